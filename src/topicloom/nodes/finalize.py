@@ -41,7 +41,6 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.storage.lines import Head, find_rivals, publish, read_heads
-from topicloom.storage.sessions import SessionStore
 
 
 def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -210,40 +209,59 @@ class _TurnEnd:
 
     def _close(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
         """The session after the turn, the turn, and the receipt of it."""
-        readings = load_readings(self.state)
+        store, readings = self.workspace.store, load_readings(self.state)
         scores = {r.topic: r.score for r in sorted(readings, key=lambda r: r.score) if not r.failed}
-        pinned = self.workspace.store.topic_table(session).pinned()
-        policy = self.deps.settings.activation
+        pinned, policy = store.topic_table(session).pinned(), self.deps.settings.activation
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _apply_new_briefs(self.deps, self.workspace, session)
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.deactivated)})
-        calls = tuple(Call.model_validate(c) for c in self.state.get("calls") or ())
-        plan = current_plan(self.state) if turn.answer else None
-        receipt = _make_receipt(self.workspace.store, session, turn, scores, self.now).model_copy(
-            update={"calls": calls, "plan": plan, "window": self.deps.window.size}
-            | self._list_recalled(session, turn, readings)
-        )
-        failed = [f"the graph's store cannot be read: {why}" for why in self.workspace.unread]
-        if failure := getattr(self.deps.embedder, "failure", ""):
-            failed += [
-                f"the encoder failed, and what was said is found by its words alone: {failure}"
-            ]
-        receipt = receipt.model_copy(update={"events": (*receipt.events, *failed)})
-        return self.workspace.store.add_receipt(session, receipt), turn, receipt
+        receipt = self._make_receipt(session, turn, readings, scores)
+        return store.add_receipt(session, receipt), turn, receipt
 
-    def _list_recalled(
-        self, session: Session, turn: Turn, readings: Sequence[Reading]
-    ) -> dict[str, Any]:
-        """The fields of the receipt on which notes stood, and what there was no room for."""
-        notes = self.deps.window.layout.select_shown(self.workspace.store.notes(session), turn.user)
+    def _make_receipt(
+        self, session: Session, turn: Turn, readings: Sequence[Reading], scores: dict[str, float]
+    ) -> Receipt:
+        written, window = self.workspace.store.notes(session), self.deps.window
+        notes = window.layout.select_shown(written, turn.user)
         shown = {i for note in notes for topic in note.topics for i in topic.quotes}
         named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
-        return {
-            "noted": min((n.after for n in notes), default=0),
-            "crowded_out": tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
-        }
+        took = self.now - datetime.fromisoformat(turn.started)
+        return Receipt(
+            turn=session.turn,
+            user=f"m{turn.user}",
+            started=turn.started,
+            seconds=round(took.total_seconds(), 4),
+            scores=scores,
+            quoted=tuple(t for n in written if n.after == turn.user for t in n.topics),
+            crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
+            view=session.view,
+            noted=min((n.after for n in notes), default=0),
+            roster=session.roster,
+            active=tuple(sorted(session.active, key=lambda t: -average_scores(session.active[t]))),
+            woken=tuple(t for t in turn.woken if t in session.active),
+            slept=turn.slept,
+            sections=turn.sections,
+            window=window.size,
+            split=turn.split,
+            searches=turn.searches,
+            abandoned=turn.abandoned,
+            calls=tuple(Call.model_validate(c) for c in self.state.get("calls") or ()),
+            plan=current_plan(self.state) if turn.answer else None,
+            edits=turn.edited,
+            edit_errors=turn.rejected,
+            events=(*turn.events, *self._list_damage()),
+        )
+
+    def _list_damage(self) -> Iterator[str]:
+        """What could not be read or done in the turn, in words."""
+        for report in self.workspace.store.new_reports():
+            yield f"damaged: {report}"
+        for why in self.workspace.unread:
+            yield f"the graph's store cannot be read: {why}"
+        if failure := getattr(self.deps.embedder, "failure", ""):
+            yield f"the encoder failed, and what was said is found by its words alone: {failure}"
 
 
 _CROWDED_OUT = 32
@@ -256,31 +274,3 @@ def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Ses
     briefs = (read_beside(workspace, read, session) if session.topics else None) or ()
     topics = apply_brief_updates(store.topic_table(session), briefs)
     return store.save_topics(session, topics) if topics else session
-
-
-def _make_receipt(
-    store: SessionStore, session: Session, turn: Turn, scores: dict[str, float], now: datetime
-) -> Receipt:
-    """The receipt of a turn, as far as session and turn tell."""
-    ranked = sorted(session.active, key=lambda t: -average_scores(session.active[t]))
-    damage = [f"damaged: {report}" for report in store.new_reports()]
-    return Receipt(
-        turn=session.turn,
-        user=f"m{turn.user}",
-        started=turn.started,
-        seconds=round((now - datetime.fromisoformat(turn.started)).total_seconds(), 4),
-        scores=scores,
-        quoted=tuple(t for n in store.notes(session) if n.after == turn.user for t in n.topics),
-        active=tuple(ranked),
-        woken=tuple(t for t in turn.woken if t in session.active),
-        slept=turn.slept,
-        sections=turn.sections,
-        abandoned=turn.abandoned,
-        view=session.view,
-        roster=session.roster,
-        split=turn.split,
-        searches=turn.searches,
-        edits=turn.edited,
-        edit_errors=turn.rejected,
-        events=(*turn.events, *damage),
-    )
