@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from time import time
 from typing import Any
 
@@ -48,7 +49,6 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark
 from topicloom.storage.base import Storage
-from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 
 _REACH = 2_560
@@ -424,14 +424,10 @@ class Memory:
         if dry_run:
             return Forgotten(gone, plan.topics, facts)
         with kept.hold_lease(thread, time(), ReflectionPolicy()):
-            left = yield from self._purge(plan, asked)
-        return Forgotten(gone, plan.topics, facts, left)
-
-    def _purge(self, plan: PurgePlan, asked: Sequence[str]) -> Step[tuple[str, ...]]:
-        kept, thread = self._access.facts, self._access.thread
-        left = yield from self._access.purge(plan, lambda: kept.forget(thread, asked, plan.topics))
+            forget = partial(kept.forget, thread, asked, plan.topics)
+            left = yield from self._access.purge(plan, forget)
         self._access = self._access.behind()
-        return left
+        return Forgotten(gone, plan.topics, facts, left)
 
     def _delete(self) -> Step[None]:
         """Delete the session for good: what is stored of it, its facts, and its thread.
