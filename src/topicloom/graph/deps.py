@@ -43,7 +43,8 @@ from topicloom.settings import Settings
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
 
-_DEFAULT_WINDOW = 32_000
+DEFAULT_WINDOW = 32_000
+"""Tokens of the main window where neither the settings nor the model name any."""
 _EXTRACT = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
 
@@ -73,7 +74,7 @@ def make_deps(
     meter = PrefixMeter()
     open_for = partial(open_role_model, settings, models)
     opened = open_for("responder", main) if main is not None and roles is None else None
-    known = get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
+    known = get_window_size(opened, DEFAULT_WINDOW) if opened else DEFAULT_WINDOW
     size = settings.window or known
     prompts = Prompts.of(settings.prompts)
     if roles is None:

@@ -27,7 +27,7 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.token_count import TokenCounter
 from topicloom.effects import Step, both, either
 from topicloom.errors import ConfigurationError, NoNewMessageError
-from topicloom.graph.deps import choose_models, make_deps
+from topicloom.graph.deps import DEFAULT_WINDOW, choose_models, make_deps
 from topicloom.graph.session import wire_memory
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
@@ -58,9 +58,6 @@ except ImportError as error:
         "pip install 'topicloom[providers]'"
     ) from error
 
-_WINDOW = 32_000
-"""Tokens of the main window where the settings name none: the agent's model is not known yet when
-its prompt is planned."""
 _ALL = 2**53
 """More messages than there are."""
 
@@ -122,7 +119,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         cheap = cheap_model or settings.cheap_model
         models = choose_models(settings, model or settings.model or cheap, cheap, role_models)
         own = {
-            "window": settings.window or _WINDOW,
+            # The agent's own model is not known yet when its prompt is planned.
+            "window": settings.window or DEFAULT_WINDOW,
             "beginning": settings.beginning or "whole",
             "visible_messages": _ALL,
         }
