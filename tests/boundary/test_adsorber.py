@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
@@ -23,6 +23,7 @@ from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import find_deps
 from topicloom.index.embedder import CachedEmbedder, Vectors
 from topicloom.index.encoders import default_embedder
+from topicloom.nodes.ahead import embed_given
 from topicloom.prompts.loader import load_cues
 from topicloom.settings import Settings
 from topicloom.state.rounds import Round, Ruling, group_rounds
@@ -263,7 +264,31 @@ def test_a_reply_is_embedded_while_it_is_read(tmp_path: Path, noting: Noting) ->
     say(texts[0])
     assert noting.asked == [(BACKGROUND, [texts[0], f"About {texts[0]}"])]
     say(texts[1])
-    assert noting.asked[1:] == [("waited for", [texts[1]]), (BACKGROUND, [f"About {texts[1]}"])]
+    # The new message is begun with before the graph is: where the thread is late, it is waited for.
+    begun, ahead = noting.asked[1:]
+    assert begun in [(who, [texts[1]]) for who in (BACKGROUND, "waited for")]
+    assert ahead == (BACKGROUND, [f"About {texts[1]}"])
+
+
+RAIN = "How much rain was there?"
+
+
+@pytest.mark.parametrize("newest", [("user", RAIN), {"role": "user", "content": RAIN}, RAIN])
+def test_a_new_message_is_embedded_as_soon_as_it_is_given(
+    tmp_path: Path, noting: Noting, newest: Any
+) -> None:
+    begin(tmp_path)("What does a cabbage need?")
+    deps, asked = build_session_graph(settings=Settings(folder=tmp_path)).deps, noting.asked
+    embed_given(deps, {"messages": [newest]})
+    assert not deps.ahead.begun  # no turn has ended there
+    deps.ahead.submit(lambda: None)
+    embed_given(deps, {"messages": [("user", "An older one"), newest]})
+    embed_given(deps, {"messages": newest})
+    embed_given(deps, {"messages": [AIMessage("A reply")]})
+    embed_given(deps, {"messages": [object()]})  # whatever is wrong with it, the run says so
+    embed_given(deps, None)
+    deps.ahead.submit(lambda: None).result(10)
+    assert asked[1:] == [(BACKGROUND, [RAIN])]
 
 
 def test_so_is_what_will_leave_the_view_once_a_session_is_split(

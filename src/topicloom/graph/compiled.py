@@ -16,6 +16,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
 from topicloom.errors import InputError, MissingThreadError, TopicLoomWarning, suggest
+from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, warn_of_part
 from topicloom.nodes.step import NO_THREAD
@@ -63,6 +64,7 @@ class CompiledSessionGraph(
             self.builder.runs.hold(self._check_thread(config, input)) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
+            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():
@@ -82,6 +84,7 @@ class CompiledSessionGraph(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
         ):
+            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():

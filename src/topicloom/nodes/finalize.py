@@ -12,9 +12,8 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.background import defer_exit
 from topicloom.errors import ConflictError
-from topicloom.index.embedder import CachedEmbedder
+from topicloom.nodes.ahead import embed_said
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
@@ -38,7 +37,7 @@ from topicloom.state.messages import find_visible, list_removals, select_unstore
 from topicloom.state.recall import Reading, parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import StoredMessage, to_stored_message
+from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.storage.lines import Head, find_rivals, publish, read_heads
 
@@ -63,7 +62,6 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         ]
         session = store.append(session, stored)
         said = [*(m for m in recent if m.seq >= turn.user), *stored]
-        _embed_ahead(deps, said, said if session.topics else ())
         end = _TurnEnd(deps, workspace, state, now, replay)
         closed, turn, receipt = end.write(session, turn)
         workspace.unread.clear()
@@ -81,38 +79,12 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             store.purge_superseded(closed)
+        # Last of all: it is to take no time from this turn.
+        embed_said(deps, said, said if session.topics else ())
         rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
-
-
-def _embed_ahead(
-    deps: Deps, heard: Sequence[StoredMessage], leaving: Sequence[StoredMessage]
-) -> None:
-    """Begin to embed, while the user reads, what later turns would wait for.
-
-    Args:
-        deps: Has the encoders.
-        heard: Messages that the next one is judged by.
-        leaving: Messages whose lines are needed when they leave the view; none of a session that
-            was never split, as it may end before.
-    """
-    remembers = isinstance(deps.embedder, CachedEmbedder)
-
-    def work() -> None:
-        with defer_exit():
-            deps.adsorber.expect(heard)
-        for message in leaving if remembers else ():
-            with defer_exit():
-                deps.embedder.embed([message.line])
-
-    if deps.ahead.waiting < _AHEAD:
-        deps.ahead.submit(work)
-
-
-_AHEAD = 16
-"""Turns whose messages may wait to be embedded ahead; those of more are left to later turns."""
 
 
 def _tell_waiting(workspace: Workspace) -> Iterator[str]:
