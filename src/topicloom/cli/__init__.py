@@ -1,4 +1,4 @@
-"""Internal: the command line, one command a file."""
+"""Internal: the command line, what belongs together in one file."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def ui(
 ) -> None:
     """See a conversation and its memory side by side, see why it replied so, and set it right."""
     import topicloom.serve  # noqa: F401 - says which package is missing
-    from topicloom.cli.ui import run_ui
+    from topicloom.cli.serve import run_ui
 
     run_ui(context.obj, name, host, port, edit=edit, browser=browser)
 
@@ -308,7 +308,7 @@ def review(
     json: AsJson = False,
 ) -> None:
     """Summarize topics, archive what is over, merge what is the same."""
-    from topicloom.cli.review import run_review
+    from topicloom.cli.reflect import run_review
 
     run_review(context.obj, name, dry_run=dry_run, as_json=json)
 
@@ -369,7 +369,7 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Say what is wrong with what is stored; exits with 1 if anything is."""
-    from topicloom.cli.repair import run_check
+    from topicloom.cli.doctor import run_check
 
     run_check(context.obj, name, as_json=json)
 
@@ -377,7 +377,7 @@ def check(
 @app.command()
 def repair(context: typer.Context, name: Name, json: AsJson = False) -> None:
     """Make anew what is missing or damaged, by the transcript; exits with 1 if any is left."""
-    from topicloom.cli.repair import run_repair
+    from topicloom.cli.doctor import run_repair
 
     run_repair(context.obj, name, as_json=json)
 

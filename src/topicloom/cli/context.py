@@ -8,8 +8,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore
 from langgraph.store.sqlite import SqliteStore
 
@@ -95,10 +93,10 @@ class CliContext:
 
     @contextmanager
     def open_bare_graph(
-        self, *, reading: bool = False
+        self, roles: Roles | None = None, *, reading: bool = False
     ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer]]:
         """Open the same with the checkpoints alone, without what reflection found."""
-        builder = build_session_graph(settings=self.settings, storage=self.storage)
+        builder = build_session_graph(settings=self.settings, roles=roles, storage=self.storage)
         with self.open_checkpoints(reading=reading) as saver:
             yield builder.compile(checkpointer=saver), saver
 
@@ -133,7 +131,9 @@ class CliContext:
     def find_session(self, name: str) -> Session | None:
         """The session of the newest checkpoint; None if there is none."""
         with self.open_checkpoints(reading=True) as saver:
-            return load_session(saver, name_thread(name))
+            found = saver.get(name_thread(name))
+        value = found["channel_values"].get("session") if found else None
+        return Session.model_validate(value) if value else None
 
 
 def open_context(cli: CliOptions) -> CliContext:
@@ -151,13 +151,6 @@ def make_context(folder: Path | None, settings: Settings) -> CliContext:
     """The context of a folder; None for the user's data folder."""
     storage = FileStorage(folder, fsync=settings.fsync)
     return CliContext(settings, storage.root, storage)
-
-
-def load_session(saver: SqliteSaver, config: RunnableConfig) -> Session | None:
-    """The session that a checkpoint holds; None if there is no such checkpoint."""
-    found = saver.get(config)
-    value = found["channel_values"].get("session") if found else None
-    return Session.model_validate(value) if value else None
 
 
 def find_reply_model(settings: Settings) -> str | None:

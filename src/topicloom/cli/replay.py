@@ -42,14 +42,12 @@ from topicloom.cli.context import (
     CliContext,
     describe_model,
     find_reply_model,
-    load_session,
     make_context,
     open_context,
     open_roles,
 )
 from topicloom.cli.words import say
 from topicloom.errors import InputError
-from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.conversations import Conversation
@@ -99,18 +97,15 @@ def run_replay(
     with open_small(open_context(cli), window, keep=session_name is not None) as context:
         roles = open_roles(context)
         recorded = RecordedResponder(otherwise=roles[RESPONDER])
-        builder = build_session_graph(
-            settings=context.settings,
-            roles=roles.replace(RESPONDER, recorded),
-            storage=context.storage,
-        )
         config = name_thread(name)
         composed = find_reply_model(context.settings) is not None
         _introduce(console, conversation, context.settings)
-        with context.storage.lock(name), context.open_checkpoints() as saver:
+        with (
+            context.storage.lock(name),
+            context.open_bare_graph(roles.replace(RESPONDER, recorded)) as (graph, saver),
+        ):
             store = SessionStore(context.storage.open(name))
-            _check_same(load_session(saver, config), store, conversation)
-            graph = builder.compile(checkpointer=saver)
+            _check_same(get_session(graph, config), store, conversation)
             feed_recording(console, graph, recorded, conversation, config)
             session = get_session(graph, config)
             memory = context.open_memory(name)
@@ -119,7 +114,7 @@ def run_replay(
                 counts = {"messages": session.count, "topics": session.topics}
                 print_json([{"session": name, **counts}])
             if questions and conversation.questions:
-                asker = QuestionAsker(builder, saver, store, session)
+                asker = QuestionAsker(graph.builder, saver, store, session)
                 _ask(console, asker, conversation, composed=composed, as_json=as_json)
         console.print(render_next_steps(session_name, composed=composed))
 
@@ -155,9 +150,9 @@ def _introduce(console: Console, conversation: Conversation, settings: Settings)
     print_dim(console, describe_model(settings))
 
 
-def _check_same(session: Session | None, store: SessionStore, conversation: Conversation) -> None:
+def _check_same(session: Session, store: SessionStore, conversation: Conversation) -> None:
     """Raise InputError if the session began with something else than the recording."""
-    if session is None or not session.count:
+    if not session.count:
         return
     first, begun = store.message(session, 1), cut_rounds(conversation)[0].said[0]
     if first.source != begun.id or first.text not in (begun.text, REMOVED):

@@ -1,33 +1,47 @@
-"""`topicloom serve`: the sessions of a folder, or of PostgreSQL, for clients of OpenAI's."""
+"""`topicloom serve` and `topicloom ui`: sessions for clients of OpenAI's, and the inspector."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
+import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+import webbrowser
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from typing import Literal
 
 import uvicorn
+from langgraph.store.sqlite import SqliteStore
+from rich.console import Console
 from starlette.types import ASGIApp
 
+from topicloom.cli._pages import write_page
 from topicloom.cli.console import CliOptions, open_console, print_dim
 from topicloom.cli.context import (
     CliContext,
     describe_model,
     find_reply_model,
     open_context,
+    open_roles,
 )
+from topicloom.cli.replay import feed_recording, open_small
 from topicloom.errors import ConfigurationError
+from topicloom.graph.checkpoints import LocalCheckpointer
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
-from topicloom.serve.app import make_endpoint
+from topicloom.graph.stored import Graph, find_storage
+from topicloom.nodes.runs import name_thread
+from topicloom.recordings.replay import find_sample, load_first_conversation
+from topicloom.roles.responder import RESPONDER, RecordedResponder
+from topicloom.serve.app import LOCAL, make_endpoint
+from topicloom.storage.names import check_session_name
+from topicloom.ui.app import make_inspector
 
-_KEYS = "TOPICLOOM_SERVE_KEYS"
+_KEYS, _UI_KEY = "TOPICLOOM_SERVE_KEYS", "TOPICLOOM_UI_KEY"
 _SECONDS = 30
 """How long turns that go on are waited for when the server is ended."""
 
@@ -45,9 +59,8 @@ def run_serve(
     listener = listen(host, port)
     model = find_reply_model(context.settings)
     names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
-    console, port = open_console(), listener.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
-    where = f"http://{shown}:{port}/v1, models {', '.join(names)}"
+    console = open_console()
+    where = f"{_name_address(host, listener)}/v1, models {', '.join(names)}"
 
     async def serve() -> None:
         async with _open_graph(context, postgres) as graph:
@@ -64,6 +77,40 @@ def run_serve(
 
     with listener:
         asyncio.run(serve())
+
+
+def run_ui(
+    cli: CliOptions, name: str | None, host: str, port: int, *, edit: bool, browser: bool
+) -> None:
+    """Serve the page until a signal ends it.
+
+    Raises `ConfigurationError` if the address cannot be used, or others could reach it without a
+    key of the user's.
+    """
+    context, console, key = open_context(cli), open_console(), os.environ.get(_UI_KEY, "")
+    check_host(host, [key] if key else [], _UI_KEY)
+    if name is not None:
+        check_session_name(name)
+    listener = listen(host, port)
+    with context.open_graph() if name else _open_sample(context, console) as (graph, *_):
+        home = name or find_sample().stem
+        key = key or secrets.token_urlsafe(16)
+        app = make_inspector(
+            graph,
+            find_storage(graph).sessions,
+            home,
+            key=key,
+            hosts=LOCAL if host in LOCAL else (),
+            model=describe_model(context.settings),
+            write_page=write_page,
+            editing=edit or name is None,  # the sample is a copy
+        )
+        address = f"{_name_address(host, listener)}/?key={key}"
+        console.print(address, markup=False, soft_wrap=True, highlight=False)
+        print_dim(console, f"session {home}; Ctrl-C ends it")
+        if browser:
+            webbrowser.open(address)
+        asyncio.run(run_server(app, listener))
 
 
 async def run_server(
@@ -112,6 +159,11 @@ def check_host(host: str, keys: Collection[str], variable: str = _KEYS) -> None:
         )
 
 
+def _name_address(host: str, listener: socket.socket) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}"
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens there, or `ConfigurationError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -140,3 +192,19 @@ async def _open_graph(context: CliContext, postgres: str | None) -> AsyncIterato
     store = open_postgres_store(postgres)
     async with open_postgres_saver(postgres) as saver:
         yield builder.compile(checkpointer=saver, store=store)
+
+
+@contextmanager
+def _open_sample(
+    context: CliContext, console: Console
+) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer, SqliteStore]]:
+    """The graph over a copy of the packaged sample, with a window so small that it has topics."""
+    conversation = load_first_conversation(find_sample(), None)
+    with open_small(context) as small:
+        roles = open_roles(small)
+        recorded = RecordedResponder(otherwise=roles[RESPONDER])
+        with small.open_graph(roles.replace(RESPONDER, recorded)) as opened:
+            print_dim(console, "reading the packaged sample, about half a minute")
+            thread = name_thread(find_sample().stem)
+            feed_recording(console, opened[0], recorded, conversation, thread)
+            yield opened
