@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.state.dividing import (
-    TopicPart,
     absorb_small_parts,
     cut_rounds,
     divide_rounds,
@@ -16,6 +15,7 @@ from topicloom.state.dividing import (
     number_names,
 )
 from topicloom.state.rounds import Round
+from topicloom.state.splitting import Portion
 from topicloom.state.stored_message import StoredMessage
 
 
@@ -36,8 +36,8 @@ def total(part: tuple[Round, ...]) -> int:
     return sum(map(size, part))
 
 
-def part(name: str, *rounds: Round) -> TopicPart:
-    return TopicPart(name, "", tuple(rounds))
+def part(name: str, *rounds: Round) -> Portion:
+    return Portion(None, name, "", tuple(rounds))
 
 
 def test_subjects_that_help_are_taken() -> None:
@@ -130,7 +130,7 @@ def test_parts_have_every_block_once_and_are_smaller(
 ) -> None:
     rounds = blocks_of_sizes(*sizes)
     said = [
-        TopicPart(f"n{label}", "", tuple(b for b in rounds if labels[b.first - 1] == label))
+        Portion(None, f"n{label}", "", tuple(b for b in rounds if labels[b.first - 1] == label))
         for label in dict.fromkeys(labels[: len(rounds)])
     ]
     parts = divide_rounds("All", rounds, said, size, limit)

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from topicloom.errors import TransitionError
 from topicloom.state.activation import transfer_activation
-from topicloom.state.dividing import TopicPart, divide_rounds
+from topicloom.state.dividing import divide_rounds
 from topicloom.state.hierarchy import find_continuation, find_path, find_successors
 from topicloom.state.lifecycle import (
     TRANSITIONS,
@@ -26,6 +26,7 @@ from topicloom.state.lifecycle import (
     merge_topic_rows,
 )
 from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.splitting import Portion
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
@@ -148,7 +149,9 @@ class World:
         if topic.id not in self.active:
             self.live(topic, "activate")
         said = [
-            TopicPart(f"n{label}", "", tuple(b for b in rounds if b.first % (labels + 1) == label))
+            Portion(
+                None, f"n{label}", "", tuple(b for b in rounds if b.first % (labels + 1) == label)
+            )
             for label in range(labels + 1)
         ]
         parts = divide_rounds(topic.name, rounds, [p for p in said if p.rounds], _size, LIMIT)

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
+from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.references import (
     MAX_SHOWN,
     Reference,
-    build_reader_window,
     collect_references,
     distribute_references,
     select_newest,
@@ -74,17 +74,12 @@ def test_a_window_with_borrowed_messages_grows_at_its_end(splits: list[list[str]
         for kind in kinds:
             number += 1
             (own if kind == "h" else borrowed).append(message(number))
-        window = build_reader_window(own, borrowed)
+        window = merge_in_order(borrowed, own)
         assert window[: len(before)] == before
         assert len(window) == number
         before = window
 
 
 def test_a_message_that_came_home_is_shown_once() -> None:
-    assert [
-        r.seq for r in build_reader_window([message(1), message(2)], [message(2), message(4)])
-    ] == [
-        1,
-        2,
-        4,
-    ]
+    shown = merge_in_order([message(2), message(4)], [message(1), message(2)])
+    assert [r.seq for r in shown] == [1, 2, 4]

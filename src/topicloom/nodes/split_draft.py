@@ -10,7 +10,7 @@ from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.roles.calls import ask_role
 from topicloom.roles.splitter import SPLITTER, SplitRequest
-from topicloom.state.dividing import TopicPart, divide_rounds
+from topicloom.state.dividing import divide_rounds
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
 from topicloom.state.receipt import Call
@@ -187,7 +187,7 @@ class SplitDraft:
         self._hand_down(topic, done)
         return [self.touched[i] for i in done]
 
-    def _propose_parts(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[TopicPart]]:
+    def _propose_parts(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[Portion]]:
         """The parts that the splitter proposes; it is shown those that it has named before."""
         labels = self.deps.adsorber.segments(rounds)
         named: list[Topic] = []
@@ -214,7 +214,7 @@ class SplitDraft:
             named = [
                 Topic(id=f"t{n}", name=p.name, brief=p.brief) for n, p in enumerate(portions, 1)
             ]
-        return [TopicPart(p.name, p.brief, p.rounds) for p in portions]
+        return portions
 
     def _empty(self, topic: Topic) -> None:
         """Take a topic's messages from it; they are its parts' from now on."""

@@ -6,10 +6,11 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from topicloom.state.hierarchy import strip_number
 from topicloom.state.rounds import Round
+from topicloom.state.splitting import Portion
 
 _MAX_PART_SHARE = 0.8
 """Share of the whole past which the largest part is no better than the whole: every division takes
@@ -22,16 +23,6 @@ _MIN_ROUNDS = 4
 """Rounds that a part has on average at least: smaller ones are no matter to come back to."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicPart:
-    """A part that a topic is divided into."""
-
-    name: str
-    brief: str
-    rounds: tuple[Round, ...]
-    """In conversation order; never empty."""
-
-
 CountRound = Callable[[Round], int]
 """Tokens of a round."""
 
@@ -39,11 +30,11 @@ CountRound = Callable[[Round], int]
 def divide_rounds(
     name: str,
     rounds: Sequence[Round],
-    proposed: Sequence[TopicPart],
+    proposed: Sequence[Portion],
     size: CountRound,
     limit: int,
     taken: Collection[str] = (),
-) -> list[TopicPart]:
+) -> list[Portion]:
     """The parts of a topic that is too large, two or more: by subject if that helps, else by time.
 
     The two or more rounds are in conversation order, each in one part of the proposed division. No
@@ -56,10 +47,11 @@ def divide_rounds(
     if len(parts) > 1 and largest <= _MAX_PART_SHARE * whole:
         return parts
     runs = cut_rounds(rounds, size, limit)
-    return [TopicPart(n, "", run) for n, run in zip(number_names(name, taken), runs, strict=False)]
+    numbered = zip(number_names(name, taken), runs, strict=False)
+    return [Portion(None, part, "", run) for part, run in numbered]
 
 
-def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) -> list[TopicPart]:
+def absorb_small_parts(parts: Sequence[Portion], size: CountRound, most: int) -> list[Portion]:
     """The largest parts, `most` of them; rounds of the others go where those before them are."""
     if len(parts) <= most:
         return list(parts)
@@ -69,10 +61,7 @@ def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) 
     given: dict[int, list[Round]] = {i: list(parts[i].rounds) for i in kept}
     for round_ in (b for i in order[most:] for b in parts[i].rounds):
         given[find_preceding(homes, round_.first)].append(round_)
-    return [
-        TopicPart(parts[i].name, parts[i].brief, tuple(sorted(given[i], key=lambda b: b.first)))
-        for i in kept
-    ]
+    return [replace(parts[i], rounds=tuple(sorted(given[i], key=lambda b: b.first))) for i in kept]
 
 
 def find_preceding(homes: Sequence[tuple[int, int]], number: int) -> int:

@@ -149,5 +149,5 @@ def find_survivor(topic: Topic, topics: Mapping[str, Topic]) -> str:
 
 
 def merge_in_order(*runs: Iterable[StoredMessage]) -> list[StoredMessage]:
-    """Messages of several topics in the order of the conversation, as a topic keeps them."""
-    return sorted((r for run in runs for r in run), key=lambda r: r.seq)
+    """Messages of several topics, each once, in the order of the conversation."""
+    return sorted({r.seq: r for run in runs for r in run}.values(), key=lambda r: r.seq)

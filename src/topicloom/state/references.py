@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from topicloom.state.dividing import find_preceding
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import Portion
-from topicloom.state.stored_message import StoredMessage
 
 MAX_SHOWN = 8
 """References of a topic that its reader is shown at most: the newest ones."""
@@ -73,14 +72,3 @@ def distribute_references(
     for reference in references:
         found.setdefault(ids[find_preceding(homes, reference.first)], []).append(reference)
     return found
-
-
-def build_reader_window(
-    own: Sequence[StoredMessage], borrowed: Iterable[StoredMessage]
-) -> list[StoredMessage]:
-    """The messages that a topic's reader is shown: its own and borrowed ones, each once, in order.
-
-    Both kinds come from the part of the conversation that is split, which is newer than all that
-    was split before: in the order of the conversation, whatever comes, comes at the end.
-    """
-    return sorted({r.seq: r for r in (*borrowed, *own)}.values(), key=lambda r: r.seq)

@@ -177,16 +177,16 @@ def group_assignments(
     ], uncovered
 
 
-def _get_topic_key(assignment: Assignment) -> tuple[str | None, str]:
-    """A key that assignments to one topic share."""
-    return assignment.topic, "" if assignment.topic else assignment.name
+def _get_topic_key(assigned: Assignment | Portion) -> tuple[str | None, str]:
+    """A key that all that goes to one topic shares."""
+    return assigned.topic, "" if assigned.topic else assigned.name
 
 
 def merge_assignments(portions: Iterable[Portion]) -> list[Portion]:
     """Portions of one topic made one, with the rounds of several answers in conversation order."""
     found: dict[tuple[str | None, str], Portion] = {}
     for portion in portions:
-        key = (portion.topic, "" if portion.topic else portion.name)
+        key = _get_topic_key(portion)
         before = found.get(key, replace(portion, rounds=()))
         rounds = sorted((*before.rounds, *portion.rounds), key=lambda b: b.first)
         also = {**before.also, **portion.also}

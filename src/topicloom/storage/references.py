@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from topicloom.state.activation import transfer_activation
 from topicloom.state.lifecycle import apply_event, merge_in_order, merge_topic_rows
-from topicloom.state.references import Reference, build_reader_window, select_newest
+from topicloom.state.references import Reference, select_newest
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -45,7 +45,9 @@ def read_topic_window(
         said = store.messages(session, reference.first, reference.last)
         left -= sum(map(size, group_rounds(said)))
         borrowed += said if left >= 0 else ()
-    return build_reader_window(own, borrowed)
+    # Both kinds come from the part of the conversation that is split, which is newer than all that
+    # was split before: in the order of the conversation, whatever comes, comes at the end.
+    return merge_in_order(borrowed, own)
 
 
 def merge_topics(
