@@ -8,7 +8,7 @@ import contextvars
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 from threading import Condition, Thread
 from typing import TypeVar
@@ -79,24 +79,25 @@ def asubmit_daemon(call: Callable[[], T]) -> asyncio.Future[T]:
 
 
 class _ExitGate:
-    """Counts the threads inside, and refuses further ones once the interpreter ends."""
+    """Counts the threads inside, and refuses further ones once it is shut."""
 
     def __init__(self) -> None:
         self._inside = 0
         self._closed = False
         self._changed = Condition()
 
-    def enter(self) -> None:
-        """Raises CancelledError if it is shut."""
+    @contextmanager
+    def passing(self) -> Iterator[None]:
         with self._changed:
             if self._closed:
                 raise CancelledError
             self._inside += 1
-
-    def leave(self) -> None:
-        with self._changed:
-            self._inside -= 1
-            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
 
     def close(self) -> None:
         """Wait until all threads are out, but not for long: some wait for a server."""
@@ -109,8 +110,7 @@ _exit_gate = _ExitGate()
 atexit.register(_exit_gate.close)
 
 
-@contextmanager
-def defer_exit() -> Iterator[None]:
+def defer_exit() -> AbstractContextManager[None]:
     """Around native code that may run in the background: the interpreter ends before or after it.
 
     A daemon thread that comes back from C++ when the interpreter is gone takes the whole process
@@ -119,8 +119,4 @@ def defer_exit() -> Iterator[None]:
     Raises:
         CancelledError: The interpreter is about to end.
     """
-    _exit_gate.enter()
-    try:
-        yield
-    finally:
-        _exit_gate.leave()
+    return _exit_gate.passing()

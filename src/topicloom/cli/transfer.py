@@ -6,7 +6,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,10 +62,17 @@ def run_import(
     conversations = sort_by_time(read_export(file, kind))
     print_dim(console, describe_model(context.settings))
     recorded, names = 0, list[str]()
+    columns = (
+        TextColumn(say("importing")),
+        BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with (
         context.open_graph() as (graph, *_),
-        _show_progress(console, sum(len(c.messages) for c in conversations)) as progress,
+        Progress(*columns, console=console, transient=True) as progress,
     ):
+        progress.add_task("", total=sum(len(c.messages) for c in conversations))
         for name, parts in _group(conversations, kind, session):
             names.append(name)
             with context.storage.lock(name):
@@ -104,19 +110,6 @@ def _record(
         for count in record_messages(graph, fresh, config):
             progress.advance(task, count)
             yield count
-
-
-@contextmanager
-def _show_progress(console: Console, total: int) -> Iterator[Progress]:
-    columns = (
-        TextColumn(say("importing")),
-        BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task("", total=total)
-        yield progress
 
 
 def _summarize(conversations: Sequence[ExportedConversation], recorded: int) -> dict[str, Any]:

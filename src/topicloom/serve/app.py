@@ -8,7 +8,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -40,6 +40,7 @@ from topicloom.serve.wire import (
     write_usage,
 )
 
+ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 _log = logging.getLogger("topicloom.serve")
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """Names that only this machine has for itself."""
@@ -92,11 +93,7 @@ def make_endpoint(
             Route("/v1/models/{name:path}", endpoint.show_model),
             Route("/v1/chat/completions", endpoint.complete, methods=["POST"]),
         ],
-        exception_handlers={
-            HTTPException: _refuse,
-            TopicLoomError: _report,
-            Exception: _report,
-        },
+        exception_handlers=answer_errors(write_error),
     )
 
 
@@ -235,16 +232,17 @@ def describe_error(error: Exception) -> tuple[int, str]:
     return 500, "something went wrong here; the server's log says what"
 
 
-async def _report(request: Request, error: Exception) -> Response:
-    status, message = describe_error(error)
-    return JSONResponse(write_error(status, message), status)
+def answer_errors(write: Callable[[int, str], object]) -> dict[Any, ErrorHandler]:
+    """Handlers for an application's errors, which `write` puts into words for its clients."""
 
+    async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            body = write(error.status_code, error.detail)
+            return JSONResponse(body, error.status_code, error.headers)
+        status, message = describe_error(error)
+        return JSONResponse(write(status, message), status)
 
-async def _refuse(request: Request, error: Exception) -> Response:
-    failed = cast("HTTPException", error)
-    return JSONResponse(
-        write_error(failed.status_code, failed.detail), failed.status_code, failed.headers
-    )
+    return dict.fromkeys((HTTPException, TopicLoomError, Exception), answer)
 
 
 def _explain(error: ValidationError) -> Response:

@@ -19,14 +19,13 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from topicloom.errors import TopicLoomError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import open_session
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import guess_format, read_export
 from topicloom.recordings.gathering import ExportedConversation, sort_by_time
 from topicloom.recordings.replay import record_messages, select_new
-from topicloom.serve.app import describe_error, read_json, write_event
+from topicloom.serve.app import answer_errors, describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.storage.names import make_session_name
@@ -111,10 +110,8 @@ def make_inspector(
             ),
         ],
         exception_handlers={
-            HTTPException: _refuse,
+            **answer_errors(lambda _, message: {"error": message}),
             ValidationError: _explain,
-            TopicLoomError: _report,
-            Exception: _report,
         },
     )
     return Guard(app, key, hosts)
@@ -260,16 +257,6 @@ async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
         yield write_event(event)
         if event["type"] == "end":
             return
-
-
-async def _report(request: Request, error: Exception) -> Response:
-    status, message = describe_error(error)
-    return JSONResponse({"error": message}, status)
-
-
-async def _refuse(request: Request, error: Exception) -> Response:
-    failed = cast("HTTPException", error)
-    return JSONResponse({"error": failed.detail}, failed.status_code)
 
 
 async def _explain(request: Request, error: Exception) -> Response:
