@@ -1,7 +1,7 @@
 """Steps: work that is written once and driven in two ways, synchronously or on the event loop.
 
-A step is a generator. It yields the effects that it wants performed, such as a call of a role, and
-is sent what came of each; what an effect raises is raised in the step, where it yielded. `run_step`
+A step is a generator. It yields the calls that it wants made, such as one of a model, and is sent
+what came of each; what a call raises is raised in the step, where it yielded. `run_step`
 drives it in the calling thread; `arun_step` on the event loop, with the step's own blocking work
 (storage, index) in worker threads. This is the only place where the two ways part.
 """
@@ -14,34 +14,34 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-class Effect(Protocol[T_co]):
-    """Something that a step wants done, in two forms."""
+@dataclass(frozen=True, slots=True)
+class Effect(Generic[T]):
+    """A call that a step wants made, in two forms; see `either`."""
 
-    def perform(self) -> T_co:
-        """Do it in the calling thread."""
-        ...
+    sync: Callable[[], T]
+    asynchronous: Callable[[], Awaitable[T]]
+    held: AbstractContextManager[Any]
 
-    async def aperform(self) -> T_co:
-        """Do it on the event loop, without blocking it."""
-        ...
+    def perform(self) -> T:
+        """Make it in the calling thread."""
+        with self.held:
+            return self.sync()
+
+    async def aperform(self) -> T:
+        """Make it on the event loop, without blocking it."""
+        with self.held:
+            return await self.asynchronous()
 
 
 Step = Generator[Effect[Any], Any, R]
 """Yields effects, is sent their results, returns its own."""
-
-
-def perform(effect: Effect[T]) -> Step[T]:
-    """Within a step: have an effect performed; `yield from` this gives its result."""
-    result: T = yield effect
-    return result
 
 
 def either(
@@ -51,14 +51,16 @@ def either(
 ) -> Step[T]:
     """Within a step: make a call that has two forms, such as `invoke` and `ainvoke`.
 
+    `yield from` this gives its result.
+
     Args:
         sync: Makes it in the calling thread.
         asynchronous: Makes it on the event loop.
         held: Entered by the driver for as long as the call takes. Locks and context variables go
             by threads, and the parts of a step do not stay in one.
     """
-    held = nullcontext() if held is None else held
-    return perform(_Either(sync, asynchronous, held))
+    result: T = yield Effect(sync, asynchronous, nullcontext() if held is None else held)
+    return result
 
 
 def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
@@ -151,18 +153,3 @@ async def _resume_beside(
         except asyncio.CancelledError as error:
             cut = error
     return work.result(), cut
-
-
-@dataclass(frozen=True, slots=True)
-class _Either(Generic[T]):
-    sync: Callable[[], T]
-    asynchronous: Callable[[], Awaitable[T]]
-    held: AbstractContextManager[Any]
-
-    def perform(self) -> T:
-        with self.held:
-            return self.sync()
-
-    async def aperform(self) -> T:
-        with self.held:
-            return await self.asynchronous()

@@ -21,10 +21,11 @@ from llama_server import LlamaServer, Unavailable, llama_server
 from platformdirs import user_cache_path
 
 from topicloom.context.prefix import PrefixMeter
+from topicloom.effects import arun_step
 from topicloom.errors import ReplyError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
-from topicloom.roles.calls import RoleRequest
+from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.roles.reader import ChatReader, ReadRequest
@@ -142,7 +143,7 @@ async def test_no_request_is_left_behind_after_a_deadline(server: LlamaServer) -
     chat = Chat.of(model.model_copy(update=endless), PrefixMeter(), window=WINDOW, deadline=0.5)
     messages = [StoredMessage(seq=1, role="user", text="The boat is long.", time="")]
     request = ReadRequest("real", Topic(id="t1", name="Boat"), messages, messages, "Long?", "en")
-    _, call = await RoleRequest("reader", ChatReader(chat), request).aperform()
+    _, call = await arun_step(ask_role("reader", ChatReader(chat), request))
     assert call.failure == "no answer within 0.5 s"
     # In a thread: the connection is closed by the event loop.
     await asyncio.to_thread(server.wait_until_idle)

@@ -23,7 +23,7 @@ from langsmith import tracing_context
 from pydantic import ConfigDict
 
 from topicloom.background import DaemonWorker
-from topicloom.effects import Step, either, perform
+from topicloom.effects import Step, either
 from topicloom.roles.responder import ReplyRequest, Responder
 from topicloom.roles.tracing import make_relay_config
 from topicloom.state.messages import identify_calls, is_json_so_far
@@ -37,7 +37,7 @@ _LONGEST_ARGUMENTS = 1_000_000
 
 
 class Reply:
-    """A reply on its way. As an effect: hold it back until it may be released."""
+    """A reply on its way, held back until it may be released."""
 
     def __init__(
         self,
@@ -76,18 +76,18 @@ class Reply:
 
         A call for a search that was held back whole is abandoned.
         """
-        released = yield from perform(self)
+        released = yield from either(self._hold_back, self._ahold_back)
         if self.request.search and not (released or self.cut):
             message = _add_up(self.held)
             if any(call["name"] == self.request.search for call in message.tool_calls):
                 return message, False
         return (yield from self._release()), True
 
-    def perform(self) -> bool:
+    def _hold_back(self) -> bool:
         """True once it may be released, False if it ends before."""
         return any(map(self._take_in, iter(self.next, None)))
 
-    async def aperform(self) -> bool:
+    async def _ahold_back(self) -> bool:
         """The same on the event loop."""
         while (chunk := await self.anext()) is not None:
             if self._take_in(chunk):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Generic
 
 from topicloom.background import submit_daemon
-from topicloom.effects import Step, arun_step, perform, run_step
+from topicloom.effects import Step, arun_step, either, run_step
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.base import A, Answer, Q, Role, RoleName, Usage
 from topicloom.roles.registry import spec_of
@@ -38,68 +38,25 @@ class Stepwise(Generic[Q, A]):
         return await arun_step(self.begin(request))
 
 
-RoleOutcome = tuple[Any | None, Call]
-"""The answer, None if the role failed; and the call for the receipt, whose `failure` says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoleRequest:
-    """A call to make, as an effect that never fails."""
-
-    name: RoleName
-    role: Role[Any, Any]
-    request: Any
-    topic: str | None = None
-    """For the receipt."""
-
-    def perform(self) -> RoleOutcome:
-        """Make the call in the calling thread; one with a deadline in a thread of its own."""
-        began = time.monotonic()
-        try:
-            answer = _check_answer(self, self._answer())
-        except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-            return _make_failure(self, error, time.monotonic() - began)
-        return _make_outcome(self, answer, time.monotonic() - began)
-
-    async def aperform(self) -> RoleOutcome:
-        """Make the call on the event loop."""
-        began = time.monotonic()
-        try:
-            given = await asyncio.wait_for(self.role.acall(self.request), self.role.deadline)
-            answer = _check_answer(self, given)
-        except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-            return _make_failure(self, error, time.monotonic() - began)
-        return _make_outcome(self, answer, time.monotonic() - began)
-
-    def _answer(self) -> Answer[Any]:
-        deadline = self.role.deadline
-        if deadline is None:
-            return self.role.call(self.request)
-        # Neither the turn nor the end of the interpreter waits for a call that is late; its thread
-        # ends with the client's own timeout.
-        return submit_daemon(partial(self.role.call, self.request)).result(deadline)
-
-
-@dataclass(frozen=True, slots=True)
-class _SideBySide:
-    """Several calls at once."""
-
-    asks: Sequence[RoleRequest]
-
-    def perform(self) -> list[RoleOutcome]:
-        if len(self.asks) == 1 or all(ask.role.deadline is None for ask in self.asks):
-            return [ask.perform() for ask in self.asks]
-        return [begun.result() for begun in [submit_daemon(ask.perform) for ask in self.asks]]
-
-    async def aperform(self) -> list[RoleOutcome]:
-        return await asyncio.gather(*(ask.aperform() for ask in self.asks))
-
-
 def ask_role(
     name: RoleName, role: Role[Q, A], request: Q, topic: str | None = None
 ) -> Step[tuple[A | None, Call]]:
-    """Within a step: make one call. The answer is None if the role failed."""
-    return (yield from perform(RoleRequest(name, role, request, topic)))
+    """Within a step: make one call, one with a deadline in a thread of its own.
+
+    The answer is None if the role failed; the call for the receipt says why. `topic` is for it too.
+    """
+    began = time.monotonic()
+    value: A | None = None
+    try:
+        making = partial(_call, role, request), partial(_acall, role, request)
+        answer = yield from either(*making)
+        value = _check_value(name, answer)
+        told = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
+    except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
+        failure = _describe_failure(error, role, request)
+        told = {"model": role.model} | _spent(error) | {"failure": failure}
+    call = Call(role=name, topic=topic, seconds=time.monotonic() - began)
+    return value, call.model_copy(update=told)
 
 
 def ask_first(
@@ -126,32 +83,44 @@ def ask_all(
     `topics` are for the receipt: the topic that each request is about, if they are about any.
     """
     about = topics or [None] * len(requests)
-    asks = [RoleRequest(name, role, q, t) for q, t in zip(requests, about, strict=True)]
-    return (yield from perform(_SideBySide(asks)))
+    steps = [ask_role(name, role, q, t) for q, t in zip(requests, about, strict=True)]
+
+    def side_by_side() -> list[tuple[A | None, Call]]:
+        if len(steps) == 1 or role.deadline is None:
+            return list(map(run_step, steps))
+        begun = [submit_daemon(partial(run_step, step)) for step in steps]
+        return [one.result() for one in begun]
+
+    async def aside_by_side() -> list[tuple[A | None, Call]]:
+        return await asyncio.gather(*map(arun_step, steps))
+
+    return (yield from either(side_by_side, aside_by_side))
 
 
-def _make_failure(ask: RoleRequest, error: Exception, seconds: float) -> RoleOutcome:
-    reason = (
-        f"no answer within {ask.role.deadline:g} s"
-        if isinstance(error, TimeoutError) and ask.role.deadline is not None
-        else describe_error(error, repr(ask.request))
-    )
-    call = Call(role=ask.name, model=ask.role.model, topic=ask.topic, seconds=seconds)
-    return None, call.model_copy(update=_spent(error) | {"failure": reason})
+def _call(role: Role[Q, A], request: Q) -> Answer[A]:
+    if role.deadline is None:
+        return role.call(request)
+    # Neither the turn nor the end of the interpreter waits for a call that is late; its thread
+    # ends with the client's own timeout.
+    return submit_daemon(partial(role.call, request)).result(role.deadline)
 
 
-def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
-    """The answer; raises `UnusableAnswerError` if its role does not give such a one."""
+async def _acall(role: Role[Q, A], request: Q) -> Answer[A]:
+    return await asyncio.wait_for(role.acall(request), role.deadline)
+
+
+def _check_value(name: RoleName, answer: Answer[A]) -> A:
+    """The value of an answer; raises `UnusableAnswerError` if its role does not give such a one."""
     value = answer.value if isinstance(answer, Answer) else answer
-    if not isinstance(answer, Answer) or not spec_of(ask.name).accepts(value):
-        raise UnusableAnswerError(f"a {ask.name} may not answer with {type(value).__name__!r}")
-    return answer
+    if not isinstance(answer, Answer) or not spec_of(name).accepts(value):
+        raise UnusableAnswerError(f"a {name} may not answer with {type(value).__name__!r}")
+    return answer.value
 
 
-def _make_outcome(ask: RoleRequest, answer: Answer[Any], seconds: float) -> RoleOutcome:
-    remarks = tuple(map(clip, answer.remarks))
-    call = Call(role=ask.name, topic=ask.topic, seconds=seconds, remarks=remarks)
-    return answer.value, call.model_copy(update=_spent(answer))
+def _describe_failure(error: Exception, role: Role[Q, A], request: Q) -> str:
+    if isinstance(error, TimeoutError) and role.deadline is not None:
+        return f"no answer within {role.deadline:g} s"
+    return describe_error(error, repr(request))
 
 
 def _spent(of: object) -> dict[str, Any]:
