@@ -23,7 +23,7 @@ from topicloom.storage import FileStorage, Storage, StoreStorage
 
 pytestmark = pytest.mark.slow
 
-MOVES = ("jsonl.py", "file_rows.py", "chains.py", "archive.py", "disk.py", "store_rows.py")
+MOVES = ("jsonl.py", "file_rows.py", "chains.py", "archive.py", "disk.py", "store_items.py")
 SOURCES = {str(Path(topicloom.storage.__file__).with_name(name)) for name in MOVES}
 CHAIN = "topics/topic-t1"
 TEXTS = ["a", "b", "c"]

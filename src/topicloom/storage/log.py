@@ -7,8 +7,8 @@ checkpoint saw. Purging is the one exception, and takes bodies only: refs and or
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
 
@@ -107,11 +107,9 @@ class SessionLog:
         found = self._backend.entries(chain).scan()
         return {raw.ref: load_body(raw.body) for raw in found if is_intact(raw)}
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self) -> AbstractContextManager[None]:
         """Keep others from removing anything for as long as it lasts, as far as the place can."""
-        with self._backend.lock(create=False):
-            yield
+        return self._backend.lock(create=False)
 
     def standing(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What is read of some bodies now, by ref, whatever is in memory; nothing if one is gone.

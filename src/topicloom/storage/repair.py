@@ -100,7 +100,7 @@ def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault])
         return session.model_copy(update=empty)
     topics = _current_topics(session, store)
     lost = [topic for topic in topics if topic.chain in broken]
-    made = [_fill(store, topic, own) for topic, own in _assign(session, store, lost)]
+    made = [store.refill(topic, own) for topic, own in _assign(session, store, lost)]
     alone = [t for t in topics if t.references in broken]
     fresh = {topic.id: topic for topic in (*alone, *made)}
     for topic in alone:
@@ -152,13 +152,6 @@ def _assign(
             owner = min(around, key=lambda s: s[1] - s[0])[2] if around else owner
             owners[owner].append(message)
     return [(topic, owners[topic.id]) for topic in lost]
-
-
-def _fill(store: SessionStore, topic: Topic, messages: Sequence[StoredMessage]) -> Topic:
-    if not messages:
-        return topic.emptied()
-    filled = store.move(topic.emptied(), group_rounds(messages))
-    return topic.model_copy(update={"head": filled.head, "count": filled.count})
 
 
 def _read_spans(session: Session, store: SessionStore) -> list[tuple[int, int, str]]:

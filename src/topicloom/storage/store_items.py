@@ -1,16 +1,33 @@
-"""Reading and writing many items of a LangGraph store, a page at a time."""
+"""Items of a LangGraph store, read and written a page at a time, and rows as such items.
+
+An entry is an item `{"body": <JSON text>, "prev": <ref or null>}` whose key is its ref. A batch of
+vectors is an item `{"dimension": d, "rows": <base64>}` whose key is a hash of its rows as they
+were added, so the same batch twice is one item.
+
+A pack is several items. A block is an item `{"block": <base64 of xz streams>}` whose key is a hash
+of it; the card is the item `card`, `{"month": ..., "card": <JSON text>, "blocks": [<keys>]}`.
+Blocks are written first, then the card that lists them; then blocks that it does not list are
+deleted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import base64
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
 
+from topicloom.errors import StorageError
+from topicloom.storage.backend import Batch, Pack, R, Rows
+from topicloom.storage.chain import RawEntry
 from topicloom.storage.names import unreserved_name
+from topicloom.storage.vectors import row_bytes
 
 Namespace = tuple[str, ...]
 _PAGE = 500
+_CARD = "card"
 
 
 def label(name: str) -> str:
@@ -67,3 +84,130 @@ def namespaces_in(store: BaseStore, namespace: Namespace) -> Iterator[Namespace]
         page = store.list_namespaces(prefix=namespace, max_depth=depth, limit=_PAGE, offset=offset)
         yield from (found for found in map(tuple, page) if found[:-1] == namespace)
         offset += _PAGE
+
+
+class ItemRows(Rows[R]):
+    """Rows as items of a namespace where nothing else is."""
+
+    def __init__(self, store: BaseStore, namespace: Namespace) -> None:
+        self._store = store
+        self._namespace = namespace
+
+    def where(self, key: str) -> str:
+        return f"item {key} in namespace {self._namespace}"
+
+    def _items(self) -> Iterator[Item]:
+        return items_in(self._store, self._namespace)
+
+    def _put(self, values: Mapping[str, Mapping[str, object]], remove: Iterable[str] = ()) -> None:
+        put_items(self._store, self._namespace, values)
+        delete_items(self._store, self._namespace, remove)
+
+
+class EntryItems(ItemRows[RawEntry]):
+    """Entries of a chain, an item each."""
+
+    def scan(self, *, bodies: bool = True) -> list[RawEntry]:
+        return list(map(_entry_in, self._items()))
+
+    def read(self, keys: Sequence[str]) -> list[RawEntry]:
+        return list(map(_entry_in, items_at(self._store, self._namespace, keys)))
+
+    def replace(self, rows: Sequence[RawEntry], remove: Collection[str] = ()) -> None:
+        self._put({raw.ref: {"body": raw.body.decode(), "prev": raw.prev} for raw in rows}, remove)
+
+
+class PackItems(ItemRows[Pack]):
+    """The archive of a chain: one pack at a time, an item a block and one for the card."""
+
+    def scan(self, *, bodies: bool = True) -> list[Pack]:
+        """The pack, if there is one.
+
+        Blocks that the card does not list are left of a crash and may be older: they come last.
+        """
+        if not bodies:
+            cards = map(_card_in, items_at(self._store, self._namespace, [_CARD]))
+            return [Pack(month, card, ()) for month, card, _ in cards]
+        items = {item.key: item for item in self._items()}
+        if not items:
+            return []
+        month, card, listed = _card_in(items.pop(_CARD, None))
+        keys = sorted(items, key=lambda key: key not in listed)
+        missing = tuple(f"its block {key}" for key in listed if key not in items)
+        return [Pack(month, card, tuple(_decode(items[key], "block") for key in keys), missing)]
+
+    def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
+        for row in rows:
+            self._write(row)
+        if remove and {row.month for row in self.scan(bodies=False) or self.scan()} & set(remove):
+            # A card alone would say that its blocks are missing.
+            self._put({}, sorted((i.key for i in self._items()), key=lambda key: key != _CARD))
+
+    def where(self, key: str) -> str:
+        return f"the archive {self._namespace}"
+
+    def _write(self, row: Pack) -> None:
+        blocks = {hashlib.sha256(block).hexdigest()[:32]: block for block in row.blocks}
+        self._put({key: {"block": _encode(block)} for key, block in blocks.items()})
+        items = items_at(self._store, self._namespace, list(blocks))
+        if {item.key: _decode(item, "block") for item in items} != blocks:
+            raise StorageError(
+                f"the archive {self._namespace} could not be read back after it was written; what"
+                " was there before still is"
+            )
+        absent = [name.removeprefix("its block ") for name in row.missing]
+        card = {"month": row.month, "card": row.card.decode(), "blocks": [*blocks, *absent]}
+        self._put({_CARD: card})
+        self._put({}, [i.key for i in self._items() if i.key != _CARD and i.key not in blocks])
+
+
+class BatchItems(ItemRows[Batch]):
+    """Vectors of one embedding space, an item a batch."""
+
+    def scan(self, *, bodies: bool = True) -> list[Batch]:
+        items = sorted(self._items(), key=lambda item: (item.updated_at, item.key))
+        return list(map(_batch_in, items))
+
+    def replace(self, rows: Sequence[Batch], remove: Collection[str] = ()) -> None:
+        values = {r.key: {"dimension": r.dimension, "rows": _encode(r.rows)} for r in rows}
+        self._put(values, remove)
+
+
+def _entry_in(item: Item) -> RawEntry:
+    """The entry in an item; of a damaged item, one that no check lets through."""
+    body, prev = item.value.get("body"), item.value.get("prev")
+    text = body.encode("utf-8", "replace") if isinstance(body, str) else b""
+    return RawEntry(item.key, prev if isinstance(prev, str) else None, text)
+
+
+def _card_in(item: Item | None) -> tuple[str, bytes, list[str]]:
+    """Month and text of a card, and the keys of the blocks that it lists."""
+    value = item.value if item is not None else {}
+    month, text, blocks = (value.get(key) for key in ("month", "card", "blocks"))
+    card = text.encode("utf-8", "replace") if isinstance(text, str) else b""
+    listed = [key for key in blocks if isinstance(key, str)] if isinstance(blocks, list) else []
+    return month if isinstance(month, str) else "", card, listed
+
+
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _decode(item: Item, field: str) -> bytes:
+    """The bytes in a field of an item; none if it is damaged."""
+    try:
+        return base64.b64decode(item.value[field], validate=True)
+    except (KeyError, TypeError, ValueError):
+        return b""
+
+
+def _batch_in(item: Item) -> Batch:
+    dimension, rows = item.value.get("dimension"), _decode(item, "rows")
+    if (
+        not rows
+        or not isinstance(dimension, int)
+        or dimension < 1
+        or len(rows) % row_bytes(dimension)
+    ):
+        return Batch(item.key, 0, b"")
+    return Batch(item.key, dimension, rows)

@@ -6,7 +6,7 @@ characters and lone surrogates. In SQL, `(value->>'body')::jsonb` reads most of 
 
 Labels are made by `store_items.label`, which puts `%` only before hex digits. Labels of our own
 cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors,
-`%archived-<chain>` what was archived of a chain. The rows are described in `store_rows`.
+`%archived-<chain>` what was archived of a chain. The rows are described in `store_items`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.store_items import (
+    BatchItems,
+    EntryItems,
     Namespace,
+    PackItems,
     delete_items,
     items_at,
     items_in,
@@ -32,7 +35,6 @@ from topicloom.storage.store_items import (
     namespaces_in,
     put_items,
 )
-from topicloom.storage.store_rows import BatchItems, EntryItems, PackItems
 
 _SESSIONS, _VECTORS, _ARCHIVED = "%sessions", "%vectors-", "%archived-"
 
