@@ -211,8 +211,6 @@ _RETRY = RetryPolicy(
     max_attempts=2, initial_interval=0.1, retry_on=(OSError, StorageUnavailableError)
 )
 """For nodes that use the storage."""
-
-
 _VARIANTS = 16
 """Kinds of runs whose nodes are kept."""
 
@@ -296,9 +294,7 @@ def _make_tool_node(deps: Deps, channels: Collection[str]) -> ToolNode:
 
 
 def _add_nodes(
-    graph: StateGraph[Any, TurnOptions, Any, Any],
-    nodes: Nodes,
-    attempts: int = 1,
+    graph: StateGraph[Any, TurnOptions, Any, Any], nodes: Nodes, attempts: int = 1
 ) -> None:
     """The nodes; the main model has so many attempts at its reply."""
     replies = RetryPolicy(max_attempts=attempts, initial_interval=0.2, retry_on=ReplyError)
