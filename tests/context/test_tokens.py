@@ -29,8 +29,11 @@ from topicloom.context.token_count import (
     TokenCounter,
 )
 from topicloom.context.tokens import choose_encoding, count_budget_tokens
+from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
+from topicloom.nodes.activate_topic import make_activate_tool
 from topicloom.state.calibration import TokenCalibration
+from topicloom.state.session import Session
 
 O200K: TokenCounter = EstimatingCounter("o200k")
 TEXTS = st.text(st.sampled_from("ab Z19'.,(){}\t\n\r今天はé。…Ж\x00😀") | st.characters())
@@ -226,11 +229,14 @@ def test_encoding_of_a_model(model: str, encoding: EncodingName) -> None:
 
 
 def test_correction_follows_reports() -> None:
-    assert TokenCalibration().apply(101) == 101
+    window = MainWindow(32_000, 2_560, O200K, "ledger", (), make_activate_tool())
+    assert window.calibrate(101, Session(id="s")) == 116  # with the margin of 15 %
     first = TokenCalibration().observe(100, 110)
     assert first == TokenCalibration(ratio=1.1, observations=1)
-    assert first.apply(100) == 110
-    assert first.apply(101) == 112
+    session = Session(id="s", correction=first)
+    assert window.calibrate(100, session) == 126
+    assert window.calibrate(101, session) == 128
+    assert window.uncalibrate(1_265, session) == 1_000
     second = first.observe(100, 130)
     assert second.ratio == pytest.approx(1.2)
     fifth = TokenCalibration(1.2, 4).observe(100, 100)

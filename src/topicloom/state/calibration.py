@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 SAFETY_MARGIN = 1.15
@@ -40,7 +39,3 @@ class TokenCalibration:
         seen = min(max(reported / estimated, LOWEST_RATIO), HIGHEST_RATIO)
         weight = max(NEWEST_WEIGHT, 1 / (self.observations + 1))
         return TokenCalibration(self.ratio + weight * (seen - self.ratio), self.observations + 1)
-
-    def apply(self, estimated: int) -> int:
-        """Correct an estimate; rounded up, in tokens."""
-        return math.ceil(estimated * self.ratio - 1e-6)  # 100 * 1.1 is 110, not 111
