@@ -11,11 +11,11 @@ import pytest
 from examples import few
 from hypothesis import given, strategies as st
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.token_count import EstimatingCounter, count_message_tokens
+from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.transcript import describe_content
 from topicloom.context.windows import WindowStarts
 from topicloom.effects import Step
@@ -49,9 +49,6 @@ class WideCounter(EstimatingCounter):
 
     def text(self, text: str) -> int:
         return -(-super().text(text) * 3 // 2)
-
-    def message(self, message: BaseMessage) -> int:
-        return count_message_tokens(message, self.text)
 
 
 class WatchedReader(ChatReader):

@@ -50,28 +50,6 @@ LOW_DETAIL_IMAGE_TOKENS = 85
 _TEXT_KEYS = ("text", "reasoning", "thinking", REFUSAL)
 
 
-def count_message_tokens(message: BaseMessage, count: CountText) -> int:
-    """Count one message: frame, name, content, tool calls, link to a tool call."""
-    total = MESSAGE_TOKENS + _count_content(message, count)
-    if message.name:
-        total += NAME_TOKENS + count(message.name)
-    if isinstance(message, AIMessage):
-        total += _count_calls(message, count)
-    if isinstance(message, ToolMessage):
-        total += TOOL_RESULT_TOKENS
-    return total
-
-
-def count_tools_tokens(tools: Sequence[ToolLike], count: CountText) -> int:
-    """Count the JSON schemas of bound tools; 0 for none.
-
-    OpenAI rewrites schemas into something shorter (67 tokens where this gives 78 for the
-    cookbook's weather tool), others send about the JSON: this is on the high side.
-    """
-    schemas = (convert_to_openai_tool(tool) for tool in tools)
-    return sum(count(to_json(schema.get("function", schema))) for schema in schemas)
-
-
 def _count_content(message: BaseMessage, count: CountText) -> int:
     if isinstance(message.content, str):
         return count(message.content)
@@ -142,11 +120,23 @@ class TokenCounter(Protocol):
 
         An image is a flat cost. A request is the sum of its messages and tools.
         """
-        return count_message_tokens(message, self.text)
+        total = MESSAGE_TOKENS + _count_content(message, self.text)
+        if message.name:
+            total += NAME_TOKENS + self.text(message.name)
+        if isinstance(message, AIMessage):
+            total += _count_calls(message, self.text)
+        if isinstance(message, ToolMessage):
+            total += TOOL_RESULT_TOKENS
+        return total
 
     def tools(self, tools: Sequence[ToolLike]) -> int:
-        """Count the JSON schemas of bound tools; 0 for none."""
-        return count_tools_tokens(tools, self.text)
+        """Count the JSON schemas of bound tools; 0 for none.
+
+        OpenAI rewrites schemas into something shorter (67 tokens where this gives 78 for the
+        cookbook's weather tool), others send about the JSON: this is on the high side.
+        """
+        schemas = (convert_to_openai_tool(tool) for tool in tools)
+        return sum(self.text(to_json(schema.get("function", schema))) for schema in schemas)
 
 
 class EstimatingCounter(TokenCounter):

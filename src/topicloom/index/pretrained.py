@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -28,22 +27,16 @@ _LOADED = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".pt"})
 """Endings of files that make a model; others are descriptions or other forms of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A model of the library, ready for use."""
-
-    model: Any
-    fingerprint: str
-    """Its name with its commit on the hub, or with a hash of its files."""
-
-
-def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) -> Opened:
+def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) -> tuple[Any, str]:
     """Open a model, from the hub's cache without asking the hub if it is there.
 
     Args:
         kind: Class of the library.
         model: A folder, or a name on the hub, which has at most one slash.
         device: Such as `cpu` or `cuda`; None for the best there is.
+
+    Returns:
+        The model, and its name with its commit on the hub or with a hash of its files.
 
     Raises:
         ConfigurationError: The library cannot be imported.
@@ -71,7 +64,7 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
     one, other = (opened.tokenizer(letter)["input_ids"] for letter in ("a", "b"))
     if one == other:
         raise UnknownModelError(f"{name!r} has no usable tokenizer beside its weights")
-    return Opened(opened, fingerprint)
+    return opened, fingerprint
 
 
 def _from_folder(make: Any, folder: Path, device: str | None) -> Any:
@@ -192,8 +185,8 @@ class SentenceTransformerEmbedder:
         with self._lock:
             if "_loaded" in self.__dict__:
                 return self._loaded
-            opened = open_pretrained("SentenceTransformer", self._model)
-            encoder = cast("_Encoder", opened.model)
+            opened, fingerprint = open_pretrained("SentenceTransformer", self._model)
+            encoder = cast("_Encoder", opened)
             read = min(encoder.max_seq_length or self._max_tokens, self._max_tokens)
             encoder.max_seq_length = read
-            return encoder, f"{opened.fingerprint}/{read}"
+            return encoder, f"{fingerprint}/{read}"

@@ -128,7 +128,7 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         return _sigmoid(float(score))
 
     def _open(self) -> _PairScorer:
-        opened = open_pretrained("CrossEncoder", self._path, self._device).model
+        opened, _ = open_pretrained("CrossEncoder", self._path, self._device)
         _check_head(opened, self.model)
         scorer = cast("_PairScorer", opened)
         scorer.max_seq_length = min(scorer.max_seq_length, self._max_tokens)

@@ -33,8 +33,7 @@ from topicloom.prompts.loader import Prompts, load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
-from topicloom.roles.models import blocks_async, get_model_name
-from topicloom.roles.runnable_model import to_chunk
+from topicloom.roles.models import blocks_async, get_model_name, to_chunk
 from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language, detect_language
