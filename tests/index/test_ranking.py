@@ -228,8 +228,8 @@ class TestDaysThatAreAskedFor:
 
 class TestLanguages:
     def test_words_are_trusted_in_chinese_as_far_as_they_were_found(self) -> None:
-        assert trust_words("她有什么忌口", 0.2) == pytest.approx(0.04)
-        assert trust_words("她有什么忌口", 1.0) == 1
+        assert trust_words("她有什么忌口", 0.2) == pytest.approx(0.05)
+        assert trust_words("她有什么忌口", 0.9) == trust_words("她有什么忌口", 1.0) == 1
         assert trust_words("what can't she eat", 0.2) == 1
         assert trust_words("彼女は何を食べられませんか", 0.2) == 1
 

@@ -1,11 +1,12 @@
-"""NameFinder in texts, in alphabets and in Chinese."""
+"""NameFinder in texts, in alphabets and in Chinese; words that tell what a text is about."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
 
-from topicloom.index.words import NameFinder
+from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.words import NameFinder, telling_words
 
 NAMES = NameFinder(
     ["Big Stone Gap (film)", "Adriana Trigiani", "", "It", "神庙钥匙", "村", "Tom", "The Who"]
@@ -41,3 +42,31 @@ def test_no_name_is_longer_than_a_dozen_words() -> None:
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(max_size=60))
 def test_any_text(names: list[str], text: str) -> None:
     assert NameFinder(names).within(text) <= set(range(len(names)))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("她有什么忌口", {"她", "她有", "忌", "口", "忌口"}),
+        ("谁的猫？", {"猫", "的猫"}),
+        ("what can't she eat", {"eat", "t"}),
+    ],
+)
+def test_words_that_ask_tell_nothing(text: str, words: set[str]) -> None:
+    assert telling_words(text) == words
+
+
+def test_a_question_is_held_without_the_words_that_it_asks_with() -> None:
+    index = LexicalIndex()
+    for text in ("王工换了密封圈", "明天下雨"):
+        index.add("", text)
+    assert index.scores("谁换了密封圈？")[1] > 0.9
+    assert index.scores("什么时候下雪？")[1] < 0.5
+
+
+def test_a_pair_says_more_than_its_characters_apart() -> None:
+    index = LexicalIndex()
+    for text in ("海鲜", "鲜海"):
+        index.add("", text)
+    together, apart = index.scores("海鲜")[0]
+    assert together > 2 * apart

@@ -14,10 +14,13 @@ from sys import intern
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.index.words import words_of
+from topicloom.index.encoders import script_shares
+from topicloom.index.words import is_character, telling_words, words_of
 
 K1, B = 1.5, 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
+_CHARACTER = 0.5
+"""Weight of a CJK character beside that of the pairs that it is in."""
 _COMMON, _ECHOED = 0.05, 20
 """Share of the passages past which a word tells nothing, and words of a second look at most."""
 
@@ -38,7 +41,7 @@ class LexicalIndex:
     def add(self, label: str, text: str) -> None:
         """Add the next message; its label, the speaker, is found with every passage."""
         self._first.append(len(self._length))
-        for passage in passages_of(text):
+        for passage in passages_of(text, _passage_of(text)):
             words = words_of(f"{label}: {passage}")
             number = len(self._length)
             self._length.append(len(words))
@@ -78,15 +81,15 @@ class LexicalIndex:
         length = np.asarray(self._length)
         usual = max(self._words / len(length), 1e-9)
         score, held = np.zeros(len(length)), np.zeros(len(length))
-        asked = 0.0
+        asked, telling = 0.0, telling_words(query)
         for word, times_asked in Counter(words_of(query)).items():
-            weight = times_asked * self._idf(word)
-            asked += weight
+            weight = times_asked * self._worth(word)
+            asked += weight * (word in telling)
             if word in self._postings:
                 where, times = (np.asarray(a) for a in self._postings[word])
                 norm = K1 * (1 - B + B * length[where] / usual)
                 score[where] += weight * times * (K1 + 1) / (times + norm)
-                held[where] += weight
+                held[where] += weight * (word in telling)
         best = np.maximum.reduceat(score, np.asarray(self._first))
         return best, float(held.max()) / asked if asked else 0.0
 
@@ -101,7 +104,7 @@ class LexicalIndex:
         shared = Counter(word for words in said for word in words)
         most = _COMMON * len(self._said)
         worth = {
-            word: count * self._idf(word)
+            word: count * self._worth(word)
             for word, count in shared.items()
             if count > 1 and len(self._postings[word][0]) <= most
         }
@@ -112,18 +115,25 @@ class LexicalIndex:
             score[np.asarray(self._postings[word][0])] += worth[word]
         return np.maximum.reduceat(score, np.asarray(self._first))
 
-    def _idf(self, word: str) -> float:
+    def _worth(self, word: str) -> float:
+        """The inverse document frequency of a word; half of it for a character among pairs."""
         found = len(self._postings[word][0]) if word in self._postings else 0
-        return math.log(1 + (len(self._length) - found + 0.5) / (found + 0.5))
+        worth = math.log(1 + (len(self._length) - found + 0.5) / (found + 0.5))
+        return _CHARACTER * worth if is_character(word) else worth
 
 
-PASSAGE = 400
-"""Characters of a passage."""
+PASSAGE, _PASSAGE_ZH = 400, 250
+"""Characters of a passage, and of one in Chinese, in which fewer say as much."""
 _BESIDE = 0.3
 """Share of what a sentence says of a query that counts for the ones beside it."""
 _GAP, _MARK = 3, 3
 """Tokens of what stands between two stretches, and characters of a number with its full stop."""
 _CUT = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+
+
+def _passage_of(text: str) -> int:
+    chinese = len(text) > _PASSAGE_ZH and script_shares(text).chinese > 0.5
+    return _PASSAGE_ZH if chinese else PASSAGE
 
 
 def passages_of(text: str, size: int = PASSAGE) -> list[str]:

@@ -33,6 +33,8 @@ _WORDS = 0.5
 """Weight of BM25 beside the cosine in flat search."""
 _FIRST, _ECHO = 10, 0.2
 """Messages that the second look starts from, and the weight of their words beside the query's."""
+_COVERED = 0.8
+"""Square of the share of a Chinese question's words from which BM25 counts in full."""
 _LEVEL, _FEW = 0.5, 10
 """Share of what its language gives a cosine that is taken off, and messages that say little of it.
 At 1, English finds more Chinese, and either finds less in its own language."""
@@ -215,7 +217,7 @@ def trust_words(query: str, cover: float) -> float:
     their characters. Where none is shared but 的 and 了, BM25 is noise that buries what was meant.
     """
     chinese = script_shares(query).chinese
-    return 1 - chinese * (1 - cover**2)
+    return 1 - chinese * (1 - min(1.0, cover**2 / _COVERED))
 
 
 def asked_first(

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from topicloom.prompts.loader import load_words
+from topicloom.prompts.loader import load_rows, load_words
 from topicloom.state.language import CJK_RUN
 
 FUNCTION_WORDS = load_words("function_words")
 """English words that carry grammar only."""
+_ASKING, _GRAMMAR = (row.split() for row in load_rows("cues/function_words_zh"))
+_ASKED = re.compile("|".join(_ASKING))
 
 _CJK = CJK_RUN.pattern.removesuffix("+")
 _RUN = re.compile(rf"{CJK_RUN.pattern}|[^\W{_CJK[1:-1]}]+")
@@ -30,6 +32,16 @@ def words_of(text: str) -> list[str]:
         elif run not in FUNCTION_WORDS:
             found.append(stem(run))
     return found
+
+
+def telling_words(text: str) -> frozenset[str]:
+    """The words of a text that say what it is about: in Chinese, too, no words of grammar."""
+    return frozenset(words_of(_ASKED.sub(" ", text))) - frozenset(_GRAMMAR)
+
+
+def is_character(word: str) -> bool:
+    """True for a single CJK character, which is hardly ever a word."""
+    return len(word) == 1 and not word.isascii() and CJK_RUN.match(word) is not None
 
 
 def stem(word: str) -> str:
