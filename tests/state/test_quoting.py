@@ -162,6 +162,22 @@ def test_a_reader_that_names_everything_takes_no_place_from_the_index() -> None:
     assert composed(everything, found)[0].quotes == ("m1", "m2", "m3", "m4")
 
 
+def test_a_reader_that_names_everything_has_chosen_where_five_others_name_nothing() -> None:
+    found = by_index("t1", 0.8, *((f"m{n}", 0.9) for n in range(1, 40)))
+    everything = reading("t2", 0.9, ("m50", 0.9), ("m51", 0.88)).model_copy(
+        update={"selective": False}
+    )
+    silent = [reading(f"t{n}", 0.1) for n in range(3, 8)]
+
+    def is_quoted(budget: int, *readers: Reading) -> bool:
+        return any(n.topic == "t2" for n in composed(found, everything, *readers, budget=budget))
+
+    assert is_quoted(150, *silent)
+    assert not is_quoted(150, *silent[1:])
+    both = COSTS.quote("m50") + COSTS.quote("m51")
+    assert not is_quoted(2 * both - 1, *silent)
+
+
 @given(st.lists(st.integers(100, 800), max_size=120, unique=True), st.integers(0, 20))
 def test_nonsense_costs_its_share_and_no_more(numbers: list[int], silent: int) -> None:
     """Of what a model names that the index knows nothing of, x of a budget is cut to b / (b + x),

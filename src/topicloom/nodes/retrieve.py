@@ -8,12 +8,17 @@ from topicloom.index.time_expressions import asked_for
 from topicloom.nodes.activate_topic import activate_topics
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, node, open_turn
+from topicloom.roles.reader import READER
+from topicloom.state.activation import choose_read, update_activation
 from topicloom.state.channels import SessionState
 from topicloom.state.session import SearchRequest
 
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
-    """The node that activates topics by what the index finds in them.
+    """The node that activates topics by what the index finds in them, and says which are read.
+
+    An active topic whose reader would be a model, and that has none this turn, counts as relevant
+    as the index finds it.
 
     If the user says that something was forgotten, or asks for what was said before, it wants a
     search of all topics as well.
@@ -33,8 +38,16 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
             request = None  # there is nothing to search
         request = request and request.model_copy(update={"forgotten": True})
         # What a split has just taken out of view is read too, though it could not be activated.
-        fresh = [topic for topic in reversed(turn.split) if topic not in session.active]
-        update = {"unread": (*session.active, *fresh)[: policy.ceiling], "request": request}
+        unread = tuple(dict.fromkeys([*session.active, *reversed(turn.split)]))[: policy.ceiling]
+        if not deps.roles.by_index(READER):
+            pinned = table.pinned()
+            unread = choose_read(session.active, turn.split[::-1], relevance, policy, pinned)
+            idle = {t: relevance.get(t, 0.0) for t in session.active if t not in unread}
+            if idle:
+                settled = update_activation(session.active, idle, policy, pinned)
+                session = session.model_copy(update={"active": settled.active})
+                turn = turn.model_copy(update={"slept": (*turn.slept, *settled.deactivated)})
+        update = {"unread": unread, "request": request}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")

@@ -98,6 +98,26 @@ def activate_candidates(
     return ActivationChange(after, tuple(activated), tuple(t for t in active if t not in after))
 
 
+def choose_read(
+    active: Mapping[str, Sequence[float]],
+    fresh: Sequence[str],
+    relevance: Mapping[str, float],
+    policy: ActivationPolicy,
+    pinned: Collection[str] = (),
+) -> tuple[str, ...]:
+    """The topics that models read for a message: as many as are active or `fresh`, up to `ceiling`.
+
+    The `usual` best active ones come first, pinned ones before others, and `fresh` ones, which a
+    split has just taken out of view. The other readers go by the message alone: to the topics of
+    most relevance to it, active or dormant, if these reach the first threshold.
+    """
+    standing = sorted(active, key=lambda t: (t not in pinned, -average_scores(active[t]), t))
+    found = {*active, *(t for t, value in relevance.items() if value >= policy.base)}
+    near = sorted(found, key=lambda t: (-relevance.get(t, 0.0), t))
+    due = dict.fromkeys((*standing[: policy.usual], *fresh, *near))
+    return tuple(due)[: min(policy.ceiling, len({*active, *fresh}))]
+
+
 def find_ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple[str, ...]:
     """Topics to ask the user about: several alike, none of them clear; best first."""
     best = sorted(relevance, key=lambda t: -relevance[t])

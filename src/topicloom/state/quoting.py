@@ -65,20 +65,22 @@ def select_quotes(
         The topics with something to say, by score, best first; quotes in conversation order.
     """
     ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
+    readers = [r for r in ranked if r.source == "model" and not r.failed]
+    chosen = _select_chosen(readers, costs, budget)
     found = _rank_quotes(r for r in ranked if r.source == "index")
     alone, draft = _NoteDraft(costs, budget, seen), _NoteDraft(costs, budget, seen)
-    named = _rank_quotes(r for r in ranked if r.source == "model" and r.selective)
+    named = _rank_quotes(chosen)
     alone.add_quotes(found if named else [])
     agreed = [pair for pair in named if pair[1].id in alone.taken]
     doubtful = [pair for pair in named if pair[1].id not in alone.taken]
     draft.add_quotes(_rank_quotes(r for r in ranked if r.source == "asked"), in_part=True)
     draft.add_quotes(agreed)
-    before = _believe(readings) * max(budget, 1)
+    before = _believe(readers) * max(budget, 1)
     right, either = (before + _price(some, costs) for some in (agreed, named))
     draft.add_quotes(doubtful, limit=round(budget * right / either))
     draft.add_quotes(_select_likely(found, _FITS))
     draft.add_quotes([*agreed, *_select_likely(found, _DUE)], in_part=True)
-    everything = _rank_quotes(r for r in ranked if not r.selective)
+    everything = _rank_quotes(r for r in readers if r not in chosen)
     draft.add_quotes([*found, *doubtful, *everything])
     for reading in ranked:
         draft.add_summary(reading)
@@ -98,7 +100,20 @@ def _rank_quotes(readings: Iterable[Reading]) -> _Ranked:
     return sorted(quotes, key=lambda pair: -pair[1].weight)
 
 
-def _believe(readings: Iterable[Reading]) -> float:
+def _select_chosen(readers: Sequence[Reading], costs: PromptCosts, budget: int) -> list[Reading]:
+    """Those that say what matters.
+
+    They are all of them, those that name nearly everything in their topics too, where these say
+    little all in all, and most others nothing: then one of them sees a difference.
+    """
+    selective = [r for r in readers if r.selective]
+    everything = _rank_quotes(r for r in readers if not r.selective)
+    silent = sum(not r.quotes for r in selective)
+    many = len(readers) - len(selective) > silent / _SILENT
+    return selective if many or _price(everything, costs) > budget * _LITTLE else list(readers)
+
+
+def _believe(readers: Sequence[Reading]) -> float:
     """Budgets' worth of right quotes with which readers begin.
 
     What models name and the index does not find has the share of the budget that right quotes have
@@ -106,8 +121,7 @@ def _believe(readings: Iterable[Reading]) -> float:
     find, in many topics. So readers are believed by the share of them that names nothing, which is
     a half before any is heard (Laplace's rule of succession).
     """
-    answered = [r for r in readings if r.source == "model" and not r.failed]
-    return _BELIEVED * (sum(not r.quotes for r in answered) + 1) / (len(answered) + 2)
+    return _BELIEVED * (sum(not r.quotes for r in readers) + 1) / (len(readers) + 2)
 
 
 def _price(quotes: _Ranked, costs: PromptCosts) -> int:
@@ -213,6 +227,10 @@ from the second on that fit whole, the others after it."""
 _BELIEVED = 4
 """Budgets' worth with which readers begin if nearly all name nothing. With more, ideal ones gain
 little, and those that are wrong one time in five lose."""
+_LITTLE = 1 / 2
+"""Share of the budget that those may name together who name all of their topics."""
+_SILENT = 5
+"""Readers that name nothing for each of those."""
 _LIST_SHARE = 1 / 4
 """Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32
