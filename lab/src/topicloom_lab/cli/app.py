@@ -153,10 +153,10 @@ def threads(
     Twice: as messages come, when the graph only knows where a topic begins, and after the splits
     moved them. Small windows split often; what is still unsplit at the end is split then.
     """
-    from topicloom_lab.cli.boundaries import ThreadOptions, run_threads
+    from topicloom_lab.cli.boundaries import run_threads
     from topicloom_lab.cli.output import open_figures
 
-    run_threads(ThreadOptions(file, window, out), open_figures(as_json=json))
+    run_threads(file, window, out, open_figures(as_json=json))
 
 
 @eval_app.command()
@@ -176,12 +176,12 @@ def run(
 
     A cell is one conversation under one strategy and budget. What is finished is not run again.
     """
-    from topicloom_lab.cli.comparing import RunOptions, print_example, run_config
+    from topicloom_lab.cli.comparing import print_example, run_config
 
     if example:
         print_example()
         return
-    run_config(RunOptions(config, out, tuple(again or ())), as_json=json)
+    run_config(config, out, again or (), as_json=json)
 
 
 @eval_app.command()

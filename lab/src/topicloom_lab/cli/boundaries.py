@@ -12,7 +12,7 @@ from rich.table import Table
 
 from topicloom.boundary.model import PACKAGED, BoundaryModel
 from topicloom.boundary.policy import Granularity
-from topicloom.cli.console import open_console, print_dim
+from topicloom.cli.console import print_dim
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.cli.output import counting, in_sample, write_lines
 from topicloom_lab.segmentation import (
@@ -35,9 +35,7 @@ class SegmentationOptions:
     out: Path | None
 
 
-def run_segmentation(
-    options: SegmentationOptions, console: Console | None = None
-) -> SegmentationSummary:
+def run_segmentation(options: SegmentationOptions, console: Console) -> None:
     """Find the boundaries of every dialogue of a file.
 
     Raises:
@@ -45,7 +43,6 @@ def run_segmentation(
         ConfigurationError: If the weights or a library are missing.
         StorageUnavailableError: If the results cannot be written.
     """
-    console = console or open_console()
     dialogues = load_dialogues(options.file)
     embedder = default_embedder()
     model = BoundaryModel.load(options.weights, embedder=embedder.fingerprint)
@@ -63,7 +60,6 @@ def run_segmentation(
     console.print(_boundaries(options, found))
     for remark in in_sample(options.file, options.weights or PACKAGED):
         print_dim(console, remark)
-    return found
 
 
 def _boundaries(options: SegmentationOptions, found: SegmentationSummary) -> Table:
@@ -80,37 +76,26 @@ def _boundaries(options: SegmentationOptions, found: SegmentationSummary) -> Tab
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadOptions:
-    """The options of the command."""
-
-    file: Path
-    window: int
-    out: Path | None
-
-
-def run_threads(options: ThreadOptions, console: Console | None = None) -> list[ThreadRow]:
+def run_threads(file: Path, window: int, out: Path | None, console: Console) -> None:
     """Feed every conversation of a file to a session, and compare its topics with the known ones.
 
     Raises:
         NotAConversationError: If the file holds something else.
         StorageUnavailableError: If the results cannot be written.
     """
-    console = console or open_console()
-    conversations = list(load_threads(options.file))
+    conversations = list(load_threads(file))
     rows: list[ThreadRow] = []
     with counting(console, "conversations", len(conversations)) as progress:
-        for row in evaluate_threads(conversations, window=options.window):
+        for row in evaluate_threads(conversations, window=window):
             rows.append(row)
             progress(len(rows))
-    if options.out is not None:
-        write_lines(options.out, (row.line() for row in rows))
-    console.print(_topics(options, rows))
-    return rows
+    if out is not None:
+        write_lines(out, (row.line() for row in rows))
+    console.print(_topics(file, rows))
 
 
-def _topics(options: ThreadOptions, rows: Sequence[ThreadRow]) -> Table:
-    table = Table(title=f"Topics: {options.file.name}")
+def _topics(file: Path, rows: Sequence[ThreadRow]) -> Table:
+    table = Table(title=f"Topics: {file.name}")
     for column in ("conversations", "", "ARI", "1-1", "1-VI", "exact F1"):
         table.add_column(column, justify="right" if column else "left")
     found = {

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from topicloom.cli.console import open_console, print_dim
+from topicloom.cli.console import print_dim
 from topicloom.context.layout import LayoutName
 from topicloom.errors import InputError
 from topicloom.recordings.conversations import Conversation
@@ -48,14 +48,13 @@ class CachingOptions:
     """Where its counts go."""
 
 
-def run_caching(options: CachingOptions, console: Console | None = None) -> None:
+def run_caching(options: CachingOptions, console: Console) -> None:
     """Replay under each layout, and print what each rule would have served.
 
     Raises:
         NotAConversationError: If the file holds something else.
         InputError: If the file has no such conversation, or there is no reply in it.
     """
-    console = console or open_console()
     conversation = _chosen(options)
     for layout in options.layouts:
         turns = _record(conversation, options, layout, console)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -35,23 +34,14 @@ _FIXED = ("seed", "questions", "embedder", "model")
 """Keys that have to be the same for results to belong together."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of the command."""
-
-    config: Path | None
-    out: Path | None
-    again: Sequence[str]
-
-
 def print_example() -> None:
     """Print the packaged configuration."""
     sys.stdout.write(EXAMPLE.read_text("utf-8"))
 
 
 def run_config(
-    options: RunOptions, console: Console | None = None, *, as_json: bool = False
-) -> Results:
+    config: Path | None, out: Path | None, again: Sequence[str], *, as_json: bool = False
+) -> None:
     """Run what a configuration asks for and is not finished, and write the report.
 
     Raises:
@@ -59,9 +49,9 @@ def run_config(
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If results cannot be written.
     """
-    console = console or open_console(quiet=as_json)
-    comparison = read_comparison(options.config or EXAMPLE, options.out)
-    unknown = sorted(set(options.again) - set(comparison.strategies))
+    console = open_console(quiet=as_json)
+    comparison = read_comparison(config or EXAMPLE, out)
+    unknown = sorted(set(again) - set(comparison.strategies))
     if unknown:
         raise ConfigurationError(f"--again {unknown[0]}: no such strategy in this comparison")
     results = Results(comparison.out)
@@ -70,12 +60,11 @@ def run_config(
     for name in comparison.strategies:
         if reason := STRATEGIES[name].missing:
             print_dim(console, f"{name} is left out: {reason}")
-    _run(comparison, results, bench, options.again, console)
+    _run(comparison, results, bench, again, console)
     _write(results, console, as_json=as_json)
-    return results
 
 
-def write_again(out: Path, console: Console | None = None, *, as_json: bool = False) -> None:
+def write_again(out: Path, *, as_json: bool = False) -> None:
     """Write the report of finished cells.
 
     Raises:
@@ -88,7 +77,7 @@ def write_again(out: Path, console: Console | None = None, *, as_json: bool = Fa
     record = results.run()
     folder = record.get("folder")
     find_strategies(record.get("strategies", ()), Path(folder) if folder else None)
-    _write(results, console or open_console(quiet=as_json), as_json=as_json)
+    _write(results, open_console(quiet=as_json), as_json=as_json)
 
 
 def _run(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
-
 from topicloom.cli.console import open_console
 from topicloom.context.tokens import count_budget_tokens
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.generators import generate
 
 
-def run_generate(spec: str, out: Path, console: Console | None = None) -> None:
+def run_generate(spec: str, out: Path) -> None:
     """Write the conversations of a specification, one at a time, and say what they are.
 
     Raises:
@@ -21,7 +19,6 @@ def run_generate(spec: str, out: Path, console: Console | None = None) -> None:
         NotAConversationError: If a file that the generator reads holds something else.
         StorageUnavailableError: If the file cannot be written.
     """
-    console = console or open_console()
     made = generate(spec)
     conversations = messages = questions = tokens = 0
 
@@ -35,7 +32,7 @@ def run_generate(spec: str, out: Path, console: Console | None = None) -> None:
             yield conversation.model_dump_json(exclude_none=True)
 
     write_lines(out, count())
-    console.print(
+    open_console().print(
         f"{out}: {conversations:,} conversations, {messages:,} messages, {tokens:,} tokens,"
         f" {questions:,} questions"
     )

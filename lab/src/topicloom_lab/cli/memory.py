@@ -11,12 +11,11 @@ from statistics import mean
 
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from topicloom.errors import ConfigurationError
 from topicloom.recordings.conversations import Conversation
-from topicloom_lab.cli.output import write_lines
+from topicloom_lab.cli.output import make_table, open_bars, write_lines
 from topicloom_lab.comparison.config import load_source, name_of
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
 from topicloom_lab.opened import load_rows
@@ -40,7 +39,7 @@ class MemoryOptions:
         return given | {"readers": str(self.evaluation.readers)}
 
 
-def run_memory(options: MemoryOptions, console: Console | None = None) -> list[MemoryRow]:
+def run_memory(options: MemoryOptions, console: Console) -> None:
     """Replay every conversation of the file and ask its questions.
 
     Rows are written conversation by conversation; what stands in the results file already is
@@ -52,7 +51,6 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
         NotAConversationError: If the file holds something else.
         StorageUnavailableError: If the results cannot be written.
     """
-    console = console or Console()
     conversations = list(load_source(options.file))
     rows = _done(options, conversations)
     finished = {row.conversation for row in rows}
@@ -70,23 +68,13 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
     console.print(by_readers(rows, options.evaluation.readers), highlight=False)
     if options.evaluation.reviews != "none":
         console.print(by_date(rows))
-    return rows
 
 
 def _one(conversation: Conversation, options: MemoryOptions, console: Console) -> list[MemoryRow]:
     rows: list[MemoryRow] = []
     archived = merged = 0
     spoken = sum(bool(m.text.strip()) for m in conversation.messages)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-        ) as progress,
-    ):
+    with tempfile.TemporaryDirectory() as folder, open_bars(console) as progress:
         fed = progress.add_task(f"{conversation.id}: messages", total=spoken)
         asked = progress.add_task("questions", total=len(conversation.questions))
         for event in options.evaluation.run(conversation, Path(folder)):
@@ -109,19 +97,9 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
     Recall counts whole messages; "its tokens" is the share of the evidence's tokens that are shown,
     in excerpts too, "answer" of questions whose expected answer stands in the context.
     """
-    table = Table(
-        title=f"Evidence recall at {options.evaluation.budget:,} tokens: {name_of(options.file)}"
-    )
-    for column in (
-        "category",
-        "questions",
-        "recall",
-        "all of it",
-        "its tokens",
-        "answer",
-        "tokens",
-    ):
-        table.add_column(column, justify="left" if column == "category" else "right")
+    title = f"Evidence recall at {options.evaluation.budget:,} tokens: {name_of(options.file)}"
+    heads = ("questions", "recall", "all of it", "its tokens", "answer", "tokens")
+    table = make_table(title, ("category", *heads), ())
     scored = [row for row in rows if row.evidence and row.category != BY_DATE]
     groups = {
         c: [r for r in scored if r.category == c] for c in sorted({r.category for r in scored})

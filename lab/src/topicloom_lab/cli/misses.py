@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +50,13 @@ class Miss:
     """Ids of messages that were not found; with another strategy, that this one did find."""
 
 
-def show_misses(
-    options: MissOptions, console: Console | None = None, *, as_json: bool = False
-) -> None:
+def show_misses(options: MissOptions, *, as_json: bool = False) -> None:
     """Print misses, those with most lost evidence first.
 
     Raises:
         ConfigurationError: If the folder holds no such results.
     """
-    console = console or open_console()
+    console = open_console()
     results = Results(options.out)
     cells = list(results.cells().values())
     if not any(cell.strategy == options.strategy for cell in cells):
@@ -68,9 +67,10 @@ def show_misses(
         return
     asked = sum(len(c.asked) for c in cells if _wanted(c, options))
     console.print(f"{len(found)} of {asked} questions with something missed")
-    known = _Conversations(results.run().get("folder"))
+    folder = results.run().get("folder")
+    read = cache(partial(_read, Path(folder) if folder else None))
     for miss in found[: options.limit]:
-        _show(miss, known.get(miss.cell), console)
+        _show(miss, read(miss.cell.source).get(miss.cell.conversation), console)
 
 
 def _to_row(miss: Miss) -> dict[str, Any]:
@@ -129,18 +129,9 @@ def _cut(text: str, most: int) -> str:
     return said if len(said) <= most else f"{said[:most]}… ({len(said):,} characters)"
 
 
-class _Conversations:
-    """Recordings by cell, each source read once; None where it cannot be read any more."""
-
-    def __init__(self, folder: str | None) -> None:
-        self._folder = Path(folder) if folder else None
-        self._read: dict[str, dict[str, Conversation]] = {}
-
-    def get(self, cell: Cell) -> Conversation | None:
-        if cell.source not in self._read:
-            try:
-                found = {c.id: c for c in load_source(cell.source, self._folder)}
-            except InputError:
-                found = {}
-            self._read[cell.source] = found
-        return self._read[cell.source].get(cell.conversation)
+def _read(folder: Path | None, source: str) -> dict[str, Conversation]:
+    """The recordings of a source by id; none where it cannot be read any more."""
+    try:
+        return {conversation.id: conversation for conversation in load_source(source, folder)}
+    except InputError:
+        return {}

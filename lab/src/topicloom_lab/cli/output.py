@@ -54,11 +54,16 @@ def _read_cell(cell: object) -> float | str | None:
     return float(number) if re.fullmatch(r"[+-]?\d*\.\d+", number) else text
 
 
+def open_bars(console: Console, *, transient: bool = False) -> Progress:
+    """A display of progress bars with counts and times; a transient one goes when it is closed."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=transient)
+
+
 @contextmanager
 def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar, and the function that tells it how many are done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+    with open_bars(console, transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-
-from rich.console import Console
 
 from topicloom.cli.console import open_console, print_json
 from topicloom.index.encoders import open_embedder
@@ -14,20 +12,14 @@ from topicloom_lab.cli.output import counting, make_table
 from topicloom_lab.retrieval import WAYS, Found, evaluate_retrieval, load_retrieval
 
 
-def run_retrieval(
-    files: Sequence[Path],
-    encoder: str | None,
-    console: Console | None = None,
-    *,
-    as_json: bool = False,
-) -> Mapping[str, Mapping[str, Found]]:
-    """Measure on some files; the figures by file and way.
+def run_retrieval(files: Sequence[Path], encoder: str | None, *, as_json: bool = False) -> None:
+    """Measure on some files, and print the figures by file and way.
 
     Raises:
         NotAConversationError: If a file holds something else.
         ConfigurationError: If the encoder or its library is missing.
     """
-    console = console or open_console(quiet=as_json)
+    console = open_console(quiet=as_json)
     given = {file: load_retrieval(file) for file in files}
     embedder = open_embedder(encoder)
     found: dict[str, dict[str, Found]] = {}
@@ -55,4 +47,3 @@ def run_retrieval(
             for file, ways in found.items()
             for way, figures in ways.items()
         )
-    return found
