@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -116,7 +116,7 @@ class MemoryEvaluation:
         oracle = Oracle()
         recorded = RecordedResponder(oracle)
         storage = FileStorage(folder, fsync=False)
-        clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
+        clock = RecordedClock.of(conversation.messages)
         options = self._options(recorded, storage, clock)
         saver = InMemorySaver()
         compiled = _compile_agent if self.agent else _compile_graph

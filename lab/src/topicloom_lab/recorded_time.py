@@ -31,7 +31,9 @@ class RecordedClock:
 
     @classmethod
     def of(
-        cls, messages: Sequence[RecordedMessage], system: Callable[[], datetime]
+        cls,
+        messages: Sequence[RecordedMessage],
+        system: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> RecordedClock:
         """The clock of a recording: it begins with the first time that it names.
 

@@ -200,7 +200,7 @@ class _Label:
 def _feed(messages: Sequence[RecordedMessage], folder: Path, window: int) -> list[_Label]:
     """Feed a session; returns a label for each message, without text that of the one before it."""
     storage = FileStorage(folder, fsync=False)
-    clock = RecordedClock.of(messages, lambda: datetime.now().astimezone())
+    clock = RecordedClock.of(messages)
     graph: Graph = build_session_graph(
         settings=Settings(window=window),
         roles=embedded_roles(default_embedder()),

@@ -48,7 +48,7 @@ class AnswersOptions(RecordedRun):
     """Categories that are left out."""
 
 
-def run_answers(options: AnswersOptions, console: Console) -> list[Row]:
+def run_answers(options: AnswersOptions, console: Console) -> None:
     """Have the questions answered that are not yet, and print how well and at what price.
 
     Raises:
@@ -71,7 +71,6 @@ def run_answers(options: AnswersOptions, console: Console) -> list[Row]:
     if not asked:
         raise InputError("no question of these conversations has evidence and a short answer")
     print_dim(console, f"Answers: {options.out}")
-    return asked
 
 
 def _trials(options: AnswersOptions) -> Iterator[Trial]:

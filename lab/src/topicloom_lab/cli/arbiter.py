@@ -32,7 +32,7 @@ _POLICIES = {
 """Who is asked about."""
 
 
-def run_arbiter(model: ModelOptions | None, out: Path | None, console: Console) -> list[Row]:
+def run_arbiter(model: ModelOptions | None, out: Path | None, console: Console) -> None:
     """Ask about every case, and print the verdicts and the splits that follow from them.
 
     Without a model, these are the boundary model's own.
@@ -48,7 +48,6 @@ def run_arbiter(model: ModelOptions | None, out: Path | None, console: Console) 
         found = rows.complete([case.id for case in cases], makers, console, "cases")
         console.print(verdicts(cases, found))
     console.print(splits(cases, found))
-    return found
 
 
 def _asker(options: ModelOptions) -> Callable[[BoundaryQuestion], Row]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,7 +68,7 @@ class RolesOptions(RecordedRun):
     """The windows."""
 
 
-def run_roles(options: RolesOptions, console: Console) -> list[Row]:
+def run_roles(options: RolesOptions, console: Console) -> None:
     """Collect prompts, put them to the model, and print what became of them by role.
 
     Raises:
@@ -93,7 +92,6 @@ def run_roles(options: RolesOptions, console: Console) -> list[Row]:
         console.print(table(asked, options))
     if options.out is not None:
         print_dim(console, f"Prompts, answers and failures: {options.out}")
-    return asked
 
 
 def _collect(options: RolesOptions, console: Console) -> dict[RoleName, list[tuple[str, Any]]]:
@@ -181,7 +179,7 @@ def collect_requests(
     notes = {name: _Noted(roles.get(spec_of(name))) for name in ASKED}
     for name, noted in notes.items():
         roles = roles.replace(spec_of(name), noted)
-    clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
+    clock = RecordedClock.of(conversation.messages)
     given: Any = {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
     domain = Domain(lore=lore_of_themes(1), deadline=_PATIENCE)
     graph = build_session_graph(**given, domain=domain).compile(checkpointer=saver)

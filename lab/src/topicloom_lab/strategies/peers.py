@@ -111,7 +111,7 @@ class SummarizationMiddlewareStrategy(Strategy):
             summarizer=self._extract if isinstance(model, ExtractiveChatModel) else None,
         )
         self._state: list[AnyMessage] = []
-        self._calls = 0
+        self._calls = CallCounter()
 
     def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
         """See `Strategy.feed`."""
@@ -120,30 +120,26 @@ class SummarizationMiddlewareStrategy(Strategy):
             self._state = _added(self._state, [turn_of(message)])
             if message.role == "user":
                 self._state = self._before_model(self._state)
-        return self._taken()
+        return self._calls.taken()
 
     def context(self, question: str, budget: int) -> Context:
         """See `Strategy.context`."""
         asked = HumanMessage(question, id="question")
         prompt = self._before_model(_added(self._state, [asked]))
         laid_out = [m for m in prompt if m.id != asked.id]
-        return context_of(laid_out, self._messages, self._taken())
-
-    def _taken(self) -> Mapping[str, int]:
-        """Calls of the summarizing model since this was asked last."""
-        calls, self._calls = self._calls, 0
-        return {"summary": calls} if calls else {}
+        return context_of(laid_out, self._messages, self._calls.taken())
 
     def _before_model(self, messages: list[AnyMessage]) -> list[AnyMessage]:
         state: dict[str, Any] = {"messages": messages}
         update = self._middleware.before_model(state, Runtime())
         if update is None:
             return messages
-        self._calls += not isinstance(self._model, ExtractiveChatModel)
+        if not isinstance(self._model, ExtractiveChatModel):
+            self._calls.on_chat_model_start()
         return _added(messages, update["messages"])
 
     def _extract(self, messages: list[AnyMessage]) -> str:
-        self._calls += 1
+        self._calls.on_chat_model_start()
         assert isinstance(self._model, ExtractiveChatModel)
         return self._model.extract(messages)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -34,21 +33,17 @@ class SessionGraphStrategy(Strategy):
     question's budget when it is asked: so all budgets are asked of the same topics.
     """
 
-    def __init__(
-        self, options: StrategyOptions, settings: Settings | None = None, *, recent: int = 0
-    ) -> None:
+    def __init__(self, options: StrategyOptions) -> None:
         """Args:
         options: What it is made with.
-        settings: Everything that can be set, but for the window.
-        recent: Newest messages that stay in view when a question is asked.
         """
         super().__init__()
         self._oracle = Oracle()
         self._recorded = RecordedResponder(self._oracle)
         self._storage = FileStorage(options.folder, fsync=False)
-        self._clock = RecordedClock(datetime.now().astimezone())
-        self._embedder, self._recent = options.embedder, recent
-        self._settings = (settings or Settings()).model_copy(update={"window": WINDOW})
+        self._clock = RecordedClock.of(())
+        self._embedder = options.embedder
+        self._settings = Settings(window=WINDOW)
         self._saver = InMemorySaver()
         self._graph = self._compile(self._settings)
         self._config: RunnableConfig = {"configurable": {"thread_id": _SESSION}}
@@ -83,7 +78,7 @@ class SessionGraphStrategy(Strategy):
         """See `Strategy.context`; the budget is what the turn's recall may add."""
         if budget not in self._questioners:
             asked = self._compile(self._settings.model_copy(update={"recall_tokens": budget}))
-            given = self._config, self._storage, self._oracle, self._recent
+            given = self._config, self._storage, self._oracle
             self._questioners[budget] = Questioner(asked, *given)
         shown = self._questioners[budget].ask(question)
         sources = tuple(r.source for r in shown.originals if r.source)
