@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from topicloom.errors import ConfigurationError, StorageUnavailableError
 from topicloom.storage.disk import replace_file
+from topicloom_lab.cli.output import write_lines
 from topicloom_lab.comparison.measures import QuestionResult
 
 Key = tuple[str, str, str, int]
@@ -80,12 +81,7 @@ class Results:
         Raises:
             StorageUnavailableError: If it cannot be written.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with self._cells.open("a", encoding="utf-8") as file:
-                file.write(f"{cell.model_dump_json(exclude_defaults=True)}\n")
-        except OSError as error:
-            raise StorageUnavailableError(f"{self._cells} cannot be written: {error}") from error
+        write_lines(self._cells, [cell.model_dump_json(exclude_defaults=True)], add=True)
 
     def begin(self, run: Mapping[str, Any], fixed: tuple[str, ...]) -> None:
         """Write down what a run is made with, unless results of another one are here.
