@@ -148,9 +148,9 @@ class TestRun:
             progress=done.append,
         )
         assert done == [1, 2]
-        assert [len(row.boundaries) for row in rows] == [4, 3]
-        assert all(row.boundaries[-1] == 0 for row in rows)
+        assert [len(row["boundaries"]) for row in rows] == [4, 3]
+        assert all(row["boundaries"][-1] == 0 for row in rows)
         assert summary.all.dialogues == 2
         assert "dependent" not in summary.as_json()
 
-        assert rows[0].as_json() == {"id": "d", "boundaries": list(rows[0].boundaries)}
+        assert rows[0] == {"id": "d", "boundaries": list(rows[0]["boundaries"])}

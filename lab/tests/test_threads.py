@@ -128,7 +128,7 @@ class TestRun:
             message("tea?", None), message(" ", 1), message("a red car", 1), message("tea", 2)
         )
         (row,) = evaluate_threads([ThreadedConversation.model_validate(given)])
-        told = json.loads(row.line())
+        told = json.loads(json.dumps(row.as_json()))
         assert [len(told["segments"]), len(told["threads"])] == [4, 4]
         assert told["segments"] == sorted(told["segments"])
         assert told["threads"][0] == told["threads"][1]

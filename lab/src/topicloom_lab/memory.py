@@ -98,6 +98,12 @@ class MemoryEvaluation:
     settings: Settings = field(default_factory=Settings)
     """Everything else."""
 
+    @property
+    def setup(self) -> dict[str, object]:
+        """The keys that distinguish the rows of this run in a shared file."""
+        keys = ("budget", "recent", "window", "topic_window", "reviews", "agent")
+        return {key: getattr(self, key) for key in keys} | {"readers": str(self.readers)}
+
     def run(
         self, conversation: Conversation, folder: Path
     ) -> Iterator[MemoryRow | ReviewReport | int]:

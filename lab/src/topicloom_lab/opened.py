@@ -19,7 +19,7 @@ from rich.console import Console
 from topicloom.errors import ConfigurationError
 from topicloom.roles.models import open_model
 from topicloom.state.stored_message import get_text
-from topicloom_lab.cli.output import counting, write_lines
+from topicloom_lab.cli.output import counting, write_rows
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -118,20 +118,6 @@ class ModelOptions:
         return OpenedModel(model.model_copy(update=given), log)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRun:
-    """A model and the conversations that it is measured on."""
-
-    files: Sequence[str]
-    model: ModelOptions
-    questions: int
-    """Of each conversation at most."""
-    conversations: int
-    """Of each file at most."""
-    out: Path | None
-    """Where rows go, to go on from."""
-
-
 _BEGINNINGS = (b'{"case": ', b'{"conversation": ')
 """How rows of results begin."""
 
@@ -219,7 +205,7 @@ class Rows:
                 if case not in self._rows:
                     self._rows[case] = row = {"case": case} | self._run | make()
                     if self._out is not None:
-                        write_lines(self._out, [json.dumps(row, ensure_ascii=False)], add=True)
+                        write_rows(self._out, [row], add=True)
                 found.append(self._rows[case])
                 progress(len(found))
         return found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,9 +16,8 @@ from sklearn.metrics import f1_score
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import Granularity
-from topicloom.errors import NotAConversationError
 from topicloom.index.embedder import Embedder
-from topicloom.recordings.conversations import parse_record, read_recording
+from topicloom_lab.records import read_records
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]
@@ -37,7 +35,6 @@ class MarkedUtterance(BaseModel, frozen=True):
     role: str | None = None
     """The speaker, by role or by a letter; None where the data does not say."""
     text: str
-    """The text."""
 
 
 class SegmentedDialogue(BaseModel, frozen=True, coerce_numbers_to_str=True):
@@ -62,7 +59,11 @@ class SegmentedDialogue(BaseModel, frozen=True, coerce_numbers_to_str=True):
     @property
     def said(self) -> list[Utterance]:
         """The messages as the boundary model takes them."""
-        return [_said(utterance) for utterance in self.utterances]
+        roles = [_ROLES.get(u.role or "") for u in self.utterances]
+        return [
+            Utterance(role, None if role else u.role, u.text)
+            for u, role in zip(self.utterances, roles, strict=True)
+        ]
 
     @property
     def begins(self) -> Flags:
@@ -72,29 +73,10 @@ class SegmentedDialogue(BaseModel, frozen=True, coerce_numbers_to_str=True):
         return begins
 
 
-def _said(utterance: MarkedUtterance) -> Utterance:
-    role = _ROLES.get(utterance.role or "")
-    return Utterance(role, None if role else utterance.role, utterance.text)
-
-
 def load_dialogues(path: Path) -> list[SegmentedDialogue]:
-    """Read a file of segmented dialogues, one JSON a line; `.xz` is unpacked.
-
-    Raises:
-        NotAConversationError: If the file cannot be read or a line holds something else; the
-            message names file and line.
-    """
-    lines = enumerate(read_recording(path).split("\n"), start=1)
-    found = [_dialogue(f"{path}, line {number}", line) for number, line in lines if line.strip()]
-    if not found:
-        raise NotAConversationError(f"{path} is empty: it holds no dialogue")
-    return found
-
-
-def _dialogue(place: str, line: str) -> SegmentedDialogue:
+    """The dialogues of a file; raises what `read_records` raises."""
     wanted = '{"id", "utterances": [{"role", "text"}], "segments": [length, ...]}'
-    parse = partial(SegmentedDialogue.model_validate_json, line)
-    return parse_record(parse, place, "segmented dialogue", wanted)
+    return list(read_records(path, SegmentedDialogue, "segmented dialogue", wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +100,10 @@ class Measures:
 
     def as_json(self) -> dict[str, float]:
         """Rounded, with the score."""
-        return {
-            "dialogues": self.dialogues,
-            "score": round(self.score, 4),
-            "pk": round(self.pk, 4),
-            "window_diff": round(self.window_diff, 4),
-            "f1": round(self.f1, 4),
-            "ratio": round(self.ratio, 3),
+        found = {
+            name: round(getattr(self, name), 4) for name in ("score", "pk", "window_diff", "f1")
         }
+        return {"dialogues": self.dialogues} | found | {"ratio": round(self.ratio, 3)}
 
 
 def measure(dialogues: Sequence[SegmentedDialogue], begins: Sequence[Flags]) -> Measures:
@@ -161,12 +139,7 @@ def measures_of_each(
         labels[:, :count, column] = pair
         gold, found = ("".join(map(str, each)) for each in pair)
         window = min(max(2, round(count / len(dialogue.segments) / 2)), count)
-        rows.append(
-            (
-                pk(gold, found, k=window),
-                windowdiff(gold, found, window),
-            )
-        )
+        rows.append((pk(gold, found, k=window), windowdiff(gold, found, window)))
     f1 = f1_score(*labels, average=None, zero_division=0)[:-1]
     return np.column_stack([np.array(rows), f1])
 
@@ -183,19 +156,6 @@ def closing_labels(begins: Flags) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentationRow:
-    """The boundaries found in one dialogue."""
-
-    id: str
-    boundaries: tuple[int, ...]
-    """1 on the last utterance of a found segment, else 0; 0 on the final one."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The row as the results file has it."""
-        return {"id": self.id, "boundaries": list(self.boundaries)}
-
-
-@dataclass(frozen=True, slots=True)
 class SegmentationSummary:
     """A whole file."""
 
@@ -209,10 +169,8 @@ class SegmentationSummary:
         """The summary as it is printed and kept."""
         found: dict[str, Any] = self.all.as_json()
         if self.dependent is not None and self.false_splits is not None:
-            found["dependent"] = {
-                **self.dependent.as_json(),
-                "false_splits": round(self.false_splits, 3),
-            }
+            splits = {"false_splits": round(self.false_splits, 3)}
+            found["dependent"] = self.dependent.as_json() | splits
         return found
 
 
@@ -224,17 +182,21 @@ def evaluate_segmentation(
     mode: Mode = "online",
     granularity: Granularity = "auto",
     progress: Callable[[int], None] | None = None,
-) -> tuple[list[SegmentationRow], SegmentationSummary]:
+) -> tuple[list[dict[str, Any]], SegmentationSummary]:
     """Find boundaries in every dialogue and compare them with the true ones.
 
     Args:
-        dialogues: The dialogues; at least one.
+        dialogues: At least one.
         model: The boundary model.
-        embedder: The embedder it was trained with.
+        embedder: The one that it was trained with.
         mode: `online` decides at each message with what was said until then, for good;
             `retrospective` knows the whole dialogue.
         granularity: How fine topics are.
         progress: Called with the number of dialogues done.
+
+    Returns:
+        For each dialogue its `id` and `boundaries`, 1 on the last utterance of a found segment
+        and else 0, as the results file has them; and what they are worth.
     """
     given = list(dialogues)
     judge = model.online if mode == "online" else model.retrospective
@@ -246,7 +208,11 @@ def evaluate_segmentation(
         begins.append(boundaries(judge(said, vectors), threshold))
         if progress is not None:
             progress(number)
-    return list(_rows(given, begins)), summarize(given, begins)
+    rows = [
+        {"id": dialogue.id, "boundaries": closing_labels(flags)}
+        for dialogue, flags in zip(given, begins, strict=True)
+    ]
+    return rows, summarize(given, begins)
 
 
 def boundaries(probabilities: NDArray[np.float64], threshold: float) -> Flags:
@@ -258,21 +224,11 @@ def summarize(
     dialogues: Sequence[SegmentedDialogue], begins: Sequence[Flags]
 ) -> SegmentationSummary:
     """Measures of all dialogues, and of the dependent ones apart; arguments as of `measure`."""
-    pairs = [
-        (d, b)
-        for d, b in zip(dialogues, begins, strict=True)
-        if d.type is not None and d.type.startswith(DEPENDENT)
-    ]
     everything = measure(dialogues, begins)
-    if not pairs:
+    pairs = zip(dialogues, begins, strict=True)
+    dependent = [(d, b) for d, b in pairs if (d.type or "").startswith(DEPENDENT)]
+    if not dependent:
         return SegmentationSummary(everything, None, None)
-    false = sum(int((found[1:] & ~d.begins[1:]).sum()) for d, found in pairs)
-    apart = measure([d for d, _ in pairs], [found for _, found in pairs])
-    return SegmentationSummary(everything, apart, false / len(pairs))
-
-
-def _rows(
-    dialogues: Sequence[SegmentedDialogue], begins: Sequence[Flags]
-) -> Iterator[SegmentationRow]:
-    for dialogue, found in zip(dialogues, begins, strict=True):
-        yield SegmentationRow(dialogue.id, tuple(closing_labels(found)))
+    false = sum(int((found[1:] & ~d.begins[1:]).sum()) for d, found in dependent)
+    apart = measure(*zip(*dependent, strict=True))
+    return SegmentationSummary(everything, apart, false / len(dependent))

@@ -8,13 +8,10 @@ part of a topic that was divided for its size counts as that topic.
 
 from __future__ import annotations
 
-import json
 import re
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,11 +26,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from topicloom.errors import NotAConversationError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import RecordedMessage, parse_record, read_recording
+from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.choice import embedded_roles
 from topicloom.settings import Settings
@@ -43,6 +39,7 @@ from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.recorded_time import RecordedClock
+from topicloom_lab.records import read_records
 
 WINDOW = 8_000
 """Tokens of the main window, as of `topicloom eval memory`."""
@@ -142,30 +139,15 @@ class ThreadRow:
     moved: ThreadScores | None
     """The agreement of the topics."""
 
-    def line(self) -> str:
+    def as_json(self) -> dict[str, Any]:
         """The row of a results file."""
-        row = {"segments": list(self.segments), "threads": list(self.topics)}
-        return json.dumps({"id": self.id, **row}, ensure_ascii=False)
+        return {"id": self.id, "segments": self.segments, "threads": self.topics}
 
 
 def load_threads(path: Path) -> Iterator[ThreadedConversation]:
-    """Read a file of interleaved conversations, one at a time.
-
-    Args:
-        path: `.jsonl` with a conversation a line, or that as `.xz`.
-
-    Raises:
-        NotAConversationError: If the file cannot be read or holds something else; the message
-            names the line.
-    """
-    text = read_recording(path)
-    if not text.strip():
-        raise NotAConversationError(f"{path} is empty: it holds no conversation")
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            parse = partial(ThreadedConversation.model_validate_json, line)
-            place, wanted = f"{path}, line {number}", '{"id", "messages": [{"id", "text"}]}'
-            yield parse_record(parse, place, "interleaved conversation", wanted)
+    """The interleaved conversations of a file; raises what `read_records` raises."""
+    wanted = '{"id", "messages": [{"id", "text"}]}'
+    return read_records(path, ThreadedConversation, "interleaved conversation", wanted)
 
 
 def evaluate_threads(
@@ -249,16 +231,19 @@ def _score(gold: Sequence[str | None], predicted: Sequence[Hashable]) -> ThreadS
 
 def thread_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> ThreadScores:
     """Judge the topics of labelled messages [n], n of at least two."""
-    known, found = _numbered(gold), _numbered(predicted)
+    known, found = list(gold), list(predicted)
     table = contingency_matrix(known, found)
-    rows, columns = linear_sum_assignment(-table)
-    shared = float(mutual_info_score(known, found))
-    varied = _entropy(table.sum(axis=1)) + _entropy(table.sum(axis=0)) - 2 * shared
+    sizes, found_sizes = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+    # A topic shares all that it has with itself.
+    own = mutual_info_score(known, known) + mutual_info_score(found, found)
+    varied = own - 2 * mutual_info_score(known, found)
+    same = ((table == sizes) & (table == found_sizes) & (table > 1)).sum()
+    sets = (sizes > 1).sum() + (found_sizes > 1).sum()
     return ThreadScores(
         ari=float(adjusted_rand_score(known, found)),
-        one_to_one=float(table[rows, columns].sum() / len(known)),
-        vi=1 - max(0.0, varied) / float(np.log(len(known))),
-        exact=_exact(known, found),
+        one_to_one=float(table[linear_sum_assignment(-table)].sum() / len(known)),
+        vi=1 - max(0.0, float(varied)) / float(np.log(len(known))),
+        exact=float(2 * same / sets) if sets else 1.0,
         messages=len(known),
     )
 
@@ -269,30 +254,6 @@ def summary(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
     names = ("ari", "one_to_one", "vi", "exact")
     means = {n: float(np.mean([getattr(s, n) for s in judged])) if judged else 0.0 for n in names}
     return means | {"conversations": float(len(judged))}
-
-
-def _exact(known: Sequence[int], found: Sequence[int]) -> float:
-    gold, predicted = _sets(known), _sets(found)
-    return 2 * len(gold & predicted) / (len(gold) + len(predicted)) if gold or predicted else 1.0
-
-
-def _sets(labels: Sequence[int]) -> set[frozenset[int]]:
-    """Topics of two messages or more, as sets of places."""
-    members: defaultdict[int, list[int]] = defaultdict(list)
-    for place, label in enumerate(labels):
-        members[label].append(place)
-    return {frozenset(places) for places in members.values() if len(places) > 1}
-
-
-def _numbered(labels: Sequence[Hashable]) -> list[int]:
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(label, len(numbers)) for label in labels]
-
-
-def _entropy(counts: Any) -> float:
-    """Entropy in nats of a distribution by its counts [k]."""
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log(shares)).sum())
 
 
 def _hours(time: float | str | None) -> float | None:

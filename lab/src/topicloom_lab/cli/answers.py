@@ -5,19 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean
 
-from rich.console import Console
 from rich.table import Table
 
 from topicloom.cli.console import print_dim
 from topicloom.errors import InputError
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Question
-from topicloom_lab.cli.output import make_table, show_mean
+from topicloom_lab.cli.output import make_table, open_figures, show_mean
 from topicloom_lab.comparison.config import Comparison, load_named, name_of
 from topicloom_lab.comparison.measures import (
     answer_words,
@@ -28,7 +26,7 @@ from topicloom_lab.comparison.measures import (
 )
 from topicloom_lab.comparison.summary import mean_interval
 from topicloom_lab.comparison.trial import Bench, Trial
-from topicloom_lab.opened import OpenedModel, RecordedRun, Row, Rows
+from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
 from topicloom_lab.strategies.base import Context, StrategyOptions
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
@@ -38,18 +36,20 @@ _LONGEST = 12
 """Words of an expected answer at most: longer ones are never met word for word."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswersOptions(RecordedRun):
-    """The options of the command."""
-
-    budget: int
-    """Tokens of a context."""
-    skip: Sequence[str]
-    """Categories that are left out."""
-
-
-def run_answers(options: AnswersOptions, console: Console) -> None:
+def run_answers(
+    files: Sequence[str],
+    model: ModelOptions,
+    budget: int,
+    skip: Sequence[str],
+    questions: int,
+    conversations: int,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     """Have the questions answered that are not yet, and print how well and at what price.
+
+    The arguments are the options of the command.
 
     Raises:
         ConfigurationError: If no such model can be opened, or the results are something else's.
@@ -57,35 +57,30 @@ def run_answers(options: AnswersOptions, console: Console) -> None:
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If a result cannot be written.
     """
-    rows = Rows(options.out, {"model": options.model.name, "budget": options.budget})
-    opened, asked = options.model.open(), list[Row]()
-    for trial in _trials(options):
-        questions = [question for _, due in trial.stretches() for question in due]
+    console = open_figures(as_json=as_json)
+    rows = Rows(out, {"model": model.name, "budget": budget})
+    opened, asked = model.open(), list[Row]()
+    bench = Bench(default_embedder(), "")
+    drawn = Comparison(files=tuple(files), questions=questions, out=Path())
+    for conversation in load_named(files, conversations):
+        short = [q for q in conversation.questions if q.category not in skip and _is_short(q)]
+        chosen = drawn.chosen(conversation.model_copy(update={"questions": tuple(short)}))
+        trial = Trial("", conversation, chosen, bench)
+        ids = [question.id for _, due in trial.stretches() for question in due]
         for way in WAYS:
-            cases = [f"{trial.conversation.id} {q.id} {way}" for q in questions]
-            with closing(_makers(trial, way, options.budget, opened)) as makers:
-                asked += rows.complete(cases, makers, console, f"{trial.conversation.id} {way}")
-        if questions:
+            cases = [f"{conversation.id} {id_} {way}" for id_ in ids]
+            with closing(_makers(trial, way, budget, opened)) as makers:
+                asked += rows.complete(cases, makers, console, f"{conversation.id} {way}")
+        if ids:
             # A table a conversation: a run may take hours.
-            console.print(answered(asked, options))
+            console.print(answered(asked, files, f"{model.name}, {budget:,} tokens of context"))
     if not asked:
         raise InputError("no question of these conversations has evidence and a short answer")
-    print_dim(console, f"Answers: {options.out}")
+    print_dim(console, f"Answers: {out}")
 
 
-def _trials(options: AnswersOptions) -> Iterator[Trial]:
-    """The conversations with the questions that are asked, named after their files."""
-    bench = Bench(default_embedder(), "")
-    drawn = Comparison(files=tuple(options.files), questions=options.questions, out=Path())
-    for conversation in load_named(options.files, options.conversations):
-        short = tuple(
-            question
-            for question in conversation.questions
-            if question.category not in options.skip
-            and 0 < len(answer_words(question.answer)) <= _LONGEST
-        )
-        conversation = conversation.model_copy(update={"questions": short})
-        yield Trial("", conversation, drawn.chosen(conversation), bench)
+def _is_short(question: Question) -> bool:
+    return 0 < len(answer_words(question.answer)) <= _LONGEST
 
 
 def _makers(
@@ -125,9 +120,9 @@ def _answer(
     }
 
 
-def answered(rows: Sequence[Row], options: AnswersOptions) -> Table:
+def answered(rows: Sequence[Row], sources: Sequence[str], title: str) -> Table:
     """How well was answered by file and way, with intervals, and what the model read for it."""
-    files = [f"{name_of(file)}/" for file in options.files]
+    files = [f"{name_of(source)}/" for source in sources]
     lines = [
         (
             file.rstrip("/") or "all",
@@ -140,7 +135,7 @@ def answered(rows: Sequence[Row], options: AnswersOptions) -> Table:
     ]
     heads = ("questions", "exact", "F1", f"F1 behind {WAYS[0]}", "recall")
     return make_table(
-        f"{options.model.name}, {options.budget:,} tokens of context",
+        title,
         ("asked in", "way", *heads, "tokens read", "cached", "written", "failed"),
         lines,
         "In brackets: 95 % of means over resampled questions. Recall: of the evidence. Tokens are"

@@ -5,9 +5,9 @@ points in the group `topicloom.commands`.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Context, Option, Typer
 
 SOURCES = """
 Files: conversations with questions, dialogues with segments, conversations with threads; one JSON
@@ -20,31 +20,29 @@ sniah:needle=uuid,haystack=prose,tokens=1000000.
 """
 """The data to measure on, for `topicloom eval --help`."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
-Out = Annotated[Path, typer.Argument(metavar="OUT", help="A folder of results.")]
+
+def number(help: str, least: int = 1) -> Any:
+    """An option that takes a whole number, the least one or more."""
+    return Option(metavar="N", min=least, help=help)
+
+
+AsJson = Annotated[bool, Option("--json", help="One JSON object a line.")]
+Out = Annotated[Path, Argument(metavar="OUT", help="A folder of results.")]
 
 Recordings = Annotated[
-    list[str], typer.Argument(help="Files of conversations, or `sample`, which ships.")
+    list[str], Argument(help="Files of conversations, or `sample`, which ships.")
 ]
 Conversations = Annotated[
-    str, typer.Argument(help="A file of conversations with questions, or `sample`, which ships.")
+    str, Argument(help="A file of conversations with questions, or `sample`, which ships.")
 ]
-First = Annotated[int, typer.Option(metavar="N", min=1, help="Of each file, the first ones.")]
-Model = Annotated[
-    str, typer.Option(help="As openai:NAME, for any server that speaks its protocol.")
-]
-BaseUrl = Annotated[str | None, typer.Option(help="The server, such as http://127.0.0.1:8080/v1.")]
-Rows = Annotated[
-    Path | None, typer.Option(help="Results, one JSON a case; goes on where it stopped.")
-]
-Window = Annotated[
-    int, typer.Option(metavar="N", min=1_000, help="Main window in tokens during the replay.")
-]
-TopicWindow = Annotated[
-    int, typer.Option(metavar="N", min=1_000, help="Window of a topic in tokens.")
-]
+First = Annotated[int, number("Of each file, the first ones.")]
+Model = Annotated[str, Option(help="As openai:NAME, for any server that speaks its protocol.")]
+BaseUrl = Annotated[str | None, Option(help="The server, such as http://127.0.0.1:8080/v1.")]
+Rows = Annotated[Path | None, Option(help="Results, one JSON a case; goes on where it stopped.")]
+Window = Annotated[int, number("Main window in tokens during the replay.", 1_000)]
+TopicWindow = Annotated[int, number("Window of a topic in tokens.", 1_000)]
 
-eval_app = typer.Typer(
+eval_app = Typer(
     help="Measure on recorded conversations.",
     epilog=SOURCES,
     no_args_is_help=True,
@@ -55,25 +53,21 @@ eval_app = typer.Typer(
 @eval_app.command()
 def memory(
     file: Conversations,
-    budget: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Tokens of recalled context.")
-    ] = 4_000,
+    budget: Annotated[int, number("Tokens of recalled context.")] = 4_000,
     out: Rows = None,
-    recent: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Newest messages that stay in view anyway.")
-    ] = 0,
+    recent: Annotated[int, number("Newest messages that stay in view anyway.", 0)] = 0,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
     reviews: Annotated[
         Literal["none", "daily"],
-        typer.Option(help="Review at every midnight that the recorded dates pass."),
+        Option(help="Review at every midnight that the recorded dates pass."),
     ] = "none",
     readers: Annotated[
         str,
-        typer.Option(help="Who reads for a question: embedded, ideal, noisy:SHARE or garbage."),
+        Option(help="Who reads for a question: embedded, ideal, noisy:SHARE or garbage."),
     ] = "embedded",
     agent: Annotated[
-        bool, typer.Option(help="An agent with TopicMiddleware instead of the session graph.")
+        bool, Option(help="An agent with TopicMiddleware instead of the session graph.")
     ] = False,
     json: AsJson = False,
 ) -> None:
@@ -88,45 +82,42 @@ def memory(
     the router: `ideal` ones know the evidence, `noisy:0.2` ones are wrong one time in five,
     `garbage` ones answer rubbish.
     """
-    from topicloom_lab.cli.memory import MemoryOptions, run_memory
-    from topicloom_lab.cli.output import open_figures
+    from topicloom_lab.cli.memory import run_memory
     from topicloom_lab.memory import MemoryEvaluation
     from topicloom_lab.readers import ReaderChoice
 
     who = ReaderChoice.parse(readers)
     evaluation = MemoryEvaluation(budget, recent, window, topic_window, reviews, who, agent)
-    run_memory(MemoryOptions(file, out, evaluation), open_figures(as_json=json))
+    run_memory(file, out, evaluation, as_json=json)
 
 
 @eval_app.command()
 def segmentation(
-    file: Annotated[Path, typer.Argument(help="Dialogues with segments, one JSON a line.")],
+    file: Annotated[Path, Argument(help="Dialogues with segments, one JSON a line.")],
     mode: Annotated[
         Literal["online", "retrospective"],
-        typer.Option(help="Decide as messages come, or knowing the whole dialogue."),
+        Option(help="Decide as messages come, or knowing the whole dialogue."),
     ] = "online",
     granularity: Annotated[
-        Literal["auto", "fine", "coarse"], typer.Option(help="How fine topics are.")
+        Literal["auto", "fine", "coarse"], Option(help="How fine topics are.")
     ] = "auto",
     weights: Annotated[
-        Path | None, typer.Option(help="Weights of `topicloom train boundary`; else those shipped.")
+        Path | None, Option(help="Weights of `topicloom train boundary`; else those shipped.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Results, one JSON a dialogue.")] = None,
+    out: Annotated[Path | None, Option(help="Results, one JSON a dialogue.")] = None,
     json: AsJson = False,
 ) -> None:
     """Find where topics begin, and compare with dialogues whose segments are known."""
-    from topicloom_lab.cli.boundaries import SegmentationOptions, run_segmentation
-    from topicloom_lab.cli.output import open_figures
+    from topicloom_lab.cli.boundaries import run_segmentation
 
-    given = SegmentationOptions(file, mode, granularity, weights, out)
-    run_segmentation(given, open_figures(as_json=json))
+    run_segmentation(file, mode, granularity, weights, out, as_json=json)
 
 
 @eval_app.command()
 def retrieval(
-    files: Annotated[list[Path], typer.Argument(help="Texts and queries, one JSON a file.")],
+    files: Annotated[list[Path], Argument(help="Texts and queries, one JSON a file.")],
     encoder: Annotated[
-        str | None, typer.Option(help="As in TOPICLOOM_EMBEDDER; else the one that ships.")
+        str | None, Option(help="As in TOPICLOOM_EMBEDDER; else the one that ships.")
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -143,9 +134,9 @@ def retrieval(
 
 @eval_app.command()
 def threads(
-    file: Annotated[Path, typer.Argument(help="Conversations with threads, one JSON a line.")],
+    file: Annotated[Path, Argument(help="Conversations with threads, one JSON a line.")],
     window: Window = 8_000,
-    out: Annotated[Path | None, typer.Option(help="Results, one JSON a conversation.")] = None,
+    out: Annotated[Path | None, Option(help="Results, one JSON a conversation.")] = None,
     json: AsJson = False,
 ) -> None:
     """Feed interleaved talk to a session, and compare its topics with the known ones.
@@ -154,22 +145,21 @@ def threads(
     moved them. Small windows split often; what is still unsplit at the end is split then.
     """
     from topicloom_lab.cli.boundaries import run_threads
-    from topicloom_lab.cli.output import open_figures
 
-    run_threads(file, window, out, open_figures(as_json=json))
+    run_threads(file, window, out, as_json=json)
 
 
 @eval_app.command()
 def run(
     config: Annotated[
         Path | None,
-        typer.Argument(help="What to compare, as TOML; the packaged example if not given."),
+        Argument(help="What to compare, as TOML; the packaged example if not given."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where results go, if not as it says.")] = None,
+    out: Annotated[Path | None, Option(help="Where results go, if not as it says.")] = None,
     again: Annotated[
-        list[str] | None, typer.Option(help="Run this strategy although it is finished.")
+        list[str] | None, Option(help="Run this strategy although it is finished.")
     ] = None,
-    example: Annotated[bool, typer.Option("--example", help="Print the packaged example.")] = False,
+    example: Annotated[bool, Option("--example", help="Print the packaged example.")] = False,
     json: AsJson = False,
 ) -> None:
     """Compare context strategies on recorded conversations, and write a report.
@@ -187,20 +177,16 @@ def run(
 @eval_app.command()
 def fetch(
     name: Annotated[
-        str | None, typer.Argument(help="A public data set; all are listed if not given.")
+        str | None, Argument(help="A public data set; all are listed if not given.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; NAME.jsonl if not given.")
-    ] = None,
-    first: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the first conversations.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="File to write; NAME.jsonl if not given.")] = None,
+    first: Annotated[int | None, number("Only the first conversations.")] = None,
 ) -> None:
     """Download a public data set, and write it as `eval run` and the others read it.
 
     Says where it comes from and under which licence it is.
     """
-    from topicloom_lab.cli.fetching import list_data_sets, run_fetch
+    from topicloom_lab.cli.data_files import list_data_sets, run_fetch
 
     if name is None:
         list_data_sets()
@@ -210,15 +196,13 @@ def fetch(
 
 @eval_app.command()
 def convert(
-    name: Annotated[str, typer.Argument(help="The data set that the files are of.")],
-    files: Annotated[list[Path], typer.Argument(help="Its files, as they are published.")],
-    out: Annotated[Path, typer.Option(help="File to write.")],
-    first: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the first conversations.")
-    ] = None,
+    name: Annotated[str, Argument(help="The data set that the files are of.")],
+    files: Annotated[list[Path], Argument(help="Its files, as they are published.")],
+    out: Annotated[Path, Option(help="File to write.")],
+    first: Annotated[int | None, number("Only the first conversations.")] = None,
 ) -> None:
     """Write files of a public data set as `eval run` and the others read it."""
-    from topicloom_lab.cli.fetching import run_convert
+    from topicloom_lab.cli.data_files import run_convert
 
     run_convert(name, files, out, first)
 
@@ -234,30 +218,29 @@ def report(out: Out, json: AsJson = False) -> None:
 @eval_app.command()
 def misses(
     out: Out,
-    strategy: Annotated[str, typer.Option(help="Whose misses.")] = "topicloom",
-    against: Annotated[str | None, typer.Option(help="Only what this strategy found.")] = None,
-    source: Annotated[str | None, typer.Option(help="Only this file; a part of its name.")] = None,
-    budget: Annotated[int | None, typer.Option(help="Only this budget.")] = None,
-    category: Annotated[str | None, typer.Option(help="Only this category.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Questions shown at most.")] = 20,
+    strategy: Annotated[str, Option(help="Whose misses.")] = "topicloom",
+    against: Annotated[str | None, Option(help="Only what this strategy found.")] = None,
+    source: Annotated[str | None, Option(help="Only this file; a part of its name.")] = None,
+    budget: Annotated[int | None, Option(help="Only this budget.")] = None,
+    category: Annotated[str | None, Option(help="Only this category.")] = None,
+    limit: Annotated[int, number("Questions shown at most.")] = 20,
     json: AsJson = False,
 ) -> None:
     """Show questions whose evidence was missed, with the messages that were."""
-    from topicloom_lab.cli.misses import MissOptions, show_misses
+    from topicloom_lab.cli.misses import show_misses
 
-    given = MissOptions(out, strategy, against, source, budget, category, limit)
-    show_misses(given, as_json=json)
+    show_misses(out, strategy, against, source, budget, category, limit, as_json=json)
 
 
 @eval_app.command()
 def generate(
     spec: Annotated[
-        str, typer.Argument(help="Generator and options: sniah:needle=uuid,tokens=1000000,seed=1.")
+        str, Argument(help="Generator and options: sniah:needle=uuid,tokens=1000000,seed=1.")
     ],
-    out: Annotated[Path, typer.Option(help="Where the conversations go, one JSON a line.")],
+    out: Annotated[Path, Option(help="Where the conversations go, one JSON a line.")],
 ) -> None:
     """Make conversations up, with questions and evidence. The same options make the same."""
-    from topicloom_lab.cli.generating import run_generate
+    from topicloom_lab.cli.data_files import run_generate
 
     run_generate(spec, out)
 
@@ -265,26 +248,24 @@ def generate(
 @eval_app.command()
 def caching(
     file: Conversations,
-    turns: Annotated[int, typer.Option(metavar="N", min=1, help="Answered turns to replay.")] = 200,
+    turns: Annotated[int, number("Answered turns to replay.")] = 200,
     window: Window = 128_000,
     topic_window: TopicWindow = 64_000,
     recall: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Tokens that a turn may recall; else a share."),
+        number("Tokens that a turn may recall; else a share."),
     ] = None,
     layout: Annotated[
         Literal["ledger", "spec"] | None,
-        typer.Option(help="Only this layout; else both, and `ledger` for a server."),
+        Option(help="Only this layout; else both, and `ledger` for a server."),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option(metavar="N", min=0, help="From one turn to the next: caches forget.")
-    ] = 60.0,
-    conversation: Annotated[int, typer.Option(metavar="N", min=1, help="Which of the file.")] = 1,
+    seconds: Annotated[float, number("From one turn to the next: caches forget.", 0)] = 60.0,
+    conversation: Annotated[int, number("Which of the file.")] = 1,
     server: Annotated[
         str | None,
-        typer.Option(help="Send the prompts there, too: a base URL; its cache must be empty."),
+        Option(help="Send the prompts there, too: a base URL; its cache must be empty."),
     ] = None,
-    model: Annotated[str, typer.Option(help="The model to ask the server for.")] = "openai:any",
+    model: Annotated[str, Option(help="The model to ask the server for.")] = "openai:any",
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
@@ -297,20 +278,16 @@ def caching(
     counts are printed, main window and topic windows apart. Whoever goes on with a run that was
     stopped leaves the server running: what it holds is part of the measurement.
     """
-    from topicloom_lab.cli.caching import CachingOptions, run_caching
-    from topicloom_lab.cli.output import open_figures
+    from topicloom.settings import Settings
+    from topicloom_lab.cli.caching import run_caching
     from topicloom_lab.opened import ModelOptions
 
     # A cache that has seen one layout's topic windows knows those of the other.
     both: tuple[Literal["ledger", "spec"], ...] = ("ledger", "spec")
     layouts = (layout,) if layout else both[:1] if server else both
     real = ModelOptions(model, server, max_tokens=1) if server else None
-    run_caching(
-        CachingOptions(
-            file, turns, window, topic_window, recall, layouts, seconds, conversation, real, out
-        ),
-        open_figures(as_json=json),
-    )
+    given = Settings(window=window, topic_window=topic_window, recall_tokens=recall)
+    run_caching(file, conversation, turns, seconds, given, layouts, real, out, as_json=json)
 
 
 @eval_app.command()
@@ -318,13 +295,11 @@ def roles(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    prompts: Annotated[int, typer.Option(metavar="N", min=1, help="Prompts of each role.")] = 20,
+    prompts: Annotated[int, number("Prompts of each role.")] = 20,
     window: Window = 4_000,
     topic_window: TopicWindow = 6_000,
     conversations: First = 1,
-    questions: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Asked of each conversation.")
-    ] = 20,
+    questions: Annotated[int, number("Asked of each conversation.", 0)] = 20,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
@@ -338,21 +313,19 @@ def roles(
     it about cases with a known answer.
     """
     from topicloom.settings import Settings
-    from topicloom_lab.cli.output import open_figures
-    from topicloom_lab.cli.roles import RolesOptions, run_roles
+    from topicloom_lab.cli.roles import run_roles
     from topicloom_lab.opened import ModelOptions
 
     opened = ModelOptions(model, base_url)
     windows = Settings(window=window, topic_window=topic_window)
-    given = RolesOptions(files, opened, questions, conversations, out, prompts, windows)
-    run_roles(given, open_figures(as_json=json))
+    run_roles(files, opened, windows, prompts, questions, conversations, out, as_json=json)
 
 
 @eval_app.command()
 def arbiter(
     model: Annotated[
         str | None,
-        typer.Option(help="openai:NAME, or rerank:NAME for a cross-encoder; else nobody is asked."),
+        Option(help="openai:NAME, or rerank:NAME for a cross-encoder; else nobody is asked."),
     ] = None,
     base_url: BaseUrl = None,
     out: Rows = None,
@@ -364,11 +337,10 @@ def arbiter(
     the boundary model is in doubt the ruling decides, elsewhere nobody is asked.
     """
     from topicloom_lab.cli.arbiter import run_arbiter
-    from topicloom_lab.cli.output import open_figures
     from topicloom_lab.opened import ModelOptions
 
     opened = ModelOptions(model, base_url, max_tokens=16) if model else None
-    run_arbiter(opened, out, open_figures(as_json=json))
+    run_arbiter(opened, out, as_json=json)
 
 
 @eval_app.command()
@@ -376,11 +348,11 @@ def answers(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    questions: Annotated[int, typer.Option(metavar="N", min=1, help="Of each conversation.")] = 20,
+    questions: Annotated[int, number("Of each conversation.")] = 20,
     conversations: First = 1,
-    budget: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens of a context.")] = 1_000,
+    budget: Annotated[int, number("Tokens of a context.")] = 1_000,
     skip: Annotated[
-        list[str] | None, typer.Option(help="Leave this category out; may be repeated.")
+        list[str] | None, Option(help="Leave this category out; may be repeated.")
     ] = None,
     out: Rows = None,
     json: AsJson = False,
@@ -390,16 +362,14 @@ def answers(
     The budget is the same for all of them, and so is the prompt. Exact match and F1 are those of
     SQuAD, Chinese by characters. The embedded roles recall; the model only answers.
     """
-    from topicloom_lab.cli.answers import AnswersOptions, run_answers
-    from topicloom_lab.cli.output import open_figures
+    from topicloom_lab.cli.answers import run_answers
     from topicloom_lab.opened import ModelOptions
 
     opened = ModelOptions(model, base_url, max_tokens=48)
-    given = AnswersOptions(files, opened, questions, conversations, out, budget, skip or ())
-    run_answers(given, open_figures(as_json=json))
+    run_answers(files, opened, budget, skip or (), questions, conversations, out, as_json=json)
 
 
-train_app = typer.Typer(
+train_app = Typer(
     help="Train the small model that ships, from dialogues with marked topics.",
     no_args_is_help=True,
     # Without it, the only command would be the whole of `train`.
@@ -409,36 +379,33 @@ train_app = typer.Typer(
 
 @train_app.command()
 def boundary(
-    data: Annotated[Path, typer.Argument(help="Folder with `segmentation` in it.")],
-    out: Annotated[Path, typer.Option(help="Weights to write.")] = Path("boundary.npz"),
-    seed: Annotated[
-        int, typer.Option(help="Of all that is drawn; the same seed, the same weights.")
-    ] = 0,
+    data: Annotated[Path, Argument(help="Folder with `segmentation` in it.")],
+    out: Annotated[Path, Option(help="Weights to write.")] = Path("boundary.npz"),
+    seed: Annotated[int, Option(help="Of all that is drawn; the same seed, the same weights.")] = 0,
 ) -> None:
     """Learn where topics begin, from `segmentation/*.jsonl`.
 
     Writes weights, and beside them what they are and their figures out of sample.
     """
-    from topicloom_lab.cli.training import run_boundary
+    from topicloom_lab.cli.boundaries import run_training
 
-    run_boundary(data, out, seed)
+    run_training(data, out, seed)
 
 
 def tune(
-    context: typer.Context,
-    log: Annotated[
-        str, typer.Argument(metavar="LOG", help="A session, or what receipt --json printed.")
-    ],
+    context: Context,
+    log: Annotated[str, Argument(metavar="LOG", help="A session, or what receipt --json printed.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the pictures; tune-NAME if not given.")
+        Path | None, Option(help="Folder for the pictures; tune-NAME if not given.")
     ] = None,
-    plots: Annotated[bool, typer.Option(help="Whether to draw pictures.")] = True,
-    svg: Annotated[bool, typer.Option("--svg", help="Draw them as SVG too.")] = False,
+    plots: Annotated[bool, Option(help="Whether to draw pictures.")] = True,
+    svg: Annotated[bool, Option("--svg", help="Draw them as SVG too.")] = False,
     json: AsJson = False,
 ) -> None:
     """See what a turn log says about the thresholds, and what others would have done."""
     from topicloom.cli.console import CliOptions
-    from topicloom_lab.cli.tuning import TuneOptions, run_tune
+    from topicloom_lab.cli.tuning import run_tune
 
     given = context.find_object(CliOptions) or CliOptions()
-    run_tune(given, TuneOptions(log, out, plots, svg), as_json=json)
+    kinds = ("png", "svg") if svg else ("png",)
+    run_tune(given, log, out, kinds if plots else (), as_json=json)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
 from topicloom.roles.arbiter import ARBITER
 from topicloom.settings import Settings
-from topicloom_lab.cli.output import make_table, show_mean
+from topicloom_lab.cli.output import make_table, open_figures, show_mean
 from topicloom_lab.cli.roles import ask_role
 from topicloom_lab.opened import ModelOptions, Row, Rows
 from topicloom_lab.task_flow import (
@@ -32,7 +31,7 @@ _POLICIES = {
 """Who is asked about."""
 
 
-def run_arbiter(model: ModelOptions | None, out: Path | None, console: Console) -> None:
+def run_arbiter(model: ModelOptions | None, out: Path | None, *, as_json: bool) -> None:
     """Ask about every case, and print the verdicts and the splits that follow from them.
 
     Without a model, these are the boundary model's own.
@@ -41,7 +40,7 @@ def run_arbiter(model: ModelOptions | None, out: Path | None, console: Console) 
         ConfigurationError: If no such model can be opened, or the results are something else's.
         StorageUnavailableError: If a result cannot be written.
     """
-    cases, found = task_flow_cases(), list[Row]()
+    console, cases, found = open_figures(as_json=as_json), task_flow_cases(), list[Row]()
     if model is not None:
         rows, ask = Rows(out, {"model": model.name}), _asker(model)
         makers = [partial(ask, q) for case in cases if (q := question_of(case, ALWAYS))]

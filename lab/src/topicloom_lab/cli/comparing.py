@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -40,7 +40,7 @@ def print_example() -> None:
 
 
 def run_config(
-    config: Path | None, out: Path | None, again: Sequence[str], *, as_json: bool = False
+    config: Path | None, out: Path | None, again: Collection[str], *, as_json: bool
 ) -> None:
     """Run what a configuration asks for and is not finished, and write the report.
 
@@ -64,7 +64,7 @@ def run_config(
     _write(results, console, as_json=as_json)
 
 
-def write_again(out: Path, *, as_json: bool = False) -> None:
+def write_again(out: Path, *, as_json: bool) -> None:
     """Write the report of finished cells.
 
     Raises:
@@ -84,7 +84,7 @@ def _run(
     comparison: Comparison,
     results: Results,
     bench: Bench,
-    again: Sequence[str],
+    again: Collection[str],
     console: Console,
 ) -> None:
     waiting = list(open_cells(comparison, results, again))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
@@ -15,32 +13,15 @@ from rich.table import Table
 
 from topicloom.errors import ConfigurationError
 from topicloom.recordings.conversations import Conversation
-from topicloom_lab.cli.output import make_table, open_bars, write_lines
+from topicloom_lab.cli.output import make_table, open_bars, open_figures, write_rows
 from topicloom_lab.comparison.config import load_source, name_of
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
 from topicloom_lab.opened import load_rows
 from topicloom_lab.readers import ReaderChoice
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryOptions:
-    """The options of the command."""
-
-    file: str
-    """What `load_source` reads."""
-    out: Path | None
-    evaluation: MemoryEvaluation
-
-    @property
-    def setup(self) -> dict[str, object]:
-        """The keys that distinguish the rows of this run in a shared file."""
-        keys = ("budget", "recent", "window", "topic_window", "reviews", "agent")
-        given = {key: getattr(self.evaluation, key) for key in keys}
-        return given | {"readers": str(self.evaluation.readers)}
-
-
-def run_memory(options: MemoryOptions, console: Console) -> None:
-    """Replay every conversation of the file and ask its questions.
+def run_memory(file: str, out: Path | None, evaluation: MemoryEvaluation, *, as_json: bool) -> None:
+    """Replay every conversation of what `load_source` reads, and ask its questions.
 
     Rows are written conversation by conversation; what stands in the results file already is
     not run again.
@@ -51,33 +32,36 @@ def run_memory(options: MemoryOptions, console: Console) -> None:
         NotAConversationError: If the file holds something else.
         StorageUnavailableError: If the results cannot be written.
     """
-    conversations = list(load_source(options.file))
-    rows = _done(options, conversations)
+    console, conversations = open_figures(as_json=as_json), list(load_source(file))
+    rows = _done(out, evaluation, conversations)
     finished = {row.conversation for row in rows}
     for conversation in conversations:
         if conversation.id in finished:
-            console.print(f"[dim]{conversation.id}: in {options.out} already[/dim]")
+            console.print(f"[dim]{conversation.id}: in {out} already[/dim]")
             continue
-        found = _one(conversation, options, console)
+        found = _one(conversation, evaluation, console)
         rows += found
-        if options.out is not None:
-            stored = (row.as_json() | options.setup for row in found)
-            lines = (json.dumps(row, ensure_ascii=False) for row in stored)
-            write_lines(options.out, lines, add=True)
-    console.print(summary(rows, options))
-    console.print(by_readers(rows, options.evaluation.readers), highlight=False)
-    if options.evaluation.reviews != "none":
+        if out is not None:
+            write_rows(out, (row.as_json() | evaluation.setup for row in found), add=True)
+    console.print(summary(rows, f"{evaluation.budget:,} tokens: {name_of(file)}"))
+    console.print(by_readers(rows, evaluation.readers), highlight=False)
+    if evaluation.reviews != "none":
         console.print(by_date(rows))
 
 
-def _one(conversation: Conversation, options: MemoryOptions, console: Console) -> list[MemoryRow]:
+def _one(
+    conversation: Conversation, evaluation: MemoryEvaluation, console: Console
+) -> list[MemoryRow]:
     rows: list[MemoryRow] = []
     archived = merged = 0
     spoken = sum(bool(m.text.strip()) for m in conversation.messages)
-    with tempfile.TemporaryDirectory() as folder, open_bars(console) as progress:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_bars(console) as progress,
+    ):
         fed = progress.add_task(f"{conversation.id}: messages", total=spoken)
         asked = progress.add_task("questions", total=len(conversation.questions))
-        for event in options.evaluation.run(conversation, Path(folder)):
+        for event in evaluation.run(conversation, Path(folder)):
             if isinstance(event, MemoryRow):
                 rows.append(event)
                 progress.advance(asked)
@@ -86,36 +70,41 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
             else:
                 archived += len(event.archived)
                 merged += len(event.merged)
-    if options.evaluation.reviews != "none":
+    if evaluation.reviews != "none":
         console.print(f"{conversation.id}: reviews archived {archived} topics, merged {merged}")
     return rows
 
 
-def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
+def summary(rows: Sequence[MemoryRow], where: str) -> Table:
     """Recall by category; questions without evidence are left out.
 
     Recall counts whole messages; "its tokens" is the share of the evidence's tokens that are shown,
     in excerpts too, "answer" of questions whose expected answer stands in the context.
     """
-    title = f"Evidence recall at {options.evaluation.budget:,} tokens: {name_of(options.file)}"
-    heads = ("questions", "recall", "all of it", "its tokens", "answer", "tokens")
-    table = make_table(title, ("category", *heads), ())
     scored = [row for row in rows if row.evidence and row.category != BY_DATE]
-    groups = {
-        c: [r for r in scored if r.category == c] for c in sorted({r.category for r in scored})
-    }
-    for name, group in [*groups.items(), ("all", scored)]:
-        if group:
-            table.add_row(
+    groups = [
+        (c, [r for r in scored if r.category == c]) for c in sorted({r.category for r in scored})
+    ]
+    heads = ("questions", "recall", "all of it", "its tokens", "answer", "tokens")
+    table = make_table(
+        f"Evidence recall at {where}",
+        ("category", *heads),
+        (
+            (
                 name,
                 str(len(group)),
-                f"{mean(r.recall for r in group):.3f}",
-                f"{mean(r.recall == 1 for r in group):.3f}",
+                _mean_known([r.recall for r in group]),
+                _mean_known([r.recall == 1 for r in group]),
                 _mean_known([r.shown for r in group]),
                 _mean_known([r.answer_in for r in group]),
                 f"{mean(r.tokens for r in group):.0f}",
-                end_section=name != "all" and name == list(groups)[-1],
             )
+            for name, group in (*groups, ("all", scored))
+            if group
+        ),
+    )
+    for row in table.rows[-2:-1]:
+        row.end_section = True
     return table
 
 
@@ -142,25 +131,27 @@ def by_date(rows: Sequence[MemoryRow]) -> str:
     return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."
 
 
-def _done(options: MemoryOptions, conversations: Sequence[Conversation]) -> list[MemoryRow]:
+def _done(
+    out: Path | None, evaluation: MemoryEvaluation, conversations: Sequence[Conversation]
+) -> list[MemoryRow]:
     """Rows of the results file that belong to this run, of conversations with all their questions.
 
     Raises:
         ConfigurationError: If other readers wrote any of it, or something else.
     """
-    rows = [{"readers": "embedded", "agent": False} | row for row in load_rows(options.out)]
-    others = sorted({str(row["readers"]) for row in rows} - {str(options.evaluation.readers)})
+    rows = [{"readers": "embedded", "agent": False} | row for row in load_rows(out)]
+    others = sorted({str(row["readers"]) for row in rows} - {str(evaluation.readers)})
     if others:
         raise ConfigurationError(
-            f"{options.out} holds results of {others[0]} readers: "
-            f"choose another file for those of {options.evaluation.readers} ones"
+            f"{out} holds results of {others[0]} readers: "
+            f"choose another file for those of {evaluation.readers} ones"
         )
-    ours = [row for row in rows if options.setup.items() <= row.items()]
+    ours = [row for row in rows if evaluation.setup.items() <= row.items()]
     try:
         read = [TypeAdapter(MemoryRow).validate_python(row) for row in ours]
     except ValidationError as error:
         raise ConfigurationError(
-            f"{options.out} holds what is no row of results: choose another file with --out"
+            f"{out} holds what is no row of results: choose another file with --out"
         ) from error
     found = {(row.conversation, row.question): row for row in read}
     parts = {c.id for c in conversations if any((c.id, q.id) not in found for q in c.questions)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -28,49 +28,71 @@ _LOST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class MissOptions:
-    """The options of the command."""
-
-    out: Path
-    strategy: str
-    against: str | None
-    source: str | None
-    budget: int | None
-    category: str | None
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
 class Miss:
     """One question whose evidence was not all found."""
 
     cell: Cell
     row: QuestionResult
-    lost: tuple[str, ...]
+    lost: Sequence[str]
     """Ids of messages that were not found; with another strategy, that this one did find."""
 
 
-def show_misses(options: MissOptions, *, as_json: bool = False) -> None:
-    """Print misses, those with most lost evidence first.
+def show_misses(
+    out: Path,
+    strategy: str,
+    against: str | None,
+    source: str | None,
+    budget: int | None,
+    category: str | None,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Print misses, those with most lost evidence first; the arguments are the options.
 
     Raises:
         ConfigurationError: If the folder holds no such results.
     """
-    console = open_console()
-    results = Results(options.out)
+    console, results = open_console(), Results(out)
     cells = list(results.cells().values())
-    if not any(cell.strategy == options.strategy for cell in cells):
-        raise ConfigurationError(f"{options.out} holds no results of {options.strategy!r}")
-    found = sorted(_misses(cells, options), key=lambda m: -len(m.lost) / len(m.row.evidence))
+    if not any(cell.strategy == strategy for cell in cells):
+        raise ConfigurationError(f"{out} holds no results of {strategy!r}")
+    others = {
+        (c.source, c.conversation, c.budget, row.question): row.found
+        for c in cells
+        if c.strategy == against
+        for row in c.asked
+    }
+    asked = [
+        (cell, row)
+        for cell in cells
+        if cell.strategy == strategy and budget in (None, cell.budget)
+        if source is None or source in cell.source
+        for row in cell.asked
+    ]
+    found = list[Miss]()
+    for cell, row in asked:
+        if category in (None, row.category):
+            place = cell.source, cell.conversation, cell.budget, row.question
+            wanted = row.evidence if against is None else others.get(place, ())
+            if lost := [i for i in row.evidence if i in wanted and i not in row.found]:
+                found.append(Miss(cell, row, lost))
+    found.sort(key=lambda m: -len(m.lost) / len(m.row.evidence))
     if as_json:
-        print_json(map(_to_row, found[: options.limit]))
+        print_json(map(_to_row, found[:limit]))
         return
-    asked = sum(len(c.asked) for c in cells if _wanted(c, options))
-    console.print(f"{len(found)} of {asked} questions with something missed")
-    folder = results.run().get("folder")
-    read = cache(partial(_read, Path(folder) if folder else None))
-    for miss in found[: options.limit]:
+    console.print(f"{len(found)} of {len(asked)} questions with something missed")
+    read = cache(partial(_read, results.run().get("folder")))
+    for miss in found[:limit]:
         _show(miss, read(miss.cell.source).get(miss.cell.conversation), console)
+
+
+def _read(folder: str | None, source: str) -> dict[str, Conversation]:
+    """The conversations of a source by id; none if it cannot be read any more."""
+    try:
+        return {c.id: c for c in load_source(source, Path(folder) if folder else None)}
+    except InputError:
+        return {}
 
 
 def _to_row(miss: Miss) -> dict[str, Any]:
@@ -78,33 +100,6 @@ def _to_row(miss: Miss) -> dict[str, Any]:
     place = {"source": name_of(cell.source), "conversation": cell.conversation}
     asked = {"budget": cell.budget, "question": row.question, "category": row.category}
     return place | asked | {"found": row.found, "missed": miss.lost}
-
-
-def _misses(cells: list[Cell], options: MissOptions) -> Iterator[Miss]:
-    others = {
-        (c.source, c.conversation, c.budget, row.question): row
-        for c in cells
-        if c.strategy == options.against
-        for row in c.asked
-    }
-    for cell in (c for c in cells if _wanted(c, options)):
-        for row in cell.asked:
-            if options.category not in (None, row.category):
-                continue
-            lost = [i for i in row.evidence if i not in row.found]
-            if options.against is not None:
-                other = others.get((cell.source, cell.conversation, cell.budget, row.question))
-                lost = [i for i in lost if other is not None and i in other.found]
-            if lost:
-                yield Miss(cell, row, tuple(lost))
-
-
-def _wanted(cell: Cell, options: MissOptions) -> bool:
-    return (
-        cell.strategy == options.strategy
-        and options.budget in (None, cell.budget)
-        and (options.source is None or options.source in cell.source)
-    )
 
 
 def _show(miss: Miss, conversation: Conversation | None, console: Console) -> None:
@@ -127,11 +122,3 @@ def _show(miss: Miss, conversation: Conversation | None, console: Console) -> No
 def _cut(text: str, most: int) -> str:
     said = to_one_line(text)
     return said if len(said) <= most else f"{said[:most]}… ({len(said):,} characters)"
-
-
-def _read(folder: Path | None, source: str) -> dict[str, Conversation]:
-    """The recordings of a source by id; none where it cannot be read any more."""
-    try:
-        return {conversation.id: conversation for conversation in load_source(source, folder)}
-    except InputError:
-        return {}

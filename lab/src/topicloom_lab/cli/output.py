@@ -69,12 +69,17 @@ def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int]
 
 
 def make_table(
-    title: str, heads: Sequence[str], lines: Iterable[Sequence[str]], caption: str = ""
+    title: str,
+    heads: Sequence[str],
+    lines: Iterable[Sequence[str]],
+    caption: str = "",
+    *,
+    named: int = 0,
 ) -> Table:
-    """A table of figures, to the right, behind a name."""
+    """A table of figures, to the right, about what is named in one column, to the left."""
     table = Table(title=title, caption=caption or None)
     for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if place else "left")
+        table.add_column(head, justify="left" if place == named else "right")
     for line in lines:
         table.add_row(*line)
     return table
@@ -83,6 +88,11 @@ def make_table(
 def show_mean(rows: Sequence[Mapping[str, Any]], key: str) -> str:
     """The mean of a figure, as a cell of a table; a dash if there is none."""
     return f"{mean(row[key] for row in rows):,.0f}" if rows else "-"
+
+
+def write_rows(out: Path, rows: Iterable[Mapping[str, Any]], *, add: bool = False) -> None:
+    """Write a JSON object a line; see `write_lines`."""
+    write_lines(out, (json.dumps(row, ensure_ascii=False) for row in rows), add=add)
 
 
 def write_lines(out: Path, lines: Iterable[str], *, add: bool = False) -> None:

@@ -20,7 +20,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.constants import START
 from langgraph.store.memory import InMemoryStore
-from rich.console import Console
 from rich.table import Table
 
 from topicloom.cli.console import print_dim
@@ -42,9 +41,9 @@ from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.testing import make_topic_search
 from topicloom_lab.asking import Oracle, Questioner
-from topicloom_lab.cli.output import counting, make_table, show_mean
+from topicloom_lab.cli.output import counting, make_table, open_figures, show_mean
 from topicloom_lab.comparison.config import load_named
-from topicloom_lab.opened import OpenedModel, RecordedRun, Row, Rows
+from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
 from topicloom_lab.recorded_time import RecordedClock
 from topicloom_lab.talk import document_of, lore_of_themes
 
@@ -58,58 +57,57 @@ ASKED = tuple(role for role in ROLES if role not in ("responder", "arbiter"))
 """All but the one whose replies nobody parses, and the one that `eval arbiter` asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class RolesOptions(RecordedRun):
-    """The options of the command."""
-
-    prompts: int
-    """Of each role."""
-    settings: Settings
-    """The windows."""
-
-
-def run_roles(options: RolesOptions, console: Console) -> None:
+def run_roles(
+    files: Sequence[str],
+    model: ModelOptions,
+    settings: Settings,
+    prompts: int,
+    questions: int,
+    conversations: int,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     """Collect prompts, put them to the model, and print what became of them by role.
+
+    The arguments are the options of the command.
 
     Raises:
         ConfigurationError: If no such model can be opened, or the results are something else's.
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If a result cannot be written.
     """
-    windows = options.settings.model_dump(include={"window", "topic_window"})
+    console = open_figures(as_json=as_json)
+    windows = settings.model_dump(include={"window", "topic_window"})
     # Which request has a number follows from how many questions were asked before it.
-    run = {"model": options.model.name, "questions": options.questions}
-    rows = Rows(options.out, run | windows, {"questions": 20})
-    opened = options.model.open()
-    requests, asked = _collect(options, console), list[Row]()
-    chosen = {role: list(spread(requests[role], options.prompts)) for role in ASKED}
-    # Some of each role at a time: a run may take hours, and says something of all roles soon.
-    for begin in range(0, options.prompts, _AT_A_TIME):
-        for role, named in chosen.items():
-            cases = dict(named[begin : begin + _AT_A_TIME])
-            makers = [partial(ask_role, role, r, opened, options.settings) for r in cases.values()]
-            asked += rows.complete(list(cases), makers, console, role)
-        console.print(table(asked, options))
-    if options.out is not None:
-        print_dim(console, f"Prompts, answers and failures: {options.out}")
-
-
-def _collect(options: RolesOptions, console: Console) -> dict[RoleName, list[tuple[str, Any]]]:
-    """What the roles are asked, by the conversation and which of its requests it is."""
-    found: dict[RoleName, list[tuple[str, Any]]] = {role: [] for role in ASKED}
-    conversations = list(load_named(options.files, options.conversations))
-    with counting(console, "conversations", len(conversations)) as progress:
-        for done, recording in enumerate(conversations, start=1):
+    run = {"model": model.name, "questions": questions} | windows
+    rows = Rows(out, run, {"questions": 20})
+    opened, asked = model.open(), list[Row]()
+    # What the roles are asked, by the conversation and which of its requests it is.
+    requests: dict[RoleName, list[tuple[str, Any]]] = {role: [] for role in ASKED}
+    recordings = list(load_named(files, conversations))
+    with counting(console, "conversations", len(recordings)) as progress:
+        for done, recording in enumerate(recordings, start=1):
             with tempfile.TemporaryDirectory() as folder:
-                given = Path(folder), options.settings, options.questions
-                for role, requests in collect_requests(recording, *given).items():
-                    named = ((f"{recording.id} {role} {n}", r) for n, r in enumerate(requests))
-                    found[role] += named
+                given = Path(folder), settings, questions
+                for role, found in collect_requests(recording, *given).items():
+                    named = ((f"{recording.id} {role} {n}", r) for n, r in enumerate(found))
+                    requests[role] += named
             progress(done)
-    return found
+    chosen = {role: spread(requests[role], prompts) for role in ASKED}
+    # Some of each role at a time: a run may take hours, and says something of all roles soon.
+    for begin in range(0, prompts, _AT_A_TIME):
+        for role, kept in chosen.items():
+            cases = dict(kept[begin : begin + _AT_A_TIME])
+            makers = [partial(ask_role, role, r, opened, settings) for r in cases.values()]
+            asked += rows.complete(list(cases), makers, console, role)
+        sizes = "/".join(f"{window:,}" for window in windows.values())
+        console.print(table(asked, f"{model.name}, windows {sizes}"))
+    if out is not None:
+        print_dim(console, f"Prompts, answers and failures: {out}")
 
 
-def table(rows: Sequence[Row], options: RolesOptions) -> Table:
+def table(rows: Sequence[Row], title: str) -> Table:
     """What became of the prompts, by role."""
     lines = []
     for role in dict.fromkeys(row["role"] for row in rows):
@@ -127,8 +125,7 @@ def table(rows: Sequence[Row], options: RolesOptions) -> Table:
         lines.append((role, *map(str, counts), *means))
     heads = ("prompts", "parsed at once", "asked again", "failed", "remarks", "cut off")
     return make_table(
-        f"{options.model.name}, windows {options.settings.window:,}"
-        f"/{options.settings.topic_window:,}",
+        title,
         ("role", *heads, "tokens read", "cached", "written", "seconds"),
         lines,
         "Tokens and seconds are means of the first request of each prompt.",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -32,22 +32,16 @@ from topicloom_lab.tuning.suggesting import Advice, Suggestion, advise
 from topicloom_lab.tuning.turnlog import observe, read_log
 
 
-@dataclass(frozen=True, slots=True)
-class TuneOptions:
-    """The options of the command."""
-
-    log: str
-    """A session's name, or a file of receipts."""
-    out: Path | None = None
-    """Folder of the pictures; `tune-NAME` if None."""
-    plots: bool = True
-    """Draw pictures."""
-    svg: bool = False
-    """Draw them as SVG too."""
-
-
-def run_tune(given: CliOptions, options: TuneOptions, *, as_json: bool = False) -> None:
+def run_tune(
+    given: CliOptions, log: str, out: Path | None, kinds: Sequence[str], *, as_json: bool
+) -> None:
     """Print figures, replays with other settings and suggestions, and draw pictures.
+
+    Args:
+        given: The options of every command.
+        log: A session's name, or a file of receipts.
+        out: Folder of the pictures; `tune-NAME` if None.
+        kinds: `png`, `svg`, or none for no pictures.
 
     Raises:
         InvalidNameError: The name cannot name a session.
@@ -55,7 +49,7 @@ def run_tune(given: CliOptions, options: TuneOptions, *, as_json: bool = False) 
         ConfigurationError: A setting cannot be used, or pictures cannot be drawn or written.
     """
     context, console = open_context(given), open_console(quiet=as_json)
-    name, receipts = _log(context, options.log)
+    name, receipts = _log(context, log)
     in_force = context.settings.activation
     figures = figures_of(receipts, in_force)
     console.print(figures_view(name, figures, in_force))
@@ -71,10 +65,11 @@ def run_tune(given: CliOptions, options: TuneOptions, *, as_json: bool = False) 
     console.print(advice_view(advice, limit))
     if as_json:
         print_json([row | _to_row(advice, limit)])
-    if options.plots:
-        kinds = ("png", "svg") if options.svg else ("png",)
-        out = options.out or Path(f"tune-{name}")
-        _draw(console, receipts, in_force, out, kinds)
+    if kinds:
+        from topicloom_lab.tuning.pictures.drawing import draw_all  # takes a second to import
+
+        for path in draw_all(receipts, in_force, out or Path(f"tune-{name}"), kinds):
+            console.print(Text(str(path)), soft_wrap=True)
 
 
 def _to_row(advice: Advice, limit: RecallLimit | None) -> dict[str, Any]:
@@ -106,19 +101,6 @@ def _log(context: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
     if not receipts:
         raise InputError(f"there is no turn in {log!r} yet")
     return name, receipts
-
-
-def _draw(
-    console: Console,
-    receipts: Sequence[Receipt],
-    in_force: ActivationPolicy,
-    out: Path,
-    kinds: Sequence[str],
-) -> None:
-    from topicloom_lab.tuning.pictures.drawing import draw_all  # takes a second to import
-
-    for path in draw_all(receipts, in_force, out, kinds):
-        console.print(Text(str(path)), soft_wrap=True)
 
 
 def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> RenderableType:

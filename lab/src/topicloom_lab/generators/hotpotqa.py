@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, Field, ValidationError, validate_call
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.conversations import Conversation, Question
+from topicloom.recordings.conversations import Conversation, Question, read_recording
 from topicloom_lab.generators.spec import make_chat
 
 
@@ -19,9 +18,8 @@ class Paragraph(BaseModel, frozen=True):
     """A paragraph of the corpus."""
 
     title: str = Field(min_length=1)
-    """The title; no other paragraph has it."""
+    """No other paragraph has it."""
     text: str = Field(min_length=1)
-    """The text."""
 
 
 class HotpotQuestion(BaseModel, frozen=True, extra="ignore"):
@@ -37,21 +35,6 @@ class HotpotQuestion(BaseModel, frozen=True, extra="ignore"):
 
 
 Row = TypeVar("Row", bound=BaseModel)
-
-
-def load_corpus(path: Path) -> list[Paragraph]:
-    """Read a file of paragraphs, one JSON a line.
-
-    Raises:
-        NotAConversationError: If the file cannot be read or a line holds something else; the
-            message names file and line.
-    """
-    return _rows(path, Paragraph, '{"title", "text"}')
-
-
-def load_questions(path: Path) -> list[HotpotQuestion]:
-    """Read a file of questions, one JSON a line; raises what `load_corpus` raises."""
-    return _rows(path, HotpotQuestion, '{"id", "question", "answer", "gold_titles"}')
 
 
 @validate_call
@@ -81,9 +64,10 @@ def hotpotqa(
 
 
 def _conversation(corpus: Path, message: int, seed: int) -> Conversation:
-    paragraphs = load_corpus(corpus)
+    paragraphs = _rows(corpus, Paragraph, '{"title", "text"}')
     name = corpus.name.removesuffix("_corpus.jsonl")
-    questions = load_questions(corpus.with_name(f"{name}_questions.jsonl"))
+    asked = corpus.with_name(f"{name}_questions.jsonl")
+    questions = _rows(asked, HotpotQuestion, '{"id", "question", "answer", "gold_titles"}')
     random.Random(f"hotpotqa-{seed}").shuffle(paragraphs)
     places = {p.title: f"u{i // message + 1}" for i, p in enumerate(paragraphs)}
     texts = [f"{p.title}: {p.text}" for p in paragraphs]
@@ -111,18 +95,12 @@ def _question(question: HotpotQuestion, places: dict[str, str], corpus: Path) ->
 
 
 def _rows(path: Path, kind: type[Row], wanted: str) -> list[Row]:
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}") from error
     found = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for number, line in enumerate(read_recording(path).split("\n"), start=1):
         try:
-            found.append(kind.model_validate(json.loads(line)))
-        except ValueError as error:
-            detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            found += [kind.model_validate_json(line)] if line.strip() else []
+        except ValidationError as error:
+            detail = error.errors()[0]["msg"]
             raise NotAConversationError(
                 f"{path}, line {number}: {detail}. Wanted: {wanted}"
             ) from error

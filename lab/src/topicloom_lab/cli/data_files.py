@@ -1,10 +1,9 @@
-"""Doing `topicloom eval fetch` and `topicloom eval convert`."""
+"""`topicloom eval fetch`, `convert` and `generate`: writing conversations to measure on."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -12,10 +11,12 @@ from urllib.request import urlopen
 from rich.text import Text
 
 from topicloom.cli.console import count_of, open_console, print_dim
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import ConfigurationError, InputError, suggest
 from topicloom.recordings.conversations import read_recording
-from topicloom_lab.cli.output import write_lines
-from topicloom_lab.data_sets import DATA_SETS, DataSet, Row, convert_file
+from topicloom_lab.cli.output import write_lines, write_rows
+from topicloom_lab.data_sets import DATA_SETS, DataSet, convert_file
+from topicloom_lab.generators import generate
 
 _SECONDS = 60.0
 """Time that a server may take for the next piece of a file."""
@@ -64,15 +65,39 @@ def _download(address: str) -> str:
 
 
 def _write(name: str, texts: Iterable[tuple[str, str]], out: Path, first: int | None) -> None:
-    def convert() -> Iterator[Row]:
-        for stem, text in texts:
-            yield from convert_file(name, text, stem)
-
-    rows = list(islice(convert(), first))
-    write_lines(out, (json.dumps(row, ensure_ascii=False) for row in rows))
+    converted = chain.from_iterable(convert_file(name, text, stem) for stem, text in texts)
+    rows = list(islice(converted, first))
+    write_rows(out, rows)
     known, asked = DATA_SETS[name], sum(len(row["questions"]) for row in rows)
     print_dim(
         open_console(),
         f"{out}: {count_of(len(rows), 'conversation')}, {count_of(asked, 'question')}."
         f" {known.home}; {known.licence}",
+    )
+
+
+def run_generate(spec: str, out: Path) -> None:
+    """Write the conversations of a specification, one at a time, and say what they are.
+
+    Raises:
+        InputError: If the specification cannot be followed.
+        NotAConversationError: If a file that the generator reads holds something else.
+        StorageUnavailableError: If the file cannot be written.
+    """
+    made = generate(spec)
+    conversations = messages = questions = tokens = 0
+
+    def count() -> Iterator[str]:
+        nonlocal conversations, messages, questions, tokens
+        for conversation in made:
+            conversations += 1
+            messages += len(conversation.messages)
+            questions += len(conversation.questions)
+            tokens += sum(count_budget_tokens(m.text) for m in conversation.messages)
+            yield conversation.model_dump_json(exclude_none=True)
+
+    write_lines(out, count())
+    open_console().print(
+        f"{out}: {conversations:,} conversations, {messages:,} messages, {tokens:,} tokens,"
+        f" {questions:,} questions"
     )
