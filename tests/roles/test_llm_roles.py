@@ -23,7 +23,7 @@ from topicloom.effects import arun_step, run_step
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import Answer, Role, RoleName
+from topicloom.roles.base import Answer, LocalRole, Role, RoleName
 from topicloom.roles.brief import Brief, BriefRequest, BriefWriter, ChatBriefWriter
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
@@ -228,6 +228,17 @@ def test_failures_and_deadlines_cost_the_contribution_only(
     value, call = drive(ask_role("reader", late, READ, "t1"))
     assert value is None
     assert call.failure == "no answer within 0.2 s"
+
+
+def test_an_answer_that_cannot_be_accounted_for_is_none() -> None:
+    class Odd(LocalRole[ReadRequest, Reading]):
+        def call(self, request: ReadRequest) -> Answer[Reading]:
+            odd: Any = (3,)
+            return Answer(Reading(topic="t1", score=0.5), remarks=odd)
+
+    value, call = run_step(ask_role("reader", Odd(), READ, "t1"))
+    assert value is None
+    assert call.failure is not None
 
 
 def read(server: OpenAIServer, text: str, request: ReadRequest = READ) -> Answer[Reading]:

@@ -154,6 +154,11 @@ class TestChooseRead:
         assert choose_read(active, (), found, policy) == ("a", "b", "x", "d")
         assert choose_read(active, (), {}, policy, pinned=["d"]) == ("d", "a", "b", "c")
 
+    def test_no_pinned_topic_gives_its_reader_up(self) -> None:
+        active, found = topics(20, 0.5), topics(20, 0.99, start=21)
+        near = {topic: score for topic, (score,) in found.items()}
+        assert set(choose_read(active, (), near, POLICY, pinned=list(active))) == set(active)
+
     def test_what_a_split_took_out_of_view_comes_before_what_is_found(self) -> None:
         policy = ActivationPolicy(floor=1, usual=1)
         assert choose_read({"a": (0.9,), "b": (0.8,)}, ("f",), {"x": 1.0}, policy) == (

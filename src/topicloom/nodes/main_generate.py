@@ -90,7 +90,8 @@ def _rank_sources(
     sources: Sequence[StoredMessage], readings: Sequence[Reading]
 ) -> tuple[list[StoredMessage], list[StoredMessage]]:
     """The quoted originals that readings of the turn name, the best first, and the others."""
-    worth = {q.id: q.weight for reading in readings for q in reading.quotes}
+    quotes = sorted((q for r in readings for q in r.quotes), key=lambda q: q.weight)
+    worth = {q.id: q.weight for q in quotes}  # the most that any of them gives it
     named = [m for m in sources if m.id in worth]
     others = [m for m in sources if m.id not in worth]
     return sorted(named, key=lambda m: -worth[m.id]), others

@@ -53,7 +53,7 @@ def ask_role(
         value = _check_value(name, answer)
         told = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
     except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-        failure = _describe_failure(error, role, request)
+        value, failure = None, _describe_failure(error, role, request)
         told = {"model": role.model} | _spent(error) | {"failure": failure}
     call = Call(role=name, topic=topic, seconds=time.monotonic() - began)
     return value, call.model_copy(update=told)

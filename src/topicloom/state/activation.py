@@ -107,14 +107,15 @@ def choose_read(
 ) -> tuple[str, ...]:
     """The topics that models read for a message: as many as are active or `fresh`, up to `ceiling`.
 
-    The `usual` best active ones come first, pinned ones before others, and `fresh` ones, which a
+    Pinned active ones come first, with others up to the `usual` best, and `fresh` ones, which a
     split has just taken out of view. The other readers go by the message alone: to the topics of
     most relevance to it, active or dormant, if these reach the first threshold.
     """
     standing = sorted(active, key=lambda t: (t not in pinned, -average_scores(active[t]), t))
     found = {*active, *(t for t, value in relevance.items() if value >= policy.base)}
     near = sorted(found, key=lambda t: (-relevance.get(t, 0.0), t))
-    due = dict.fromkeys((*standing[: policy.usual], *fresh, *near))
+    kept = max(policy.usual, sum(t in pinned for t in active))
+    due = dict.fromkeys((*standing[:kept], *fresh, *near))
     return tuple(due)[: min(policy.ceiling, len({*active, *fresh}))]
 
 
