@@ -60,7 +60,7 @@ class TestSummaries:
         assert (ours.strategy, ours.budget) == ("topicloom", 100)
         assert ours.recall == 0.75
         assert ours.whole == 0.25
-        assert ours.oracle == ours.answer_in == 0.75
+        assert ours.mean_of("oracle") == ours.mean_of("answer_in") == 0.75
         assert ours.calls == {"reader": 2.0}
         assert ours.by_category() == {"x": 0.875, "y": 0.625}
 

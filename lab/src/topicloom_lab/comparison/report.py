@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from topicloom.cli.console import count_of
@@ -26,10 +27,7 @@ _ORACLE = (
 
 
 def write_report(results: Results) -> list[Path]:
-    """Write `report.md` and the figures of finished cells.
-
-    Returns:
-        What was written.
+    """Write `report.md` and the figures of finished cells; the files.
 
     Raises:
         ConfigurationError: If the results cannot be read.
@@ -46,13 +44,7 @@ def write_report(results: Results) -> list[Path]:
 
 
 def report_text(cells: Sequence[Cell], run: dict[str, Any], figures: Sequence[str]) -> str:
-    """The report.
-
-    Args:
-        cells: Finished cells.
-        run: What the run was made with; see `Results.run`.
-        figures: Names of files to show.
-    """
+    """The report of finished cells of a run (`Results.run`), with the names of its figures."""
     found = summaries(cells)
     parts = ["# Context strategies compared", _how_to_read(found)]
     parts += [f"![{name.partition('.')[0].replace('-', ' ')}]({name})" for name in figures]
@@ -76,19 +68,19 @@ def recall_table(here: Sequence[Summary]) -> str:
     names = list(dict.fromkeys(s.strategy for s in here))
     bounded = [n for n in names if STRATEGIES[n].limited]
     best = {b: max(cell[n, b].recall for n in bounded if (n, b) in cell) for b in budgets}
-    ranked = sorted(names, key=lambda n: (n not in bounded, -_mean_recall(here, n)))
-    rows = []
+    means = {n: mean(s.recall for s in here if s.strategy == n) for n in names}
+    ranked = sorted(names, key=lambda n: (n not in bounded, -means[n]))
+    rows: list[list[str]] = []
     for name in ranked:
-        row = [name]
+        rows.append([name])
         for budget in budgets:
             summary = cell.get((name, budget))
             if summary is None:
-                row += ["-", "-"]
+                rows[-1] += ["-", "-"]
                 continue
             text = f"{summary.recall:.3f}"
             wins = name in bounded and summary.recall == best[budget]
-            row += [f"**{text}**" if wins else text, f"{summary.whole:.3f}"]
-        rows.append(row)
+            rows[-1] += [f"**{text}**" if wins else text, f"{summary.whole:.3f}"]
     heads = [h for b in budgets for h in (f"{b:,}", "all")]
     return table(["strategy", *heads], rows)
 
@@ -101,16 +93,9 @@ def lead_table(here: Sequence[Summary], seed: int) -> str:
         if other is None:
             continue
         lead = Lead.of(ours, other, seed)
-        rows.append(
-            [
-                f"{ours.budget:,}",
-                f"{ours.recall:.3f}",
-                f"{lead.other} {other.recall:.3f}",
-                f"{lead.by:+.3f}",
-                f"{lead.low:+.3f} to {lead.high:+.3f}",
-                _verdict(lead),
-            ]
-        )
+        recalls = f"{ours.recall:.3f}", f"{lead.other} {other.recall:.3f}"
+        interval = f"{lead.by:+.3f}", f"{lead.low:+.3f} to {lead.high:+.3f}"
+        rows.append([f"{ours.budget:,}", *recalls, *interval, _verdict(lead)])
     heads = ["tokens", OURS, "best other", "lead", "95 %", ""]
     return table(heads, rows) if rows else ""
 
@@ -141,7 +126,7 @@ def _source(here: Sequence[Summary], seed: int) -> list[str]:
     parts += [f"### At {middle[0].budget:,} tokens", _costs(middle)]
     if any(len(s.by_category()) > 1 for s in middle):
         parts += ["Recall by category:", _categories(middle)]
-    if any(s.graded("f1") is not None for s in middle):
+    if any(s.mean_of("f1") is not None for s in middle):
         parts += ["Answers of the reading model:", _answers(middle)]
     ours = next((s for s in middle if s.strategy == OURS), None)
     if ours is not None and not all(row.whole for row in ours.asked):
@@ -158,67 +143,55 @@ def _costs(here: Sequence[Summary]) -> str:
             [
                 s.strategy,
                 f"{s.tokens:,.0f}",
-                f"{_mean(s, 'messages'):.0f} / {_mean(s, 'originals'):.0f}",
-                *("-" if share is None else f"{share:.3f}" for share in (s.shown, s.answer_in)),
-                f"{s.oracle:.2f}",
+                " / ".join(f"{s.mean_of(name):.0f}" for name in ("messages", "originals")),
+                *(_show(s.mean_of(name)) for name in ("shown", "answer_in")),
+                f"{s.mean_of('oracle'):.2f}",
                 calls or "none",
-                f"{1_000 * sum(c.seconds for c in s.cells) / heard:.1f} / "
-                f"{1_000 * sum(c.cpu_seconds for c in s.cells) / heard:.1f}",
-                f"{1_000 * _mean(s, 'seconds'):.0f} / {1_000 * _mean(s, 'cpu_seconds'):.0f}",
+                " / ".join(f"{1_000 * sum(spent) / heard:.1f}" for spent in _times(s.cells)),
+                " / ".join(f"{1_000 * mean(spent):.0f}" for spent in _times(s.asked)),
                 f"{sum(c.written for c in s.cells) / heard:,.0f}",
             ]
         )
-    return table(
-        [
-            "strategy",
-            "tokens",
-            "messages / originals",
-            "evidence's tokens in it",
-            "answer in it",
-            "oracle reader",
-            "calls a question",
-            "ms a message, wall / CPU",
-            "ms a question, wall / CPU",
-            "bytes a message",
-        ],
-        rows,
-    )
+    heads = ("tokens", "messages / originals", "evidence's tokens in it", "answer in it")
+    prices = ("calls a question", "ms a message, wall / CPU", "ms a question, wall / CPU")
+    return table(["strategy", *heads, "oracle reader", *prices, "bytes a message"], rows)
+
+
+def _times(measured: Sequence[Cell | QuestionResult]) -> tuple[list[float], list[float]]:
+    """Seconds by the wall, and of the CPU."""
+    return [m.seconds for m in measured], [m.cpu_seconds for m in measured]
+
+
+def _show(share: float | None) -> str:
+    return "-" if share is None else f"{share:.3f}"
 
 
 def _categories(here: Sequence[Summary]) -> str:
     names = sorted({name for s in here for name in s.by_category()})
-    rows = []
-    for s in here:
-        found = s.by_category()
-        rows.append([s.strategy, *(f"{found[n]:.3f}" if n in found else "-" for n in names)])
+    found = [(s.strategy, s.by_category()) for s in here]
+    rows = [[strategy, *(_show(means.get(n)) for n in names)] for strategy, means in found]
     return table(["strategy", *names], rows)
 
 
 def _answers(here: Sequence[Summary]) -> str:
-    rows = []
-    for s in here:
-        graded = (s.graded(name) for name in ("exact", "f1", "judged"))
-        rows.append([s.strategy, *("-" if g is None else f"{g:.3f}" for g in graded)])
+    names = ("exact", "f1", "judged")
+    rows = [[s.strategy, *(_show(s.mean_of(name)) for name in names)] for s in here]
     return table(["strategy", "exact match", "F1", "judged right"], rows)
 
 
 def _misses(ours: Summary) -> str:
     missed = [(c.conversation, row) for c in ours.cells for row in c.asked if not row.whole]
-    worst = sorted(missed, key=lambda pair: pair[1].recall)[:_SAMPLES]
-    return "\n".join(f"- {_miss(conversation, row)}" for conversation, row in worst)
-
-
-def _miss(conversation: str, row: QuestionResult) -> str:
-    lost = [i for i in row.evidence if i not in row.found]
-    shown = ", ".join(lost[:8]) + (" …" if len(lost) > 8 else "")
-    return (
-        f"{conversation}, question {row.question} ({row.category}): "
-        f"{len(row.found)} of {len(row.evidence)} found, missing {shown}"
-    )
+    lines = []
+    for conversation, row in sorted(missed, key=lambda pair: pair[1].recall)[:_SAMPLES]:
+        lost = [i for i in row.evidence if i not in row.found]
+        shown = ", ".join(lost[:8]) + (" …" if len(lost) > 8 else "")
+        tally = f"{len(row.found)} of {len(row.evidence)} found, missing {shown}"
+        lines.append(f"- {conversation}, question {row.question} ({row.category}): {tally}")
+    return "\n".join(lines)
 
 
 def _how_to_read(found: Sequence[Summary]) -> str:
-    graded = any(s.graded("f1") is not None for s in found)
+    graded = any(s.mean_of("f1") is not None for s in found)
     return (
         "Evidence recall is the mean share of the messages an answer rests on whose whole text "
         "stands in the context, under a budget in tokens (a CJK character or four others); *all* "
@@ -253,13 +226,3 @@ def made_with(cells: Sequence[Cell], run: dict[str, Any]) -> str:
         *(f"{name_of(s)}: SHA-256 {digest}" for s, digest in run.get("files", {}).items()),
     ]
     return "\n".join(f"- {line}" for line in lines if line)
-
-
-def _mean(summary: Summary, name: str) -> float:
-    values = [getattr(row, name) for row in summary.asked]
-    return float(sum(values) / len(values))
-
-
-def _mean_recall(here: Sequence[Summary], name: str) -> float:
-    found = [s.recall for s in here if s.strategy == name]
-    return sum(found) / len(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -22,13 +21,7 @@ def open_cells(
 ) -> dict[Key, None]:
     """Cells that have to be run, in order: those not finished, those that failed, and `again`.
 
-    Args:
-        comparison: What to run.
-        results: What is finished.
-        again: Strategies that are run although they are finished.
-
-    Raises:
-        NotAConversationError: If a file holds something else.
+    Raises `NotAConversationError` if a file holds something else.
     """
     done = {key for key, cell in results.cells().items() if cell.failure is None}
     return {
@@ -50,17 +43,14 @@ def run_comparison(
     cells: Collection[Key],
     told: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Cell]:
-    """Run cells, and keep each as soon as it is finished.
+    """Run cells, and keep each as soon as it is finished; yields them.
 
     Args:
-        comparison: What to run.
-        results: Where cells go.
+        comparison: What they are of.
+        results: Where they go.
         bench: What to run with.
         cells: Those to run.
         told: Is told how far the cells of a strategy have got: name, steps done, steps in all.
-
-    Yields:
-        Finished cells.
 
     Raises:
         NotAConversationError: If a file holds something else.
@@ -71,29 +61,14 @@ def run_comparison(
             waiting = [key for key in cells if key[:2] == (source, conversation.id)]
             if not waiting:
                 continue
-            asked = comparison.chosen(conversation)
-            steps = sum(bool(m.text.strip()) for m in conversation.messages) + len(asked)
+            trial = Trial(source, conversation, comparison.chosen(conversation), bench, told)
             for recipe in _recipes(comparison):
                 budgets = [budget for _, _, name, budget in waiting if name == recipe.name]
                 for group in _groups(recipe, budgets):
-                    done = count_steps(partial(told, recipe.name), steps)
-                    trial = Trial(source, conversation, asked, bench, done)
                     trial.warm_up()
                     for cell in trial.run(recipe, group):
                         results.add(cell)
                         yield cell
-
-
-def count_steps(told: Callable[[int, int], None], steps: int) -> Callable[[int], None]:
-    """A counter that tells the sum of what it is told, and of how many."""
-    done = 0
-
-    def add(number: int) -> None:
-        nonlocal done
-        done += number
-        told(done, steps)
-
-    return add
 
 
 def _recipes(comparison: Comparison) -> list[StrategyEntry]:

@@ -46,23 +46,6 @@ class Summary:
         return mean(row.whole for row in self.asked)
 
     @property
-    def oracle(self) -> float:
-        """Share of questions that a reader who overlooks nothing could answer."""
-        return mean(row.oracle for row in self.asked)
-
-    @property
-    def answer_in(self) -> float | None:
-        """Share of questions whose expected answer stands in the context; None if none has one."""
-        known = [row.answer_in for row in self.asked if row.answer_in is not None]
-        return mean(known) if known else None
-
-    @property
-    def shown(self) -> float | None:
-        """Mean share of the evidence's tokens in the context; None if that was not measured."""
-        known = [row.shown for row in self.asked if row.shown is not None]
-        return mean(known) if known else None
-
-    @property
     def tokens(self) -> float:
         """Mean tokens of a context."""
         return mean(row.tokens for row in self.asked)
@@ -77,8 +60,11 @@ class Summary:
                 total.update(row.calls)
         return {role: count / len(self.asked) for role, count in sorted(total.items())}
 
-    def graded(self, name: str) -> float | None:
-        """Mean of `exact`, `f1` or `judged`; None if no model answered."""
+    def mean_of(self, name: str) -> float | None:
+        """Mean of a figure of `QuestionResult` over the questions that have it; None if none has.
+
+        Of what is true or false it is the share: no question has `judged` if no model judges.
+        """
         found = [v for row in self.asked if (v := getattr(row, name)) is not None]
         return mean(found) if found else None
 
@@ -99,7 +85,6 @@ class Lead:
     """The lead of one strategy over another, question by question."""
 
     other: str
-    """The other one."""
     by: float
     """Difference of mean recall; negative if it is behind."""
     low: float
@@ -108,13 +93,7 @@ class Lead:
 
     @classmethod
     def of(cls, ours: Summary, other: Summary, seed: int) -> Self:
-        """Compare two strategies on the questions that both were asked.
-
-        Args:
-            ours: One.
-            other: The other.
-            seed: Of the resampling.
-        """
+        """Compare two strategies on the questions that both were asked; see `mean_interval`."""
         first, second = ours.recalls(), other.recalls()
         gaps = [first[key] - second[key] for key in first if key in second]
         return cls(other.strategy, *mean_interval(gaps, seed))
@@ -178,15 +157,7 @@ def recall_lines(cells: Sequence[Cell]) -> list[str]:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are figures.
-
-    Args:
-        heads: Names of columns.
-        rows: As many texts each as there are heads.
-    """
+    """A table in Markdown whose first column is text and whose others are figures."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
-
-
-def _plain(cell: str) -> str:
-    return " ".join(cell.split()).replace("|", "\\|")
+    cells = ([" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

@@ -82,8 +82,8 @@ class Trial:
     questions: Sequence[Question]
     """Questions to ask, in order."""
     bench: Bench
-    told: Callable[[int], None] = lambda _: None
-    """Is told of messages and questions, as they are done."""
+    told: Callable[[str, int, int], None] = lambda *_: None
+    """Is told the strategy, and how many messages and questions are done, of how many."""
 
     def run(self, recipe: StrategyEntry, budgets: Sequence[int]) -> list[Cell]:
         """Have one strategy hear the conversation, and ask it under some budgets.
@@ -111,16 +111,19 @@ class Trial:
         strategy = recipe.make(options)
         listening, calls = Stopwatch(), Counter[str]()
         asked: dict[int, list[QuestionResult]] = {budget: [] for budget in budgets}
+        done, steps = 0, len(self._spoken) + len(self.questions)
         try:
             for chunk, due in self.stretches():
                 for part in _cut(chunk):
                     with listening:
                         calls += Counter(strategy.feed(part))
-                    self.told(len(part))
+                    done += len(part)
+                    self.told(recipe.name, done, steps)
                 for question in due:
                     for budget, rows in asked.items():
                         rows.append(self._ask(strategy, question, budget))
-                    self.told(1)
+                    done += 1
+                    self.told(recipe.name, done, steps)
         finally:
             strategy.close()
         written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -130,16 +133,14 @@ class Trial:
     def _ask(self, strategy: Strategy, question: Question, budget: int) -> QuestionResult:
         with Stopwatch() as watch:
             context = strategy.context(question.question, budget)
-        text = context.text
+        text, evidence = context.text, tuple(dict.fromkeys(question.evidence))
         return QuestionResult.model_validate(
             {
                 "question": question.id,
                 "category": question.category,
-                "evidence": tuple(dict.fromkeys(question.evidence)),
-                "found": evidence_in(question.evidence, context.sources, self.texts, text),
-                "shown": share_shown(
-                    [self.texts[i] for i in dict.fromkeys(question.evidence)], text
-                ),
+                "evidence": evidence,
+                "found": evidence_in(evidence, context.sources, self.texts, text),
+                "shown": share_shown([self.texts[i] for i in evidence], text),
                 "answer_in": answer_stands_in(text, question.answer),
                 "tokens": context.tokens,
                 "messages": len(context.messages),
