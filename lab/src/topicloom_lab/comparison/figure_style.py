@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from topicloom_lab.strategies.catalogue import STRATEGIES, Kind
+from topicloom_lab.tuning.pictures import style
 from topicloom_lab.tuning.pictures.style import ACCENT, DARK, MIDDLE
 
 _PANEL = 3.3, 2.75
@@ -20,7 +21,7 @@ _LEFT, _TOP, _BETWEEN = 0.55, 0.95, 0.85
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """The style of a line."""
+    """The style of a line and its marks."""
 
     colour: str
     marker: str
@@ -28,9 +29,7 @@ class Stroke:
     """Lengths of strokes and gaps; empty for a full line."""
     width: float
     size: float
-    """Of its marks."""
     fill: str = "white"
-    """Of its marks."""
     order: int = 3
     """The drawing order; higher is drawn later."""
 
@@ -45,10 +44,6 @@ class Stroke:
             "markersize": self.size,
             "markerfacecolor": self.fill,
         }
-
-    def without_line(self) -> Stroke:
-        """Marks only."""
-        return replace(self, width=0.0)
 
 
 _STROKES: Mapping[Kind, Stroke] = {
@@ -75,16 +70,16 @@ def stroke_of(strategy: str, best: str | None = None) -> Stroke:
     return stroke
 
 
-def sheet(
+def lay_out(
     title: str, count: int, kinds: Collection[Kind], best: str | None, *, labels: float
 ) -> tuple[Figure, list[Axes]]:
-    """A picture with a title, a key, and panels, two a row.
+    """A picture with a title, a key, and so many panels, two a row.
 
     Args:
         title: Its name.
         count: How many panels.
-        kinds: What the key explains.
-        best: A strategy that stands out as the best of the others; the key explains that too.
+        kinds: What the key explains, and the best of the other strategies beside that.
+        best: Its name.
         labels: Inches to the right of a panel, for names.
     """
     columns = min(2, count)
@@ -92,9 +87,7 @@ def sheet(
     across = _LEFT + _PANEL[0] + labels
     down = _PANEL[1] + _BETWEEN
     width, height = max(across * columns, 6.2), down * rows + _TOP - 0.1
-    figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
-    left, top = 0.3 / width, 1 - 0.2 / height
-    figure.text(left, top, title, fontsize=13, fontweight="bold", va="top", color=DARK)
+    figure = style.sheet(width, height, title)
     _key(figure, kinds, best, (0.24 / width, 1 - 0.45 / height))
     panels = []
     for number in range(count):
@@ -133,13 +126,5 @@ def _key(
     named = [(_STROKES[kind], name) for kind, name in _NAMES.items() if kind in kinds]
     named += [(stroke_of(best, best), "the best other")] if best else []
     handles = [Line2D([], [], **stroke.looks, label=name) for stroke, name in named]
-    figure.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=place,
-        ncols=len(handles),
-        frameon=False,
-        fontsize=8,
-        handlelength=3.2,
-        labelcolor=DARK,
-    )
+    given = {"loc": "upper left", "ncols": len(handles), "handlelength": 3.2, "labelcolor": DARK}
+    style.explain(figure, place, handles=handles, **given)

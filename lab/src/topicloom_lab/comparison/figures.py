@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from topicloom_lab.comparison.config import name_of
-from topicloom_lab.comparison.figure_style import Stroke, apart, sheet, stroke_of
+from topicloom_lab.comparison.figure_style import Stroke, apart, lay_out, stroke_of
 from topicloom_lab.comparison.summary import OURS, Summary
 from topicloom_lab.strategies.catalogue import STRATEGIES, Kind
 from topicloom_lab.tuning.pictures.style import DARK, LIGHT, MIDDLE, plain, save_figures
@@ -19,23 +20,15 @@ _SAME = 0.005
 """Recall by which lines may differ everywhere and still share a name."""
 _TICKS = (500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000)
 
+_POINTER = {"arrowstyle": "-", "color": LIGHT, "linewidth": 0.7, "relpos": (0.0, 0.5)}
+_POINTER |= {"shrinkA": 2, "shrinkB": 0}
+
 Line = Mapping[int, float]
 """Recall by budget."""
 
 
 def draw_figures(found: Sequence[Summary], folder: Path) -> list[Path]:
-    """Draw recall against budget and against cost.
-
-    Args:
-        found: Summaries of all sources; not empty.
-        folder: Where the files go.
-
-    Returns:
-        The files.
-
-    Raises:
-        StorageUnavailableError: If the files cannot be written.
-    """
+    """Draw recall of some summaries against budget and against cost; see `save_figures`."""
     figures = {"recall-by-budget": draw_recall(found), "recall-by-cost": draw_cost(found)}
     return save_figures(figures, folder, ["png"])
 
@@ -45,7 +38,7 @@ def draw_recall(found: Sequence[Summary]) -> Figure:
     sources = list(dict.fromkeys(s.source for s in found))
     drawn = {source: _lines(found, source) for source in sources}
     bests = {source: _best_other(lines) for source, lines in drawn.items()}
-    figure, panels = sheet(
+    figure, panels = lay_out(
         "Evidence recall by budget", len(sources), _kinds(found), bests[sources[0]], labels=2.35
     )
     for axes, source in zip(panels, sources, strict=True):
@@ -66,7 +59,7 @@ def draw_cost(found: Sequence[Summary]) -> Figure:
     """
     sources = list(dict.fromkeys(s.source for s in found))
     bests = {source: _best_other(_lines(found, source)) for source in sources}
-    figure, panels = sheet(
+    figure, panels = lay_out(
         "What evidence recall costs", len(sources), _kinds(found), bests[sources[0]], labels=0.75
     )
     for axes, source in zip(panels, sources, strict=True):
@@ -75,7 +68,7 @@ def draw_cost(found: Sequence[Summary]) -> Figure:
             points = sorted((max(1.0, s.tokens), s.recall) for s in here if s.strategy == name)
             stroke = stroke_of(name, best)
             x, y = zip(*points, strict=True)
-            _draw(axes, x, y, stroke if name in (OURS, best) else stroke.without_line())
+            _draw(axes, x, y, stroke if name in (OURS, best) else replace(stroke, width=0.0))
             if name in (OURS, best) or not STRATEGIES[name].limited:
                 _name_point(axes, name, points[-1], stroke.colour)
         tokens = [max(1.0, s.tokens) for s in here]
@@ -117,11 +110,9 @@ def _name_lines(axes: Axes, lines: Mapping[str, Line], best: str | None) -> None
     groups: list[list[str]] = []
     for name, line in sorted(lines.items(), key=lambda item: list(item[1].values())[-1]):
         same = (g for g in groups if _together(lines[g[0]], line) and OURS not in (g[0], name))
-        group = next(same, None)
-        if group is None:
-            groups.append([name])
-        else:
-            group.append(name)
+        if (group := next(same, None)) is None:
+            groups.append(group := [])
+        group.append(name)
     ends = [list(lines[g[0]].values())[-1] for g in groups]
     for group, end, height in zip(groups, ends, apart(ends, 0.052), strict=True):
         stroke = stroke_of(best if best in group else group[0], best)
@@ -136,14 +127,7 @@ def _name_lines(axes: Axes, lines: Mapping[str, Line], best: str | None) -> None
             color=stroke.colour,
             va="center",
             annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": LIGHT,
-                "linewidth": 0.7,
-                "relpos": (0.0, 0.5),
-                "shrinkA": 2,
-                "shrinkB": 0,
-            },
+            arrowprops=_POINTER,
         )
 
 

@@ -20,6 +20,7 @@ from topicloom_lab.tuning.pictures.style import (
     FAINT,
     LIGHT,
     MIDDLE,
+    explain,
     mark,
     name_axes,
     plain,
@@ -40,12 +41,8 @@ def draw_scores(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Figu
     read = with_readings(receipts)
     counts = Counter(len(r.active) for r in read)
     last = max(*counts, *(len(r.scores) for r in read))
-    figure = sheet(
-        9.0,
-        6.4,
-        "Scores and thresholds",
-        f"Each dot is a topic in one of {len(read)} turns, by its place among the topics read",
-    )
+    said = f"Each dot is a topic in one of {len(read)} turns, by its place among the topics read"
+    figure = sheet(9.0, 6.4, "Scores and thresholds", said)
     dots = figure.add_axes((0.08, 0.36, 0.79, 0.49))
     _scatter(dots, read)
     _thresholds(dots, in_force, last)
@@ -73,15 +70,7 @@ def _scatter(axes: Axes, read: Sequence[Receipt]) -> None:
         ]
         where = np.array(points).reshape(-1, 2)
         axes.scatter(where[:, 0], where[:, 1], s=10, color=colour, linewidths=0, label=name)
-    axes.legend(
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=2,
-        frameon=False,
-        fontsize=8,
-        labelcolor=MIDDLE,
-        handletextpad=0.1,
-    )
+    explain(axes, (1.0, 1.0), ncols=2, handletextpad=0.1)
 
 
 def _thresholds(axes: Axes, in_force: ActivationPolicy, last: int) -> None:
@@ -89,37 +78,22 @@ def _thresholds(axes: Axes, in_force: ActivationPolicy, last: int) -> None:
     thresholds = np.array([in_force.threshold(place) for place in range(last)])
     for name, share, dashes in (("to activate", 1.0, "-"), ("to stay", in_force.sleep_share, "--")):
         axes.plot(places, share * thresholds, color=ACCENT, linewidth=1.8, linestyle=dashes)
-        mark(
-            axes,
-            f"{name}\n{share * thresholds[-1]:.2f} at {last}",
-            min(1.0, share * thresholds[-1]),
-        )
+        end = share * thresholds[-1]
+        mark(axes, f"{name}\n{end:.2f} at {last}", min(1.0, end))
 
 
-_SECTIONS = (
-    ("system", DARK),
-    ("tools", MIDDLE),
-    ("tail", FAINT),
-    ("notes", ACCENT),
-)
+_SECTIONS = (("system", DARK), ("tools", MIDDLE), ("tail", FAINT), ("notes", ACCENT))
 """Sections of a prompt from the foot up, with their colours."""
 _SAID = {"notes": "recall notes", "tail": "the tail", "system": "system prompt"}
 
 
 def draw_prompt(receipts: Sequence[Receipt]) -> Figure:
-    """Sections of the prompts in tokens; below, the share of recall.
-
-    Args:
-        receipts: In order.
-    """
+    """Sections of the prompts of receipts in order, in tokens; below, the share of recall."""
     prompts = [r for r in receipts if r.sections]
     turns = [r.turn for r in prompts]
-    figure = sheet(
-        9.0,
-        6.0,
-        "What fills the prompt",
-        f"{len(prompts)} prompts; the window holds {max(r.window for r in prompts):,} tokens",
-    )
+    window = max(r.window for r in prompts)
+    said = f"{len(prompts)} prompts; the window holds {window:,} tokens"
+    figure = sheet(9.0, 6.0, "What fills the prompt", said)
     areas = figure.add_axes((0.09, 0.41, 0.78, 0.43))
     names = [(s, c) for s, c in _SECTIONS if any(r.sections.get(s) for r in prompts)]
     sizes = [[r.sections.get(name, 0) for r in prompts] for name, _ in names]
@@ -154,23 +128,7 @@ def _name_areas(axes: Axes, names: Sequence[str], sizes: Sequence[Sequence[int]]
 def draw_all(
     receipts: Sequence[Receipt], in_force: ActivationPolicy, out: Path, kinds: Sequence[str]
 ) -> list[Path]:
-    """Draw all pictures of a log in which topics were read.
-
-    Args:
-        receipts: Of consecutive turns, in order.
-        in_force: The settings that the log was made with.
-        out: The folder that they are written to.
-        kinds: `png`, `svg`.
-
-    Returns:
-        The files.
-
-    Raises:
-        StorageUnavailableError: They cannot be written.
-    """
-    pictures = {
-        "scores": draw_scores(receipts, in_force),
-        "topics": draw_lanes(receipts, in_force),
-        "prompt": draw_prompt(receipts),
-    }
+    """Draw all pictures of a log in which topics were read; see `draw_scores`, `save_figures`."""
+    scores, topics = draw_scores(receipts, in_force), draw_lanes(receipts, in_force)
+    pictures = {"scores": scores, "topics": topics, "prompt": draw_prompt(receipts)}
     return save_figures(pictures, out, kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ from topicloom_lab.tuning.pictures.style import (
     ACCENT,
     DARK,
     LIGHT,
-    MIDDLE,
+    explain,
     families,
     label,
     name_axes,
@@ -37,9 +38,7 @@ _HALF = 0.32
 def draw_lanes(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Figure:
     """A lane for each topic, those that were active most, by when they began.
 
-    Args:
-        receipts: Of consecutive turns, in order.
-        in_force: The settings that the log was made with.
+    The receipts are of consecutive turns; the settings are those that they were made with.
     """
     active = Counter(topic for receipt in receipts for topic in receipt.active)
     began: dict[str, int] = {}
@@ -48,13 +47,9 @@ def draw_lanes(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Figur
     lanes = sorted(dict(active.most_common(_LANES)), key=lambda t: (began[t], len(t), t))
     rest = len(began) - len(lanes)
     height = 1.5 + 0.21 * len(lanes)
-    figure = sheet(
-        10.0,
-        height,
-        "Topics over time",
-        f"{len(lanes)} topics, in the order in which they began"
-        + (f"; {rest} that were active for less long are left out" if rest else ""),
-    )
+    said = f"{len(lanes)} topics, in the order in which they began"
+    said += f"; {rest} that were active for less long are left out" if rest else ""
+    figure = sheet(10.0, height, "Topics over time", said)
     axes = figure.add_axes((0.2, 0.45 / height, 0.77, (height - 1.4) / height))
     for row, topic in enumerate(lanes):
         _lane(axes, row, topic, began[topic], receipts, in_force)
@@ -69,7 +64,7 @@ def draw_lanes(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Figur
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     plain(axes, grid="x")
     name_axes(axes, "turn", "")
-    _key(axes, height)
+    _key(axes)
     return figure
 
 
@@ -87,31 +82,20 @@ def _lane(
     axes.plot((began, receipts[-1].turn + 1), (row, row), color=LIGHT, linewidth=0.8, zorder=2)
     axes.broken_barh(stretches(active), (row - _HALF, 2 * _HALF), color=LIGHT, zorder=3)
     axes.vlines(quoted + 0.5, row - _HALF, row + _HALF, color=DARK, linewidth=1.2, zorder=4)
-    axes.plot(
-        sought + 0.5,
-        np.full(len(sought), row),
-        linestyle="",
-        marker="v",
-        color=ACCENT,
-        markersize=8,
-        markeredgecolor="white",
-        zorder=5,
-    )
+    look: dict[str, Any] = {
+        "linestyle": "",
+        "marker": "v",
+        "markersize": 8,
+        "markeredgecolor": "white",
+    }
+    axes.plot(sought + 0.5, np.full(len(sought), row), color=ACCENT, **look, zorder=5)
 
 
-def _key(axes: Axes, height: float) -> None:
+def _key(axes: Axes) -> None:
     signs = [
         Line2D([], [], color=LIGHT, linewidth=0.8, label="dormant"),
         Patch(color=LIGHT, label="active"),
         Line2D([], [], color=DARK, linestyle="", marker="|", markersize=9, label="quoted"),
         Line2D([], [], color=ACCENT, linestyle="", marker="v", label="activated by a search only"),
     ]
-    axes.legend(
-        handles=signs,
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=4,
-        frameon=False,
-        fontsize=8,
-        labelcolor=MIDDLE,
-    )
+    explain(axes, (1.0, 1.0), handles=signs, ncols=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -53,33 +53,36 @@ def drawable(text: str) -> bool:
     return _characters().issuperset(map(ord, text))
 
 
-def label(topic: str, name: str, width: int = 22) -> str:
-    """A topic's id and name; the id alone where its name cannot be drawn.
+_WIDTH = 22
+"""Characters of a topic's name that are drawn."""
 
-    Args:
-        topic: Its id.
-        name: Its name.
-        width: Characters at most that are drawn of the name.
-    """
+
+def label(topic: str, name: str) -> str:
+    """A topic's id and name; the id alone where its name cannot be drawn."""
     name = " ".join(name.split())
-    short = name if len(name) <= width else f"{name[: width - 1].rstrip()}…"
+    short = name if len(name) <= _WIDTH else f"{name[: _WIDTH - 1].rstrip()}…"
     return f"{topic} {short}" if short and short != topic and drawable(short) else topic
 
 
-def sheet(width: float, height: float, title: str, said: str) -> Figure:
-    """An empty picture with a title and, under it, what it shows.
-
-    Args:
-        width: In inches.
-        height: Likewise.
-        title: Its name.
-        said: One line.
-    """
+def sheet(width: float, height: float, title: str, said: str = "") -> Figure:
+    """An empty picture, sized in inches, with a title and, under it, a line on what it shows."""
     figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
     left, top = 0.3 / width, 1 - 0.22 / height
     figure.text(left, top, title, fontsize=13, fontweight="bold", va="top", color=DARK)
-    figure.text(left, top - 0.28 / height, said, fontsize=9, va="top", color=MIDDLE)
+    if said:
+        figure.text(left, top - 0.28 / height, said, fontsize=9, va="top", color=MIDDLE)
     return figure
+
+
+def explain(drawn: Axes | Figure, place: tuple[float, float], **given: Any) -> None:
+    """Add a key without a frame, by its corner at a place in shares of what is drawn."""
+    looks: dict[str, Any] = {
+        "loc": "lower right",
+        "frameon": False,
+        "fontsize": 8,
+        "labelcolor": MIDDLE,
+    }
+    drawn.legend(bbox_to_anchor=place, **looks | given)
 
 
 def plain(axes: Axes, *, grid: Literal["x", "y"] = "y") -> None:
