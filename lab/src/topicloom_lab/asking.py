@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput, SimpleChatModel
 from langchain_core.messages import (
+    AIMessage,
     AIMessageChunk,
     BaseMessage,
     HumanMessage,
@@ -17,7 +18,7 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
@@ -69,6 +70,31 @@ class RespondingModel(BaseChatModel):
         (chunk,) = self.responder.stream(ReplyRequest(session, messages, (), "", (), "en"))
         message = message_chunk_to_message(chunk)
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class AnsweringModel(SimpleChatModel):
+    """A chat model that answers what a function makes of a prompt and of the tools bound to it."""
+
+    answer: Callable[[Sequence[BaseMessage], Sequence[Any]], str]
+
+    @property
+    def _llm_type(self) -> str:
+        return "answering"
+
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Have the tools shown with each prompt, as OpenAI takes them."""
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def _call(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: object = None,
+        **kwargs: Any,
+    ) -> str:
+        return self.answer(messages, kwargs.get("tools", ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, cast
+from typing import Literal, Self, cast
 
-from langchain_core.language_models import SimpleChatModel
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.prefix import PrefixMeter
@@ -29,6 +28,7 @@ from topicloom.roles.router import ROUTER, ChatRouter, Route, RouteRequest
 from topicloom.state.stored_message import get_text
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
+from topicloom_lab.asking import AnsweringModel
 
 ReaderKind = Literal["embedded", "ideal", "noisy", "garbage"]
 SimulatedRole = Literal["reader", "router"]
@@ -115,13 +115,8 @@ class SimulatedReaders:
     """Answers prompts of readers and routers, knowing the question that is being asked."""
 
     def __init__(self, choice: ReaderChoice, conversation: Conversation, storage: Storage) -> None:
-        """Args:
-        choice: How well they answer.
-        conversation: What is asked about.
-        storage: Where its session lives.
-        """
-        self._choice = choice
-        self._storage = storage
+        """Readers that answer so well what is asked about a conversation in a storage."""
+        self._choice, self._storage = choice, storage
         said = (m for m in conversation.messages if m.text.strip())
         self._numbers = {message.id: f"m{n}" for n, message in enumerate(said, start=1)}
         self._question = ""
@@ -139,18 +134,14 @@ class SimulatedReaders:
         self._gold |= {topic for topic, ids in held.items() if ids & self._gold}
 
     def play(self, roles: Roles, window: int) -> Roles:
-        """The roles with reader and router played by a model that asks these.
-
-        Args:
-            roles: Who plays what; their stand-ins stay.
-            window: Tokens of a reader's and a router's window.
-        """
+        """The roles with reader and router, of that window, played by these; stand-ins stay."""
         reader = ChatReader(self._chat("reader", window))
         router = _InformedRouter(self._chat("router", window), self)
         return roles.replace(READER, reader).replace(ROUTER, router)
 
     def _chat(self, role: SimulatedRole, window: int) -> Chat:
-        return Chat.of(SimulatedModel(role=role, readers=self), PrefixMeter(), window=window)
+        model = AnsweringModel(answer=lambda prompt, _: self.answer(role, prompt))
+        return Chat.of(model, PrefixMeter(), window=window)
 
     def answer(self, role: SimulatedRole, prompt: Sequence[BaseMessage]) -> str:
         """The answer to a prompt: always the same to the same question about the same topic."""
@@ -179,27 +170,6 @@ def _write_answer(role: SimulatedRole, ids: Sequence[str]) -> str:
         return _READING.format(score=0.9, ids="\n".join(ids)) if ids else _NO_READING
     topics = "\n".join(_ROUTED.format(id=i, relevance="high") for i in ids)
     return _ROUTE.format(topics=topics) if ids else _NO_ROUTE
-
-
-class SimulatedModel(SimpleChatModel):
-    """The chat model that reads, or the one that routes."""
-
-    role: SimulatedRole
-    readers: SimulatedReaders
-    """Know the answers."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "simulated"
-
-    def _call(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: object = None,
-        **kwargs: Any,
-    ) -> str:
-        return self.readers.answer(self.role, messages)
 
 
 class _InformedRouter(ChatRouter):

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from langchain_core.language_models import LanguageModelInput, SimpleChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.context.prefix import PrefixMeter
@@ -38,6 +36,7 @@ from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import Reading
 from topicloom.storage.files import FileStorage
+from topicloom_lab.asking import AnsweringModel
 from topicloom_lab.caching.measure import PromptPart, SentPrompt, parts_of
 
 MAIN = "main"
@@ -69,33 +68,6 @@ class Recorder:
         reply = parts_of([AIMessage(said)], self.counter.message)[0]
         sent = tuple(messages), tuple(tools)
         self.sent.append(SentPrompt(window, self.at, parts, marks, reply, *sent))
-        return said
-
-
-class RecordedModel(SimpleChatModel):
-    """A chat model that answers what a recorder says."""
-
-    recorder: Any
-    """The recorder."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "recorded"
-
-    def bind_tools(
-        self, tools: Sequence[Any], **kwargs: Any
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Have the tools written down with the prompt."""
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
-
-    def _call(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: object = None,
-        **kwargs: Any,
-    ) -> str:
-        said: str = self.recorder.answer(messages, kwargs.get("tools", ()))
         return said
 
 
@@ -138,7 +110,7 @@ def record_prompts(
         instructions: The application's own system prompt.
     """
     recorder = Recorder(choose_counter(""))
-    model = RecordedModel(recorder=recorder)
+    model = AnsweringModel(answer=recorder.answer)
     embedded = embedded_roles(default_embedder())
     chat = Chat.of(model, PrefixMeter(), window=settings.topic_window)
     reader = ShadowedReader(embedded[READER], ChatReader(chat))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from topicloom.errors import ConfigurationError, suggest
+from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
 from topicloom_lab.strategies.base import Strategy, StrategyOptions
 from topicloom_lab.strategies.peers import (
@@ -19,7 +20,14 @@ from topicloom_lab.strategies.peers import (
     SummarizationNodeStrategy,
 )
 from topicloom_lab.strategies.recency import FirstAndLast, KeepEverything, LastTokens
-from topicloom_lab.strategies.search import Dense, Lexical, SearchStrategy, StoreSearch, hybrid
+from topicloom_lab.strategies.search import (
+    Dense,
+    Lexical,
+    Scorer,
+    SearchStrategy,
+    StoreSearch,
+    hybrid,
+)
 from topicloom_lab.strategies.segments import SegmentSummaries
 from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 
@@ -53,12 +61,22 @@ class StrategyEntry:
         return f"{self.needs} is not installed: pip install 'topicloom-lab[peers]'"
 
 
+def _search(
+    name: str, what: str, scorer: Callable[[Embedder], Scorer], **given: Any
+) -> StrategyEntry:
+    """A flat search by what a scorer makes of messages; see `SearchStrategy`."""
+    return StrategyEntry(
+        name, "search", what, lambda options: SearchStrategy(scorer(options.embedder), **given)
+    )
+
+
+_STEMS = "the same on topicloom's own words: endings off, no function words"
+_SEGMENTS = "first round, summaries of segments of 5 to 8 rounds, newest five rounds"
+_SUMMARY: dict[str, Any] = {"by_budget": True, "sums_up": True}
+
 _ALL = (
     StrategyEntry(
-        "topicloom",
-        "topicloom",
-        "the session graph with its embedded roles",
-        SessionGraphStrategy,
+        "topicloom", "topicloom", "the session graph with its embedded roles", SessionGraphStrategy
     ),
     StrategyEntry(
         "everything", "place", "the whole conversation", lambda _: KeepEverything(), limited=False
@@ -67,50 +85,14 @@ _ALL = (
     StrategyEntry(
         "first+last", "place", "the first round and the newest five", lambda _: FirstAndLast()
     ),
-    StrategyEntry(
-        "segments",
-        "summary",
-        "first round, summaries of segments of 5 to 8 rounds, newest five rounds",
-        SegmentSummaries,
-        sums_up=True,
-    ),
-    StrategyEntry("bm25", "search", "BM25", lambda _: SearchStrategy(Lexical())),
-    StrategyEntry(
-        "bm25+1",
-        "search",
-        "BM25, with the message before and after",
-        lambda _: SearchStrategy(Lexical(), neighbours=1),
-    ),
-    StrategyEntry(
-        "bm25-stems+1",
-        "search",
-        "the same on topicloom's own words: endings off, no function words",
-        lambda _: SearchStrategy(Lexical(words_of), neighbours=1),
-    ),
-    StrategyEntry(
-        "bm25-user",
-        "search",
-        "BM25 over what the user said",
-        lambda _: SearchStrategy(Lexical(), users_only=True),
-    ),
-    StrategyEntry(
-        "dense",
-        "search",
-        "vectors of messages",
-        lambda options: SearchStrategy(Dense(options.embedder)),
-    ),
-    StrategyEntry(
-        "hybrid",
-        "search",
-        "vectors and BM25, of messages and of pairs of them",
-        lambda options: SearchStrategy(hybrid(options.embedder)),
-    ),
-    StrategyEntry(
-        "hybrid+1",
-        "search",
-        "the same, with the message before and after",
-        lambda options: SearchStrategy(hybrid(options.embedder), neighbours=1),
-    ),
+    StrategyEntry("segments", "summary", _SEGMENTS, SegmentSummaries, sums_up=True),
+    _search("bm25", "BM25", lambda _: Lexical()),
+    _search("bm25+1", "BM25, with the message before and after", lambda _: Lexical(), neighbours=1),
+    _search("bm25-stems+1", _STEMS, lambda _: Lexical(words_of), neighbours=1),
+    _search("bm25-user", "BM25 over what the user said", lambda _: Lexical(), users_only=True),
+    _search("dense", "vectors of messages", Dense),
+    _search("hybrid", "vectors and BM25, of messages and of pairs of them", hybrid),
+    _search("hybrid+1", "the same, with the message before and after", hybrid, neighbours=1),
     StrategyEntry(
         "langgraph-store", "search", "LangGraph's InMemoryStore with an index", StoreSearch
     ),
@@ -119,26 +101,18 @@ _ALL = (
         "summary",
         "LangChain's SummarizationMiddleware",
         SummarizationMiddlewareStrategy,
-        by_budget=True,
-        sums_up=True,
         needs="langchain",
+        **_SUMMARY,
     ),
     StrategyEntry(
         "langmem-summary",
         "summary",
         "LangMem's SummarizationNode",
         SummarizationNodeStrategy,
-        by_budget=True,
-        sums_up=True,
         needs="langmem",
+        **_SUMMARY,
     ),
-    StrategyEntry(
-        "mem0",
-        "search",
-        "mem0 with infer=False over Qdrant",
-        Mem0Search,
-        needs="mem0",
-    ),
+    StrategyEntry("mem0", "search", "mem0 with infer=False over Qdrant", Mem0Search, needs="mem0"),
 )
 
 STRATEGIES: dict[str, StrategyEntry] = {recipe.name: recipe for recipe in _ALL}

@@ -38,9 +38,7 @@ class Mem0Search(Strategy):
     """
 
     def __init__(self, options: StrategyOptions) -> None:
-        """Args:
-        options: Says where mem0 may write.
-        """
+        """An empty store in the folder that may be written to."""
         super().__init__()
         # Read when mem0 is imported: nothing of a measurement shall go over the network.
         os.environ["MEM0_TELEMETRY"] = "False"
@@ -90,116 +88,6 @@ SUMMARY_SHARE, KEPT_SHARE = 0.25, 0.5
 """Of the budget: what a summary may take, and what stays word for word when one is written."""
 
 
-class SummarizationMiddlewareStrategy(Strategy):
-    """The middleware's own hook before each model call, on a state that only it changes."""
-
-    def __init__(self, options: StrategyOptions) -> None:
-        """Args:
-        options: The budget is where the middleware is triggered.
-        """
-        super().__init__()
-        middleware = import_module("langchain.agents.middleware").SummarizationMiddleware
-        model = summarizing_model(options, int(SUMMARY_SHARE * options.budget))
-        self._model = model
-        self._middleware = middleware(
-            model=model,
-            trigger=("tokens", options.budget),
-            keep=("tokens", int(KEPT_SHARE * options.budget)),
-            token_counter=tokens_of,
-            trim_tokens_to_summarize=None,
-            # With a chat model the middleware asks it in its own words.
-            summarizer=self._extract if isinstance(model, ExtractiveChatModel) else None,
-        )
-        self._state: list[AnyMessage] = []
-        self._calls = CallCounter()
-
-    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
-        """See `Strategy.feed`."""
-        super().feed(messages)
-        for message in messages:
-            self._state = _added(self._state, [turn_of(message)])
-            if message.role == "user":
-                self._state = self._before_model(self._state)
-        return self._calls.taken()
-
-    def context(self, question: str, budget: int) -> Context:
-        """See `Strategy.context`."""
-        asked = HumanMessage(question, id="question")
-        prompt = self._before_model(_added(self._state, [asked]))
-        laid_out = [m for m in prompt if m.id != asked.id]
-        return context_of(laid_out, self._messages, self._calls.taken())
-
-    def _before_model(self, messages: list[AnyMessage]) -> list[AnyMessage]:
-        state: dict[str, Any] = {"messages": messages}
-        update = self._middleware.before_model(state, Runtime())
-        if update is None:
-            return messages
-        if not isinstance(self._model, ExtractiveChatModel):
-            self._calls.on_chat_model_start()
-        return _added(messages, update["messages"])
-
-    def _extract(self, messages: list[AnyMessage]) -> str:
-        self._calls.on_chat_model_start()
-        assert isinstance(self._model, ExtractiveChatModel)
-        return self._model.extract(messages)
-
-
-def _added(messages: list[AnyMessage], more: Sequence[BaseMessage]) -> list[AnyMessage]:
-    left: Any = list(messages)
-    right: Any = list(more)
-    merged: Any = add_messages(left, right)
-    return list(merged)
-
-
-_HEADING = 16
-"""Tokens of the words that the node puts before a summary, about."""
-
-
-class SummarizationNodeStrategy(Strategy):
-    """The node, invoked before each model call with the whole history, as documented."""
-
-    def __init__(self, options: StrategyOptions) -> None:
-        """Args:
-        options: The budget is the node's window.
-        """
-        super().__init__()
-        room = int(SUMMARY_SHARE * options.budget)
-        self._calls = CallCounter()
-        model = summarizing_model(options, room)
-        self._node = import_module("langmem.short_term").SummarizationNode(
-            model=model.with_config(callbacks=[self._calls]),
-            max_tokens=options.budget,
-            # The node counts what is new apart from the summary: both have to fit.
-            max_tokens_before_summary=options.budget - room - _HEADING,
-            max_summary_tokens=room,
-            token_counter=tokens_of,
-        )
-        self._turns: list[BaseMessage] = []
-        self._memory: dict[str, Any] = {}
-
-    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
-        """See `Strategy.feed`."""
-        super().feed(messages)
-        for message in messages:
-            self._turns.append(turn_of(message))
-            if message.role == "user":
-                self._memory = self._invoked(self._turns).get("context", self._memory)
-        return self._calls.taken()
-
-    def context(self, question: str, budget: int) -> Context:
-        """See `Strategy.context`."""
-        asked = HumanMessage(question, id="question")
-        prompt = self._invoked([*self._turns, asked])["summarized_messages"]
-        laid_out = [m for m in prompt if m.id != asked.id]
-        return context_of(laid_out, self._messages, self._calls.taken())
-
-    def _invoked(self, messages: Sequence[BaseMessage]) -> dict[str, Any]:
-        found: dict[str, Any] = self._node.invoke(
-            {"messages": list(messages), "context": self._memory}
-        )
-        return found
-
-
 class CallCounter(BaseCallbackHandler):
     """Counts calls of a chat model."""
 
@@ -214,3 +102,117 @@ class CallCounter(BaseCallbackHandler):
         """Calls since this was asked last, by role."""
         calls, self._calls = self._calls, 0
         return {"summary": calls} if calls else {}
+
+
+class SummaryStrategy(Strategy):
+    """A library that sums up, before each call of a model, what does not fit any more."""
+
+    def __init__(self, options: StrategyOptions) -> None:
+        """The model that sums up; the budget is where that begins."""
+        super().__init__()
+        self._calls = CallCounter()
+        self._room = int(SUMMARY_SHARE * options.budget)
+        self._model = summarizing_model(options, self._room)
+
+    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
+        """See `Strategy.feed`."""
+        for message in messages:
+            self._hear(turn_of(message), answered=message.role == "user")
+        super().feed(messages)
+        return self._calls.taken()
+
+    def context(self, question: str, budget: int) -> Context:
+        """See `Strategy.context`."""
+        asked = HumanMessage(question, id="question")
+        prompt = [m for m in self._lay_out(asked) if m.id != asked.id]
+        return context_of(prompt, self._messages, self._calls.taken())
+
+    def _hear(self, turn: BaseMessage, *, answered: bool) -> None:
+        """Take a message in, before a call of a model if it is answered."""
+        raise NotImplementedError
+
+    def _lay_out(self, asked: BaseMessage) -> Sequence[BaseMessage]:
+        """The prompt of a question that does not become part of anything."""
+        raise NotImplementedError
+
+
+class SummarizationMiddlewareStrategy(SummaryStrategy):
+    """The middleware's own hook before each model call, on a state that only it changes."""
+
+    def __init__(self, options: StrategyOptions) -> None:
+        """The middleware, triggered at the budget."""
+        super().__init__(options)
+        self._middleware = import_module("langchain.agents.middleware").SummarizationMiddleware(
+            model=self._model,
+            trigger=("tokens", options.budget),
+            keep=("tokens", int(KEPT_SHARE * options.budget)),
+            token_counter=tokens_of,
+            trim_tokens_to_summarize=None,
+            # With a chat model the middleware asks it in its own words.
+            summarizer=self._extract if isinstance(self._model, ExtractiveChatModel) else None,
+        )
+        self._state: list[AnyMessage] = []
+
+    def _hear(self, turn: BaseMessage, *, answered: bool) -> None:
+        self._state = _added(self._state, [turn])
+        if answered:
+            self._state = self._before_model(self._state)
+
+    def _lay_out(self, asked: BaseMessage) -> Sequence[BaseMessage]:
+        return self._before_model(_added(self._state, [asked]))
+
+    def _before_model(self, messages: list[AnyMessage]) -> list[AnyMessage]:
+        state: dict[str, Any] = {"messages": messages}
+        update = self._middleware.before_model(state, Runtime())
+        if update is None:
+            return messages
+        if not isinstance(self._model, ExtractiveChatModel):
+            self._calls.on_chat_model_start()
+        return _added(messages, update["messages"])
+
+    def _extract(self, messages: list[AnyMessage]) -> str:
+        self._calls.on_chat_model_start()
+        assert isinstance(self._model, ExtractiveChatModel)
+        return self._model.answer(messages, ())
+
+
+def _added(messages: Sequence[AnyMessage], more: Sequence[BaseMessage]) -> list[AnyMessage]:
+    given: Any = list(messages), list(more)
+    merged: Any = add_messages(*given)
+    return list(merged)
+
+
+_HEADING = 16
+"""Tokens of the words that the node puts before a summary, about."""
+
+
+class SummarizationNodeStrategy(SummaryStrategy):
+    """The node, invoked before each model call with the whole history, as documented."""
+
+    def __init__(self, options: StrategyOptions) -> None:
+        """The node, with the budget as its window."""
+        super().__init__(options)
+        self._node = import_module("langmem.short_term").SummarizationNode(
+            model=self._model.with_config(callbacks=[self._calls]),
+            max_tokens=options.budget,
+            # The node counts what is new apart from the summary: both have to fit.
+            max_tokens_before_summary=options.budget - self._room - _HEADING,
+            max_summary_tokens=self._room,
+            token_counter=tokens_of,
+        )
+        self._turns: list[BaseMessage] = []
+        self._memory: dict[str, Any] = {}
+
+    def _hear(self, turn: BaseMessage, *, answered: bool) -> None:
+        self._turns.append(turn)
+        if answered:
+            self._memory = self._invoked(self._turns).get("context", self._memory)
+
+    def _lay_out(self, asked: BaseMessage) -> Sequence[BaseMessage]:
+        prompt: list[BaseMessage] = self._invoked([*self._turns, asked])["summarized_messages"]
+        return prompt
+
+    def _invoked(self, messages: Sequence[BaseMessage]) -> dict[str, Any]:
+        given = {"messages": list(messages), "context": self._memory}
+        found: dict[str, Any] = self._node.invoke(given)
+        return found
