@@ -6,10 +6,12 @@ was read from the cache and how much was written to it. The rules are in `rules.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
+from operator import add
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -21,7 +23,6 @@ class PromptPart:
     text: str
     """All that is sent of it; two parts are the same if their texts are."""
     tokens: int
-    """The cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,9 @@ class Served:
     written: int = 0
     """Of those, written to it at a price."""
     prompts: int = 0
-    """The number of prompts."""
 
     def __add__(self, other: Served) -> Served:
-        return Served(
-            self.tokens + other.tokens,
-            self.read + other.read,
-            self.written + other.written,
-            self.prompts + other.prompts,
-        )
+        return Served(*map(add, astuple(self), astuple(other)))
 
     @property
     def share(self) -> float:
@@ -99,17 +94,27 @@ class Prices:
         return self.cost(served) / plain if plain else 1.0
 
 
-class CacheRule(Protocol):
+@dataclass(slots=True)
+class CacheRule:
     """The cache of one provider for one model, empty at first."""
 
-    @property
-    def prices(self) -> Prices:
-        """The provider's prices of reads and writes, as multiples."""
-        ...
+    seconds: float
+    """Idle time after which a prefix is gone."""
+    prices: Prices
+    """The provider's prices of reads and writes, as multiples."""
+    _used: dict[bytes, float] = field(default_factory=dict, init=False)
+    """When each prefix was written, or used last."""
 
     def serve(self, prompt: SentPrompt) -> Served:
         """Read what it holds of a prompt, and take the prompt in."""
-        ...
+        raise NotImplementedError
+
+    def _is_held(self, prefix: bytes, at: float) -> bool:
+        return at - self._used.get(prefix, -math.inf) <= self.seconds
+
+    def _find_longest(self, prefixes: Sequence[bytes], at: float) -> int:
+        """Parts of the longest prefix that is held; 0 for none."""
+        return max((n for n, p in enumerate(prefixes, start=1) if self._is_held(p, at)), default=0)
 
 
 def measure(
@@ -135,12 +140,7 @@ def measure(
 def parts_of(
     messages: Sequence[BaseMessage], count: Callable[[BaseMessage], int]
 ) -> tuple[PromptPart, ...]:
-    """The parts of a prompt's messages.
-
-    Args:
-        messages: As they are sent.
-        count: Tokens of a message.
-    """
+    """The parts of a prompt's messages, by a function that counts the tokens of one."""
     return tuple(PromptPart(text_sent(m), count(m)) for m in messages)
 
 

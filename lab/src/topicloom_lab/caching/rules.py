@@ -10,10 +10,11 @@ A prompt is compared with all earlier ones that the cache still holds, not just 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from types import MappingProxyType
 
 from topicloom_lab.caching.measure import (
@@ -32,134 +33,101 @@ _FREE, _PAID = Prices(read=0.1), Prices(read=0.1, write=1.25)
 
 
 @dataclass(slots=True)
-class _Held:
-    """Prefixes that a cache holds, each until it was not used for some time."""
-
-    used: dict[bytes, float] = field(default_factory=dict)
-    """When each was used last."""
-
-    def has(self, prefix: bytes, at: float, seconds: float) -> bool:
-        """True if it is held at that time, so many seconds after its last use."""
-        last = self.used.get(prefix)
-        return last is not None and at - last <= seconds
-
-    def use(self, prefix: bytes, at: float) -> None:
-        """Write a prefix, or use it once more."""
-        self.used[prefix] = at
-
-
-@dataclass(slots=True)
-class OpenAIRule:
+class OpenAIRule(CacheRule):
     """OpenAI before GPT-5.6: automatic, by tokens, without marks."""
 
     seconds: float = 600.0
-    """Idle time after which a prefix is gone: OpenAI says 5 to 10 minutes, up to an hour."""
+    """OpenAI says 5 to 10 minutes, up to an hour."""
     prices: Prices = _FREE
-    _held: _Held = field(default_factory=_Held, init=False)
     _next: dict[bytes, dict[str, float]] = field(default_factory=dict, init=False)
     """After each prefix, the texts of the parts that came next, with when."""
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
-        digests = prefixes(prompt.parts)
-        whole = _leading(digests, lambda d: self._held.has(d, prompt.at, self.seconds))
+        digests = [b"", *prefixes(prompt.parts)]
+        whole = sum(takewhile(bool, (self._is_held(d, prompt.at) for d in digests[1:])))
         matched = sum(part.tokens for part in prompt.parts[:whole])
-        if whole < len(prompt.parts):
-            before = digests[whole - 1] if whole else b""
-            matched += self._begun(before, prompt.parts[whole], prompt.at)
-        self._take_in(prompt, digests)
+        for part in prompt.parts[whole : whole + 1]:
+            # Of a part that differs, what some part began with that followed the same prefix.
+            followed = self._next.get(digests[whole], {}).items()
+            others = [text for text, last in followed if prompt.at - last <= self.seconds]
+            shared = max((_alike(part.text, other) for other in others), default=0)
+            matched += part.tokens * shared // max(1, len(part.text))
+        for before, digest, part in zip(digests, digests[1:], prompt.parts, strict=False):
+            self._used[digest] = prompt.at
+            self._next.setdefault(before, {})[part.text] = prompt.at
         read = matched - (matched - _LEAST) % 128 if matched >= _LEAST else 0
         return Served(prompt.tokens, read, 0, 1)
 
-    def _begun(self, before: bytes, part: PromptPart, at: float) -> int:
-        """Tokens of a part that begin some part which followed the same prefix."""
-        others = [t for t, last in self._next.get(before, {}).items() if at - last <= self.seconds]
-        shared = max((_alike(part.text, other) for other in others), default=0)
-        return part.tokens * shared // max(1, len(part.text))
-
-    def _take_in(self, prompt: SentPrompt, digests: Sequence[bytes]) -> None:
-        for before, digest, part in zip([b"", *digests], digests, prompt.parts, strict=False):
-            self._held.use(digest, prompt.at)
-            self._next.setdefault(before, {})[part.text] = prompt.at
-
 
 @dataclass(slots=True)
-class BreakpointRule:
+class BreakpointRule(CacheRule):
     """OpenAI from GPT-5.6: the end of the newest message is a breakpoint, others can be set."""
 
     seconds: float = 1_800.0
-    """Idle time after which a prefix is gone."""
+    prices: Prices = _PAID
     explicit: bool = False
     """True if the prompts' own breakpoints are sent as well."""
-    prices: Prices = _PAID
-    _held: _Held = field(default_factory=_Held, init=False)
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
         digests, sizes = prefixes(prompt.parts), _sizes(prompt.parts)
-        hit = _longest(digests, lambda n: self._held.has(digests[n - 1], prompt.at, self.seconds))
-        read = sizes[hit]
+        hit = self._find_longest(digests, prompt.at)
         # Four writes a request, and the end of the newest message takes one.
         marks = [*(prompt.breakpoints[:3] if self.explicit else ()), len(digests)]
         for mark in [*marks, *([hit] if hit else [])]:
             if sizes[mark] >= _LEAST:
-                self._held.use(digests[mark - 1], prompt.at)
-        written = max(0, sizes[marks[-1]] - read) if sizes[marks[-1]] >= _LEAST else 0
-        return Served(prompt.tokens, read, written, 1)
+                self._used[digests[mark - 1]] = prompt.at
+        written = max(0, sizes[-1] - sizes[hit]) if sizes[-1] >= _LEAST else 0
+        return Served(prompt.tokens, sizes[hit], written, 1)
 
 
 @dataclass(slots=True)
-class AnthropicRule:
+class AnthropicRule(CacheRule):
     """Anthropic: up to four `cache_control` marks; without any, nothing is cached."""
 
+    seconds: float = 300.0
+    """5 minutes, or an hour if paid for."""
+    prices: Prices = _PAID
     least: int = 1_024
     """Tokens under which nothing is cached; 512 to 4,096 by model."""
-    seconds: float = 300.0
-    """Idle time after which a prefix is gone: 5 minutes, or an hour if paid for."""
-    prices: Prices = _PAID
     look_back: int = 20
     """Blocks before a mark, itself included, at which a prefix is looked for."""
-    _held: _Held = field(default_factory=_Held, init=False)
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
         digests, sizes = prefixes(prompt.parts), _sizes(prompt.parts)
         marks = prompt.breakpoints[-4:]
         seen = {n for m in marks for n in range(max(1, m - self.look_back + 1), m + 1)}
-        hit = max(
-            (n for n in seen if self._held.has(digests[n - 1], prompt.at, self.seconds)), default=0
-        )
+        hit = max((n for n in seen if self._is_held(digests[n - 1], prompt.at)), default=0)
         for mark in [*marks, *([hit] if hit else [])]:
             if sizes[mark] >= self.least:
-                self._held.use(digests[mark - 1], prompt.at)
+                self._used[digests[mark - 1]] = prompt.at
         last = max((sizes[m] for m in marks if sizes[m] >= self.least), default=0)
         return Served(prompt.tokens, sizes[hit], max(0, last - sizes[hit]), 1)
 
 
 @dataclass(slots=True)
-class DeepSeekRule:
+class DeepSeekRule(CacheRule):
     """DeepSeek: whole units on disk; those it writes at fixed distances are left out."""
 
     seconds: float = 7_200.0
-    """Idle time after which a unit is gone: DeepSeek says hours to days."""
+    """DeepSeek says hours to days."""
     prices: Prices = _FREE
-    _held: _Held = field(default_factory=_Held, init=False)
-    _seen: _Held = field(default_factory=_Held, init=False)
-    """All prefixes of all prompts, for what two have in common."""
+    _seen: dict[bytes, float] = field(default_factory=dict, init=False)
+    """When each prefix of a prompt came last, for what two have in common."""
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
         parts = [*prompt.parts, *([prompt.reply] if prompt.reply else [])]
         digests, sizes = prefixes(parts), _sizes(parts)
         asked = len(prompt.parts)
-        hit = _longest(
-            digests[:asked], lambda n: self._held.has(digests[n - 1], prompt.at, self.seconds)
-        )
-        common = _leading(digests[:asked], lambda d: self._seen.has(d, prompt.at, self.seconds))
-        for digest in digests:
-            self._seen.use(digest, prompt.at)
+        hit = self._find_longest(digests[:asked], prompt.at)
+        came = (self._seen.get(digest, -math.inf) for digest in digests[:asked])
+        common = sum(takewhile(bool, (prompt.at - at <= self.seconds for at in came)))
+        self._seen |= dict.fromkeys(digests, prompt.at)
         for unit in {hit, common, asked, len(digests)} - {0}:
-            self._held.use(digests[unit - 1], prompt.at)
+            self._used[digests[unit - 1]] = prompt.at
         return Served(prompt.tokens, sizes[hit], 0, 1)
 
 
@@ -170,18 +138,7 @@ def _sizes(parts: Sequence[PromptPart]) -> list[int]:
 
 def _alike(one: str, other: str) -> int:
     """Characters that both texts begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-
-
-def _leading(digests: Sequence[bytes], held: Callable[[bytes], bool]) -> int:
-    """The number of leading prefixes that are held."""
-    return next((n for n, digest in enumerate(digests) if not held(digest)), len(digests))
-
-
-def _longest(digests: Sequence[bytes], held: Callable[[int], bool]) -> int:
-    """Parts of the longest prefix that is held; 0 for none."""
-    return next((n for n in range(len(digests), 0, -1) if held(n)), 0)
+    return sum(takewhile(bool, (a == b for a, b in zip(one, other, strict=False))))
 
 
 RULES: Mapping[str, Callable[[], CacheRule]] = MappingProxyType(
