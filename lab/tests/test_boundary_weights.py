@@ -20,7 +20,7 @@ from topicloom.boundary.model import (
 from topicloom.boundary.policy import Thresholds
 from topicloom.errors import ConfigurationError
 from topicloom.index.encoders import default_embedder
-from topicloom_lab.training.weights import save_weights
+from topicloom_lab.training.boundary import save_weights
 
 
 def network(mode: str) -> Network:

@@ -6,6 +6,7 @@ out of sample: by folds over all dialogues, and with each kind of dialogue left 
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,9 +16,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topicloom.boundary.model import MODES, Weights
-from topicloom.boundary.policy import Granularity, Thresholds
+from topicloom.boundary.features import VERSION
+from topicloom.boundary.model import MODES, NAMES, Weights
+from topicloom.boundary.policy import Granularity
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.segmentation import SegmentationSummary, boundaries, summarize
@@ -25,7 +28,6 @@ from topicloom_lab.training.corpus import Corpus, Report, read_corpus
 from topicloom_lab.training.crossfit import CrossFit, Probabilities
 from topicloom_lab.training.nets import NetRecipe
 from topicloom_lab.training.thresholds import Trials
-from topicloom_lab.training.weights import save_weights
 
 FOLDS = 5
 
@@ -47,29 +49,6 @@ class Figure:
         return head | {"file": self.file} | self.summary.as_json()
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingFigures:
-    """The result of a training."""
-
-    rows: tuple[Figure, ...]
-    """Out of sample: by folds one a mode, granularity and file, by kinds of `auto` only."""
-    thresholds: dict[str, Thresholds]
-    """By mode, from all folds."""
-
-    def find(
-        self, split: str, mode: str, file: str, granularity: Granularity = "auto"
-    ) -> SegmentationSummary:
-        """One row.
-
-        Raises:
-            KeyError: If there is none.
-        """
-        for row in self.rows:
-            if (row.split, row.mode, row.file, row.granularity) == (split, mode, file, granularity):
-                return row.summary
-        raise KeyError((split, mode, file, granularity))
-
-
 def train_boundary(
     folder: Path,
     out: Path,
@@ -78,7 +57,7 @@ def train_boundary(
     report: Report,
     embedder: Embedder | None = None,
     recipe: NetRecipe | None = None,
-) -> TrainingFigures:
+) -> list[Figure]:
     """Train on every segmentation file of a folder and write the weights.
 
     Args:
@@ -88,6 +67,9 @@ def train_boundary(
         report: Called with the progress.
         embedder: Makes the vectors; None for the default.
         recipe: How nets are fitted; None for the default.
+
+    Returns:
+        Out of sample: by folds one a mode, granularity and file, by kinds of `auto` only.
 
     Raises:
         ConfigurationError: If there is nothing to train on, or nltk or scikit-learn is not there.
@@ -107,7 +89,7 @@ def train_boundary(
     thresholds = {mode: trials[mode].best() for mode in MODES}
     weights = Weights(embedder.fingerprint, fitted.learned, fitted.nets, thresholds)
     save_weights(out, weights, _description(corpus, recipe, seed, rows))
-    return TrainingFigures(tuple(rows), thresholds)
+    return rows
 
 
 def _by_folds(fitting: CrossFit, report: Report) -> list[Probabilities]:
@@ -159,14 +141,42 @@ def _kind_figures(
 def _description(
     corpus: Corpus, recipe: NetRecipe, seed: int, rows: Sequence[Figure]
 ) -> dict[str, Any]:
-    packages = ("numpy", "scipy", "scikit-learn", "nltk", "onnxruntime")
+    versions = {"python": platform.python_version()}
+    for name in ("numpy", "scipy", "scikit-learn", "nltk", "onnxruntime"):
+        versions[name] = version(name)
     return {
         "seed": seed,
         "recipe": asdict(recipe),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in packages},
-        },
+        "versions": versions,
         "data": corpus.hashes,
         "figures": [row.as_json() for row in rows],
     }
+
+
+def pack(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """One byte a weight of [..., rows, columns], with a scale a column: a quarter of the size."""
+    largest = np.abs(matrix).max(axis=-2, keepdims=True, initial=0)
+    scale = np.maximum(largest, 1e-12) / 127
+    return np.rint(matrix / scale).astype(np.int8), scale.astype(np.float32)
+
+
+def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> None:
+    """Write weights to `path` (`.npz`), and their description and figures beside it."""
+    arrays: dict[str, NDArray[Any]] = {}
+    arrays["learned"], arrays["learned_scale"] = pack(weights.learned)
+    for mode, net in weights.nets.items():
+        arrays[f"{mode}_mean"], arrays[f"{mode}_spread"] = net.mean, net.spread
+        arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"] = pack(net.inner)
+        arrays[f"{mode}_outer"] = net.outer
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+    described = {
+        "features": VERSION,
+        "embedder": weights.embedder,
+        "thresholds": {mode: asdict(t) for mode, t in weights.thresholds.items()},
+        **figures,
+        # Long: they stand last, behind what people read.
+        "names": {mode: NAMES[mode] for mode in weights.nets},
+    }
+    text = json.dumps(described, ensure_ascii=False, indent=1)
+    path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ Report = Callable[[str], None]
 """Takes a line about how far things are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sample:
     """One dialogue."""
 
@@ -29,14 +31,25 @@ class Sample:
     fold: int
     """Part of the file that it is in."""
     dialogue: SegmentedDialogue
-    said: tuple[Utterance, ...]
-    """Its messages [n]."""
     vectors: Vectors
-    """Their vectors [n, d]."""
-    segments: tuple[str, ...]
-    """The whole text of each segment: stitched dialogues share segments."""
-    begins: NDArray[np.bool_]
-    """True if a segment begins at each message [n]."""
+    """Those of its messages [n, d]."""
+
+    @cached_property
+    def said(self) -> list[Utterance]:
+        """Its messages [n]."""
+        return self.dialogue.said
+
+    @cached_property
+    def begins(self) -> NDArray[np.bool_]:
+        """True if a segment begins at each message [n]."""
+        return self.dialogue.begins
+
+    @cached_property
+    def segments(self) -> tuple[str, ...]:
+        """The whole text of each segment: stitched dialogues share segments."""
+        texts = [u.text for u in self.dialogue.utterances]
+        bounds = pairwise([*np.flatnonzero(self.begins), len(texts)])
+        return tuple("\n".join(texts[begin:end]) for begin, end in bounds)
 
     @property
     def kind(self) -> str:
@@ -110,24 +123,8 @@ def _samples(
     rows = {text: row for row, text in enumerate(distinct)}
     vectors = embedder.embed(distinct)
     return [
-        Sample(
-            file=file,
-            fold=int(fold),
-            dialogue=dialogue,
-            said=tuple(dialogue.said),
-            vectors=vectors[[rows[u.text] for u in dialogue.utterances]],
-            segments=tuple(_segments(dialogue)),
-            begins=dialogue.begins,
-        )
+        Sample(file, int(fold), dialogue, vectors[[rows[u.text] for u in dialogue.utterances]])
         for dialogue, fold in zip(dialogues, folds, strict=True)
-    ]
-
-
-def _segments(dialogue: SegmentedDialogue) -> list[str]:
-    ends = np.cumsum(dialogue.segments).tolist()
-    return [
-        "\n".join(u.text for u in dialogue.utterances[end - length : end])
-        for end, length in zip(ends, dialogue.segments, strict=True)
     ]
 
 

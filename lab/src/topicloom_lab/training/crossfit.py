@@ -48,22 +48,17 @@ class Known:
     def of(cls, sample: Sample) -> Known:
         """Make what can be made without a map."""
         said, given = sample.said, Band.of([unit_rows(sample.vectors)], REACH)
-        return cls(
-            sample,
-            np.hstack([message_features(said), *similarity_features(said, given)]),
-            np.hstack([following_features(said), *gap_features(given)]),
-            in_cjk(said),
-        )
+        online = np.hstack([message_features(said), *similarity_features(said, given)])
+        ahead = np.hstack([following_features(said), *gap_features(given)])
+        return cls(sample, online, ahead, in_cjk(said))
 
     def features(self, learned: NDArray[np.float32]) -> dict[str, Features]:
         """Features of each mode with a map, in the order of `NAMES`."""
         band = Band.of([unit_rows(self.sample.vectors @ learned)], REACH)
         online = np.hstack([self.online, *similarity_features(self.sample.said, band)])
         whole = np.hstack([online, self.ahead, *gap_features(band)])
-        return {
-            "online": Features(online, self.cjk),
-            "retrospective": Features(whole, self.cjk),
-        }
+        found = {"online": online, "retrospective": whole}
+        return {mode: Features(values, self.cjk) for mode, values in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +102,13 @@ class CrossFit:
             learned = fit_projection(self._cells, files, [f for f in folds if f != fold])
             own = [known for known in train if known.sample.fold == fold]
             rows += [_rows(k, learned, self._files.index(k.sample.file), banned) for k in own]
-        joined = _joined(rows)
-        learned = fit_projection(self._cells, files, folds)
-        return Fitted(
-            learned=learned,
-            nets={
-                mode: fit_network(_narrowed(joined, len(names)), names, self._recipe, self._seed)
-                for mode, names in NAMES.items()
-            },
-        )
+        joined = Rows(*map(np.concatenate, zip(*rows, strict=True)))
+        nets = {}
+        for mode, names in NAMES.items():
+            # Causal features come first.
+            own_rows = joined._replace(values=joined.values[:, : len(names)])
+            nets[mode] = fit_network(own_rows, names, self._recipe, self._seed)
+        return Fitted(fit_projection(self._cells, files, folds), nets)
 
 
 def _rows(known: Known, learned: NDArray[np.float32], file: int, banned: frozenset[str]) -> Rows:
@@ -126,26 +119,5 @@ def _rows(known: Known, learned: NDArray[np.float32], file: int, banned: frozens
     kept = ~(seen[segment_of] | seen[before])
     kept[0] = False  # a conversation's first message is no decision
     features = known.features(learned)["retrospective"]
-    return Rows(
-        Features(features.values[kept], features.cjk[kept]),
-        sample.begins[kept],
-        np.full(int(kept.sum()), file, dtype=np.int64),
-    )
-
-
-def _joined(rows: Sequence[Rows]) -> Rows:
-    return Rows(
-        Features(
-            np.concatenate([r.features.values for r in rows]),
-            np.concatenate([r.features.cjk for r in rows]),
-        ),
-        np.concatenate([r.begins for r in rows]),
-        np.concatenate([r.files for r in rows]),
-    )
-
-
-def _narrowed(rows: Rows, count: int) -> Rows:
-    """The first columns only: causal features come first."""
-    return Rows(
-        Features(rows.features.values[:, :count], rows.features.cjk), rows.begins, rows.files
-    )
+    files = np.full(int(kept.sum()), file, dtype=np.int64)
+    return Rows(features.values[kept], features.cjk[kept], sample.begins[kept], files)

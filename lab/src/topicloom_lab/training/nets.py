@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,12 +55,13 @@ class NetRecipe:
     """Share of the logistic regression over `PLAIN` features in the log odds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Training data: one row a message."""
 
-    features: Features
+    values: Floats
     """Features [n, f]."""
+    cjk: NDArray[np.bool_]
+    """True if the message is CJK text [n]."""
     begins: NDArray[np.bool_]
     """True if a topic begins there [n]."""
     files: NDArray[np.int64]
@@ -75,8 +77,9 @@ def fit_network(rows: Rows, names: Sequence[str], recipe: NetRecipe, seed: int) 
         recipe: How.
         seed: Of the first net; the others follow.
     """
-    mean, spread = _scales(rows.features)
-    inputs = standardise(rows.features, mean, spread)
+    features = Features(rows.values, rows.cjk)
+    mean, spread = _scales(features)
+    inputs = standardise(features, mean, spread)
     weights = _weights(rows.files, recipe.balance)
     nets = [_net(inputs, rows.begins, weights, recipe, seed + net) for net in range(recipe.nets)]
     plain = np.array([name in PLAIN for name in names])

@@ -61,12 +61,8 @@ def _scatter(samples: Sequence[Sample], without: Collection[str]) -> Scatter:
         between += [a - b for (a, use_a), (b, use_b) in pairs if use_a and use_b]
     inside = np.concatenate(within)
     across = np.array(between, dtype=np.float32).reshape(-1, dimension)
-    return Scatter(
-        (inside.T @ inside).astype(np.float64),
-        len(inside),
-        (across.T @ across).astype(np.float64),
-        len(across),
-    )
+    squares = [(rows.T @ rows).astype(np.float64) for rows in (inside, across)]
+    return Scatter(squares[0], len(inside), squares[1], len(across))
 
 
 def fit_projection(

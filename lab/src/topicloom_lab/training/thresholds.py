@@ -39,12 +39,7 @@ class Trials:
 
     @classmethod
     def of(cls, samples: Sequence[Sample], probabilities: Sequence[NDArray[np.float64]]) -> Trials:
-        """Try all thresholds.
-
-        Args:
-            samples: Dialogues.
-            probabilities: Of each, by a model that was not fitted on it.
-        """
+        """Try all thresholds, on the probabilities of a model that was not fitted on the sample."""
         dialogues = [sample.dialogue for sample in samples]
         scores = [
             score(measures_of_each(dialogues, [boundaries(p, threshold) for p in probabilities]))
