@@ -12,7 +12,6 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
-from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom.state.language import Language
@@ -28,7 +27,7 @@ from topicloom_lab.comparison.measures import (
     share_shown,
 )
 from topicloom_lab.comparison.results import Cell
-from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, cost_of, line_of
 from topicloom_lab.strategies.catalogue import StrategyEntry
 
 
@@ -200,7 +199,7 @@ class Trial:
 
     @cached_property
     def _history(self) -> int:
-        return sum(count_budget_tokens(f"{line_of(m)}\n") for m in self._spoken)
+        return sum(map(cost_of, self._spoken))
 
     @cached_property
     def texts(self) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.state.language import Language
-from topicloom.state.stored_message import get_text
+from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 from topicloom_lab.asking import BudgetCounter
 
 COUNTER = BudgetCounter()
@@ -61,9 +61,7 @@ class Strategy:
     def context(self, question: str, budget: int) -> Context:
         """The context of a question that is asked now and does not become part of anything.
 
-        Args:
-            question: What is asked.
-            budget: Tokens that the context may have.
+        It may have as many tokens as the budget.
         """
         raise NotImplementedError
 
@@ -90,6 +88,20 @@ class StrategyOptions:
 def line_of(message: RecordedMessage) -> str:
     """`speaker: text`, which is what is searched, shown and counted."""
     return f"{message.speaker or message.role}: {message.text}"
+
+
+def cost_of(message: RecordedMessage) -> int:
+    """Tokens of a message in a context.
+
+    A line that ends in a newline never costs less than its share of the joined text.
+    """
+    return count_budget_tokens(f"{line_of(message)}\n")
+
+
+def stored_of(messages: Sequence[RecordedMessage], first: int = 1) -> list[StoredMessage]:
+    """Messages as a session stores them, numbered from the first on, their ids as sources."""
+    numbered = enumerate(messages, start=first)
+    return [to_stored_message(as_message(m), seq=n, time="") for n, m in numbered]
 
 
 def turn_of(message: RecordedMessage) -> BaseMessage:

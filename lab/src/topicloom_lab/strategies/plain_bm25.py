@@ -39,9 +39,7 @@ class Bm25:
     """Postings of texts: a text once added stays as it is."""
 
     def __init__(self, words: Words = plain_words) -> None:
-        """Args:
-        words: Cuts texts and queries into words.
-        """
+        """An empty index, with what cuts texts and queries into words."""
         self._words = words
         self._lengths = array("i")
         self._postings: dict[str, tuple[array[int], array[float]]] = {}

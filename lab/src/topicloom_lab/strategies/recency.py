@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from topicloom.context.segments import ContextWindowPolicy
-from topicloom.context.tokens import count_budget_tokens
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import as_message
-from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.stored_message import to_stored_message
-from topicloom_lab.strategies.base import Context, Strategy, line_of, turn_of
+from topicloom.state.rounds import group_rounds
+from topicloom_lab.strategies.base import Context, Strategy, cost_of, stored_of, turn_of
 
 
 class KeepEverything(Strategy):
@@ -36,21 +34,18 @@ class FirstAndLast(Strategy):
     """
 
     def __init__(self, policy: ContextWindowPolicy | None = None) -> None:
-        """Args:
-        policy: How many rounds.
-        """
+        """An empty memory, with a policy that says how many rounds."""
         super().__init__()
         self._policy = policy or ContextWindowPolicy()
 
     def context(self, question: str, budget: int) -> Context:
         """See `Strategy.context`."""
-        rounds = rounds_of(self._messages)
-        first, _, last = self._policy.select(rounds)
+        first, _, last = self._policy.select(group_rounds(stored_of(self._messages)))
         by_id = {m.id: m for m in self._messages}
         kept: list[RecordedMessage] = []
         for round_ in [*reversed(last[-1:]), *first, *reversed(last[:-1])]:
             said = [by_id[r.source] for r in round_.messages if r.source]
-            if size(kept) + size(said) > budget:
+            if sum(map(cost_of, [*kept, *said])) > budget:
                 break
             kept += said
         order = {m.id: place for place, m in enumerate(self._messages)}
@@ -59,25 +54,8 @@ class FirstAndLast(Strategy):
 
 def newest(messages: Sequence[RecordedMessage], budget: int) -> Sequence[RecordedMessage]:
     """The newest messages that fit a budget in tokens."""
-    begin = len(messages)
-    while (
-        begin and (budget := budget - count_budget_tokens(f"{line_of(messages[begin - 1])}\n")) >= 0
-    ):
-        begin -= 1
-    return messages[begin:]
-
-
-def rounds_of(messages: Sequence[RecordedMessage]) -> list[Round]:
-    """Rounds of a recording; records are numbered from 1 and have its ids as sources."""
-    stored = [
-        to_stored_message(as_message(m), seq=n, time="") for n, m in enumerate(messages, start=1)
-    ]
-    return group_rounds(stored)
-
-
-def size(messages: Sequence[RecordedMessage]) -> int:
-    """Tokens of messages in view."""
-    return sum(count_budget_tokens(f"{line_of(m)}\n") for m in messages)
+    costs = accumulate(map(cost_of, reversed(messages)))
+    return messages[len(messages) - sum(cost <= budget for cost in costs) :]
 
 
 def in_view(messages: Sequence[RecordedMessage]) -> Context:

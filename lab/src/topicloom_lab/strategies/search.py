@@ -11,11 +11,10 @@ from langchain_core.messages import SystemMessage
 from langgraph.store.memory import InMemoryStore
 from numpy.typing import NDArray
 
-from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, cost_of, line_of
 from topicloom_lab.strategies.plain_bm25 import Bm25, Words, plain_words
 
 Scores = NDArray[np.float64]
@@ -40,10 +39,9 @@ class SearchStrategy(Strategy):
     """A strategy that quotes the messages that score highest."""
 
     def __init__(self, scorer: Scorer, *, neighbours: int = 0, users_only: bool = False) -> None:
-        """Args:
-        scorer: Ranks messages.
-        neighbours: Messages quoted before and after each one that was found.
-        users_only: Whether only what the user said is quoted.
+        """A search by a scorer, which quotes so many messages before and after each that it finds.
+
+        With `users_only` just what the user said is quoted.
         """
         super().__init__()
         self._scorer = scorer
@@ -73,19 +71,14 @@ class SearchStrategy(Strategy):
 def quoted(messages: Sequence[RecordedMessage], ranked: Iterable[int], budget: int) -> Context:
     """A context of the best messages that fit, in conversation order.
 
-    A message that does not fit is passed over: shorter ones behind it may.
-
-    Args:
-        messages: The conversation.
-        ranked: Places of messages, best first; some may come twice or lie outside.
-        budget: Tokens.
+    A message that does not fit is passed over: shorter ones behind it may. Places in `ranked`,
+    best first, may come twice or lie outside.
     """
     chosen: set[int] = set()
     for place in ranked:
         if place in chosen or not 0 <= place < len(messages):
             continue
-        # A line that ends in a newline never costs less than its share of the joined text.
-        cost = count_budget_tokens(f"{line_of(messages[place])}\n")
+        cost = cost_of(messages[place])
         if cost <= budget:
             chosen.add(place)
             budget -= cost
@@ -190,9 +183,7 @@ class StoreSearch(Strategy):
     """`InMemoryStore` with an index; what it finds fills the budget, best first."""
 
     def __init__(self, options: StrategyOptions) -> None:
-        """Args:
-        options: Its embedder makes the index.
-        """
+        """An empty store; the options' embedder makes its index."""
         super().__init__()
         embeddings = LangChainEmbeddings(options.embedder)
         self._store = InMemoryStore(

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import SegmentLayout, Summarize, SummaryManager
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import as_message
 from topicloom.roles.brief import (
     BriefWriter,
     ChatBriefWriter,
@@ -16,8 +15,15 @@ from topicloom.roles.brief import (
 )
 from topicloom.roles.chat import Chat
 from topicloom.state.language import Language
-from topicloom.state.stored_message import StoredMessage, to_stored_message
-from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions, quoted_in
+from topicloom.state.stored_message import StoredMessage
+from topicloom_lab.strategies.base import (
+    COUNTER,
+    Context,
+    Strategy,
+    StrategyOptions,
+    quoted_in,
+    stored_of,
+)
 
 SUMMARY_TOKENS = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
@@ -27,9 +33,7 @@ class SegmentSummaries(Strategy):
     """Summaries of segments, each from its originals, beside the first and the newest rounds."""
 
     def __init__(self, options: StrategyOptions) -> None:
-        """Args:
-        options: Its chat model writes the summaries; extracts without one.
-        """
+        """An empty memory; the options' chat model writes the summaries, extracts without one."""
         super().__init__()
         self._language = options.language
         self._summarize = self._summarizer(options)
@@ -40,8 +44,7 @@ class SegmentSummaries(Strategy):
     def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
         """See `Strategy.feed`; segments that became whole are summed up."""
         super().feed(messages)
-        for number, message in enumerate(messages, start=len(self._records) + 1):
-            self._records.append(to_stored_message(as_message(message), seq=number, time=""))
+        self._records += stored_of(messages, len(self._records) + 1)
         self._layout.split_parts(self._records)
         calls, self._calls = self._calls, 0
         return {"brief": calls} if calls else {}
@@ -51,10 +54,8 @@ class SegmentSummaries(Strategy):
         prompt = self._layout.build_prompt("", self._records, budget, self._language)
         text = "\n".join(s.text for s in prompt.segments)
         whole = {r.source for r in prompt.shown} | set(quoted_in(text, self._messages))
-        return Context(
-            tuple(prompt.messages),
-            tuple(m.id for m in self._messages if m.id in whole),
-        )
+        sources = tuple(m.id for m in self._messages if m.id in whole)
+        return Context(tuple(prompt.messages), sources)
 
     def _counted(self, stored: Sequence[StoredMessage]) -> str:
         self._calls += 1

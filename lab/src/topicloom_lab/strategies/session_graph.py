@@ -34,9 +34,7 @@ class SessionGraphStrategy(Strategy):
     """
 
     def __init__(self, options: StrategyOptions) -> None:
-        """Args:
-        options: What it is made with.
-        """
+        """An empty session in the options' folder."""
         super().__init__()
         self._oracle = Oracle()
         self._recorded = RecordedResponder(self._oracle)
