@@ -13,6 +13,7 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, Reader
 from topicloom.state.lifecycle import mark_archived
+from topicloom.state.recall import ELSEWHERE
 from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()
@@ -24,12 +25,16 @@ QUESTION = "What was said of planting, repairs, cooking, fishing and chess, 第1
 
 
 def asked(
-    folder: Path, reader: Reader, tags: Sequence[str] = TAGS, question: str = QUESTION
+    folder: Path,
+    reader: Reader,
+    tags: Sequence[str] = TAGS,
+    question: str = QUESTION,
+    recall: int = 900,
 ) -> tuple[Graph, ScriptedResponder]:
     """A session with five topics, of which one has room to be active, and a question on all."""
     responder = ScriptedResponder()
     roles = fake_roles(responder).replace(READER, reader)
-    graph = open_graph(folder, roles, window=6_000, recall_tokens=900, activation=FEW)
+    graph = open_graph(folder, roles, window=6_000, recall_tokens=recall, activation=FEW)
     record(graph, CONFIG, *past(*tags))
     tell(graph, CONFIG, question, keep=0)
     return graph, responder
@@ -72,6 +77,45 @@ def test_a_reader_takes_nothing_away(tmp_path: Path) -> None:
         graph, _ = asked(folder, reader)
         receipt = last_receipt(folder, graph, CONFIG)
         assert {t.name for t in receipt.quoted} == set(TAGS)
+
+
+def test_one_more_model_reads_what_is_found_in_topics_without_a_reader(tmp_path: Path) -> None:
+    reader = SteadyReader(quotes=1, summary="Long ago.")
+    graph, _ = asked(tmp_path, reader)
+    session, receipt = get_session(graph, CONFIG), last_receipt(tmp_path, graph, CONFIG)
+    own = [r for r in reader.requests if r.topic.id != ELSEWHERE]
+    (elsewhere,) = (r for r in reader.requests if r.topic.id == ELSEWHERE)
+    store = kept(tmp_path, session)
+    homes = {m.id: t.id for t in store.topic_table(session) for m in store.topic_messages(t)}
+    read = {r.topic.id for r in own}
+    shown = [m.seq for m in elsewhere.messages]
+    assert shown == sorted(set(shown))
+    assert {homes[m.id] for m in elsewhere.messages}.isdisjoint(read)
+    assert {homes[m.id] for m in elsewhere.messages} | read == set(homes.values())
+    assert elsewhere.tail[-1].text == QUESTION
+    assert receipt.scores.keys() == read
+    assert [c.topic for c in receipt.calls if c.role == "reader"].count(None) == 1
+    named = next(m.id for m in elsewhere.messages if m.role == "user")
+    (note,) = (t for t in receipt.quoted if named in t.quotes)
+    assert (note.topic, note.summary, note.score) == (homes[named], "", 0.5)
+
+
+def test_it_is_not_called_where_there_is_nothing_to_read(tmp_path: Path) -> None:
+    reader = SteadyReader()
+    graph = open_graph(tmp_path, fake_roles().replace(READER, reader))
+    record(graph, CONFIG, *past("planting", "repairs"))
+    tell(graph, CONFIG, QUESTION, keep=0)
+    assert sorted(r.topic.name for r in reader.requests) == ["planting", "repairs"]
+
+
+def test_what_it_reads_fits_what_a_turn_may_quote(tmp_path: Path) -> None:
+    read = []
+    for recall in (900, 100):
+        reader = SteadyReader()
+        asked(tmp_path / str(recall), reader, recall=recall)
+        (elsewhere,) = (r for r in reader.requests if r.topic.id == ELSEWHERE)
+        read.append(len(elsewhere.messages))
+    assert 0 < read[1] < read[0]
 
 
 def put_away(folder: Path, graph: Graph) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.state.quoting import PromptCosts, compose_note, select_quotes
-from topicloom.state.recall import Note, Quote, Reading, TopicNote, parse_message_number
+from topicloom.state.recall import ELSEWHERE, Note, Quote, Reading, TopicNote, parse_message_number
 from topicloom.state.session import Search
 
 HEADING = 10
@@ -67,6 +67,13 @@ def test_best_topic_first_and_quotes_in_conversation_order() -> None:
 
 def test_a_topic_without_a_name_goes_by_its_id() -> None:
     assert composed(reading("t9", 0.9, ("m1", 0.9)))[0].name == "t9"
+
+
+def test_quotes_of_several_topics_stand_under_their_own() -> None:
+    quotes = Quote(id="m1", weight=0.9, topic="t1"), Quote(id="m2", weight=0.8, topic="t2")
+    notes = composed(Reading(topic=ELSEWHERE, score=0.9, quotes=quotes), by_index("t2", 0.4))
+    found = [(n.topic, n.name, n.score, n.quotes) for n in notes]
+    assert found == [("t1", "Tea", 0.9, ("m1",)), ("t2", "Rain", 0.9, ("m2",))]
 
 
 def test_what_was_seen_is_not_quoted_again() -> None:

@@ -21,6 +21,7 @@ from topicloom.nodes.step import turn_options
 from topicloom.state.channels import DomainState, ReadTask, SessionState, TurnOptions
 from topicloom.state.messages import find_edit_calls, find_other_calls
 from topicloom.state.plan import TurnPlan
+from topicloom.state.recall import ELSEWHERE
 from topicloom.state.session import Session, Turn
 
 Graph = StateGraph[Any, TurnOptions, Any, Any]
@@ -212,5 +213,9 @@ def _readers(state: SessionState) -> list[Send]:
     session = Session.model_validate(state["session"]).for_readers()
     seen = session.model_dump(mode="json", exclude_defaults=True)
     days, search = turn.searches[-1].days if turn.searches else None, len(turn.searches)
-    task = ReadTask(topic="", session=seen, query=turn.sought, search=search, days=days)
-    return [Send("read_topic", {**task, "topic": topic}) for topic in turn.unread]
+    task = ReadTask(
+        topic=ELSEWHERE, read=(), session=seen, query=turn.sought, search=search, days=days
+    )
+    others = [{**task, "read": turn.unread}] if turn.elsewhere else []
+    tasks = [*({**task, "topic": topic} for topic in turn.unread), *others]
+    return [Send("read_topic", task) for task in tasks]

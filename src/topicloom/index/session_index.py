@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 
@@ -53,6 +53,10 @@ class Hits:
     """Relevance of topics, by id, 0 to 1."""
     homes: Mapping[str, str] = field(default_factory=dict)
     """The topics of these messages, by short id."""
+
+    def elsewhere(self, topics: Container[str], least: float) -> list[str]:
+        """The messages worth so much that are in none of some topics, best first."""
+        return [m for m, w in self.weights.items() if w >= least and self.homes[m] not in topics]
 
 
 class SessionIndex:

@@ -53,7 +53,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         note = note.model_copy(update={"layers": load_layers(state)})
         if not note.empty:
             session = enter_note(store, session, note, window)
-        update = dump(session, turn.model_copy(update={"unread": ()}))
+        update = dump(session, turn.model_copy(update={"unread": (), "elsewhere": False}))
         if any(r.summary for r in known):  # it is in the note, or had no room
             known = [r.model_copy(update={"summary": ""}) for r in known]
             update["readings"] = Overwrite(dumped(known))

@@ -34,7 +34,7 @@ from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import find_visible, list_removals, select_unstored
-from topicloom.state.recall import Reading, parse_message_number
+from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
@@ -182,7 +182,8 @@ class _TurnEnd:
     def _close(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
         """The session after the turn, the turn, and the receipt of it."""
         store, readings = self.workspace.store, load_readings(self.state)
-        scores = {r.topic: r.score for r in sorted(readings, key=lambda r: r.score) if not r.failed}
+        ranked = sorted(readings, key=lambda r: r.score)
+        scores = {r.topic: r.score for r in ranked if r.topic != ELSEWHERE and not r.failed}
         pinned, policy = store.topic_table(session).pinned(), self.deps.settings.activation
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})

@@ -1,12 +1,15 @@
-"""read_topic: one reader, one topic window."""
+"""read_topic: one reader, one topic window; or the messages found in topics that none reads."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
+from operator import attrgetter
 
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
+from topicloom.index.session_index import Hits
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
@@ -14,33 +17,54 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest
 from topicloom.state.channels import ReadTask
-from topicloom.state.recall import Reading
+from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
 from topicloom.state.receipt import Call
+from topicloom.state.session import Session
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
 from topicloom.storage.references import read_topic_window
+from topicloom.storage.sessions import SessionStore
 
+_FOUND, _LATEST = 2_000, 6
+"""Tokens that are read of several topics, without ids and days, and messages of the conversation
+beside them: no cache has such a prompt. With 4,000, ideal readers find .0001 more in meetings
+(`docs/benchmarks.md`)."""
 _STEP = 256
 """Messages by which the beginning of the conversation moves that readers are shown: in longer
 steps than the main window's, so that a split does not change the prompt of every topic."""
 
 
 def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
-    """The node that has one topic read; the embedded reader stands in for one that fails."""
+    """The node that has one topic read; the embedded reader stands in for one that fails.
+
+    None stands in for the reader of what was found elsewhere: as it was found, it counts anyhow.
+    """
 
     def step(task: ReadTask) -> Step[Update]:
         session = current_session(task)
         workspace = open_workspace(deps.workspaces, session)
-        table = workspace.store.topic_table(session)
-        topic, query, days = table[task["topic"]], task["query"], Days.of(task["days"])
+        store, words = workspace.store, get_wording(session.language)
+        table = store.topic_table(session)
+        query, days = task["query"], Days.of(task["days"])
         # Up to date already, but for a turn that another process began.
         hits = workspace.indexed(table).search(query, days)
-        tail = workspace.store.tail(session, session.view // _STEP * _STEP)
-        dated = get_wording(session.language).days.format(days=days) if days else ""
+        tail = store.tail(session, session.view // _STEP * _STEP)
+        readers, homes = deps.roles.in_turn(READER), dict[str, str]()
+        if task["topic"] == ELSEWHERE:
+            readers, homes = readers[:1], dict(hits.homes)
+            topic = Topic(id=ELSEWHERE, name=words.elsewhere)
+            messages = _find_elsewhere(deps, store, session, hits, task["read"])
+            tail = tail[-_LATEST:]
+        else:
+            topic, measure = table[task["topic"]], deps.reader_window.measure
+            messages = read_topic_window(store, session, topic, measure, deps.topic_tokens)
+        if not messages:  # a search that came between found nothing there
+            return {"readings": [], "calls": []}
+        dated = words.days.format(days=days) if days else ""
         request = ReadRequest(
             session=session.id,
             topic=topic,
-            messages=read_topic_window(
-                workspace.store, session, topic, deps.reader_window.measure, deps.topic_tokens
-            ),
+            messages=messages,
             tail=tail,
             query=query,
             language=session.language,
@@ -49,25 +73,48 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
             sought=f"{query} {dated}".strip() if dated or query != tail[-1].text else "",
         )
         calls: list[Call] = []
-        readers = deps.roles.in_turn(READER)
-        reading = yield from ask_first("reader", readers, request, calls, topic.id)
+        reading = yield from ask_first("reader", readers, request, calls, topic.id or None)
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
-        reading = _restrict_reading(reading, request, task.get("search", 0))
+        reading = _restrict_reading(reading, request, task.get("search", 0), homes)
         return {"readings": dumped([reading]), "calls": dumped(calls)}
 
     return node(step, "read_topic")
 
 
-def _restrict_reading(reading: Reading, request: ReadRequest, search: int) -> Reading:
-    """The reading of this topic, with a score from 0 to 1 and only with ids that are in it."""
+def _find_elsewhere(
+    deps: Deps, store: SessionStore, session: Session, hits: Hits, read: Collection[str]
+) -> list[StoredMessage]:
+    """The best messages of topics without a reader, as far as they fit, in their order."""
+    found = hits.elsewhere(read, deps.settings.activation.base)
+    numbers = list(map(parse_message_number, found))
+    originals, window = store.pick(session, numbers), deps.reader_window
+    left = min(deps.window.recall, window.topic_room() // 2, _FOUND)
+    shown = list[StoredMessage]()
+    for message in (originals[n] for n in numbers if n in originals):
+        price = window.counter.text(message.line)
+        if price <= left:
+            left -= price
+            shown.append(message)
+    return sorted(shown, key=attrgetter("seq"))
+
+
+def _restrict_reading(
+    reading: Reading, request: ReadRequest, search: int, homes: Mapping[str, str]
+) -> Reading:
+    """The reading of this topic, with a score from 0 to 1 and only with ids that are in it.
+
+    Where messages of several are read, `homes` says which they are in.
+    """
     known = {r.id for r in request.messages}
     score = reading.score if math.isfinite(reading.score) else 0.0
+    quotes = (q for q in reading.quotes if q.id in known)
     return reading.model_copy(
         update={
             "topic": request.topic.id,
             "search": search,
             "score": min(max(score, 0.0), 1.0),
-            "quotes": tuple(q for q in reading.quotes if q.id in known),
+            "quotes": tuple(q.model_copy(update={"topic": homes.get(q.id, "")}) for q in quotes),
+            "summary": "" if homes else reading.summary,
         }
     )

@@ -17,8 +17,8 @@ from topicloom.state.session import SearchRequest
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that activates topics by what the index finds in them, and says which are read.
 
-    An active topic whose reader would be a model, and that has none this turn, counts as relevant
-    as the index finds it.
+    Where models read, one more reads what the index finds in topics without a reader. An active
+    topic that has none this turn counts as relevant as the index finds it.
 
     If the user says that something was forgotten, or asks for what was said before, it wants a
     search of all topics as well.
@@ -27,8 +27,8 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         table = workspace.store.topic_table(session)
-        found = workspace.indexed(table).search(turn.query).topics
-        relevance = {t.id: found[t.id] for t in table.open() if t.id in found}
+        hits = workspace.indexed(table).search(turn.query)
+        relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}
         policy = deps.settings.activation
         session, turn = activate_topics(workspace.store, session, turn, relevance, policy)
         request = asked_for(turn.query, deps.clock())
@@ -39,15 +39,17 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         request = request and request.model_copy(update={"forgotten": True})
         # What a split has just taken out of view is read too, though it could not be activated.
         unread = tuple(dict.fromkeys([*session.active, *reversed(turn.split)]))[: policy.ceiling]
+        elsewhere = False
         if not deps.roles.by_index(READER):
             pinned = table.pinned()
             unread = choose_read(session.active, turn.split[::-1], relevance, policy, pinned)
+            elsewhere = bool(hits.elsewhere(unread, policy.base))
             idle = {t: relevance.get(t, 0.0) for t in session.active if t not in unread}
             if idle:
                 settled = update_activation(session.active, idle, policy, pinned)
                 session = session.model_copy(update={"active": settled.active})
                 turn = turn.model_copy(update={"slept": (*turn.slept, *settled.deactivated)})
-        update = {"unread": unread, "request": request}
+        update = {"unread": unread, "elsewhere": elsewhere, "request": request}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")

@@ -19,6 +19,7 @@ class Wording:
 
     now: str
     this_topic: str
+    elsewhere: str
     topics: str
     looking_for: str
     former_brief: str

@@ -101,7 +101,9 @@ class ReadTask(TypedDict):
     """Payload of one reader."""
 
     topic: str
-    """Id of the topic."""
+    """Id of the topic; `ELSEWHERE` for what the index finds in those without a reader."""
+    read: tuple[str, ...]
+    """The topics with readers, where it is for the others."""
     session: dict[str, Any]
     """The part of the session that a reader needs, a dumped `Session`."""
     query: str

@@ -84,11 +84,12 @@ def select_quotes(
     draft.add_quotes([*found, *doubtful, *everything])
     for reading in ranked:
         draft.add_summary(reading)
-    first = {r.topic: r for r in reversed(ranked)}
-    quoted = [r for r in first.values() if draft.mentions(r.topic)]
-    return tuple(
-        draft.build_topic_note(r, names) for r in sorted(quoted, key=lambda r: (-r.score, r.topic))
-    )
+    scores: dict[str, float] = {}
+    for reading in ranked:
+        for topic in (reading.topic, *(quote.topic for quote in reading.quotes)):
+            scores.setdefault(topic, reading.score)
+    quoted = sorted(filter(draft.mentions, scores), key=lambda t: (-scores[t], t))
+    return tuple(draft.build_topic_note(t, names.get(t, t), scores[t]) for t in quoted)
 
 
 _Ranked = list[tuple[str, Quote]]
@@ -96,7 +97,7 @@ _Ranked = list[tuple[str, Quote]]
 
 
 def _rank_quotes(readings: Iterable[Reading]) -> _Ranked:
-    quotes = [(r.topic, q) for r in readings for q in r.quotes]
+    quotes = [(q.topic or r.topic, q) for r in readings for q in r.quotes]
     return sorted(quotes, key=lambda pair: -pair[1].weight)
 
 
@@ -315,15 +316,15 @@ class _NoteDraft:
         """True if the note says anything of a topic."""
         return topic in self._quotes or topic in self._summaries
 
-    def build_topic_note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
+    def build_topic_note(self, topic: str, name: str, score: float) -> TopicNote:
         """A topic's part of the note; quotes in conversation order."""
-        quotes = sorted(self._quotes.get(reading.topic, ()), key=parse_message_number)
+        quotes = sorted(self._quotes.get(topic, ()), key=parse_message_number)
         return TopicNote(
-            topic=reading.topic,
-            name=names.get(reading.topic, reading.topic),
-            score=round(reading.score, 3),
+            topic=topic,
+            name=name,
+            score=round(score, 3),
             quotes=tuple(quotes),
             partial=tuple(i for i in quotes if i in self._excerpts),
             excerpts={i: self._excerpts[i] for i in quotes if i in self._excerpts},
-            summary=self._summaries.get(reading.topic, ""),
+            summary=self._summaries.get(topic, ""),
         )

@@ -9,6 +9,8 @@ from pydantic import BaseModel
 
 from topicloom.state.session import SearchScope
 
+ELSEWHERE = ""
+"""Stands for the id of a topic where what the index finds in topics without a reader is read."""
 Stretches = tuple[tuple[int, int], ...]
 """Where the parts of a text begin and end, in characters, in their order."""
 
@@ -20,13 +22,15 @@ class Quote(BaseModel, frozen=True):
     """Short id of the message."""
     weight: float
     """How much it is worth against the quotes of all topics, 0 to 1."""
+    topic: str = ""
+    """Id of its topic, if the reading is of several."""
 
 
 class Reading(BaseModel, frozen=True):
     """The answer of a topic's reader."""
 
     topic: str
-    """Id of the topic."""
+    """Id of the topic; `ELSEWHERE` if it is of messages of several."""
     score: float
     """Relevance of the topic to the current conversation, 0 to 1."""
     quotes: tuple[Quote, ...] = ()

@@ -176,6 +176,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """The search that the model asked for last, until it is made."""
     unread: tuple[str, ...] = ()
     """Topics whose readers have to run next."""
+    elsewhere: bool = False
+    """True if one more reads what the index finds in other topics."""
     woken: tuple[str, ...] = ()
     """Topics activated in this turn."""
     slept: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.state.recall import ELSEWHERE
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
 
@@ -39,7 +40,7 @@ def _describe_update(
 ) -> Iterator[Event]:
     match node:
         case "read_topic":
-            for reading in update["readings"]:
+            for reading in (r for r in update["readings"] if r["topic"] != ELSEWHERE):
                 yield {"type": "read", "topic": reading["topic"], "score": reading["score"]}
         case "retrieve" | "activate_topic" | "amnesia":
             yield {"type": "reading", "topics": update["turn"].get("unread", ())}
