@@ -12,7 +12,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 
-from topicloom import Settings, build_session_graph, purge_messages
+from topicloom import Memory, Settings, build_session_graph, purge_messages
 from topicloom.graph.stored import get_session
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
@@ -153,6 +153,7 @@ def test_facts_that_rest_on_it_are_not_shown(tmp_path: Path) -> None:
     say(graph, HumanMessage("好"))
     assert "fact on m3" not in repr(responder.requests[-1].messages)
     assert "fact on m1" in repr(responder.requests[-1].messages)
+    assert Memory.of(graph, thread()).prompt() == responder.requests[-1].messages
 
 
 def test_damaged_edits_are_told_and_mended(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.context.notes import format_facts
 from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
@@ -22,6 +21,7 @@ from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.runs import name_thread
+from topicloom.nodes.step import format_chosen, select_valid
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.session_client import SessionClient
 from topicloom.state.changes import TopicChange
@@ -165,13 +165,12 @@ class GraphAccess:
         asked = parse_message_number(receipt.user)
         kept = self.graph.store if deps.settings.facts else None
         known = {} if kept is None else deps.known_facts(kept, session.id)
-        facts = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
         prompt = deps.window.build_prompt(
             session,
             store.messages(session, session.view, asked),
             [note for note in store.notes(session) if note.after <= asked],
             store.fetcher(session),
-            facts=format_facts(facts, session.language),
+            facts=format_chosen(session, select_valid(store, session, known)),
         )
         return prompt.messages
 

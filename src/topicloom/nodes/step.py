@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -143,18 +143,28 @@ def show_facts(deps: Deps, session: Session) -> str:
     stand in the prompt; "" for none.
     """
     known = _read_facts(deps, session) if session.facts else {}
-    kept = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
     told = turn_options().instructions
-    return "\n\n".join(filter(None, [told, format_facts(kept, session.language)]))
+    return "\n\n".join(filter(None, [told, format_chosen(session, known)]))
+
+
+def format_chosen(session: Session, known: Mapping[str, KnownFact]) -> str:
+    """The session's chosen facts, as far as they are known, as they stand in the prompt."""
+    kept = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
+    return format_facts(kept, session.language)
 
 
 def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:
-    """The facts that rest on nothing that was superseded, by key."""
     workspace = open_workspace(deps.workspaces, session)
     read = deps.known_facts if deps.settings.facts else None
     known = (read_beside(workspace, read, session) if read else None) or {}
-    superseded = workspace.store.superseded(session)
-    gone = {f"m{number}" for number in superseded}
+    return select_valid(workspace.store, session, known)
+
+
+def select_valid(
+    store: SessionStore, session: Session, known: Mapping[str, KnownFact]
+) -> dict[str, KnownFact]:
+    """The facts that rest on nothing that was superseded, by key."""
+    gone = {f"m{number}" for number in store.superseded(session)}
     return {key: fact for key, fact in known.items() if gone.isdisjoint(fact[3])}
 
 
