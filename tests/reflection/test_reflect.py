@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -28,6 +29,7 @@ from topicloom.review.channels import ReviewReport
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.state.changes import apply_brief_updates
+from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, PlainBriefWriter, ScriptedResponder, fake_roles
@@ -214,6 +216,20 @@ def test_a_round_that_is_being_answered_is_not_due(world: World) -> None:
     assert find_due_reason(asked, world.now() + policy.idle_seconds, policy) == "silence"
     graph.invoke(None, thread())
     assert find_due_reason(world.sessions().get_state("s"), world.now(), policy) == "count"
+
+
+def test_what_was_taken_out_of_view_is_not_due(world: World) -> None:
+    graph = world.graph()
+    tell(graph, thread(), "I live in Leeds.")
+    before = graph.get_state(thread()).values["messages"]
+    tell(graph, thread(), "My name is Ann.")
+    for removed, left in ((before[:1], 1), (before[1:], 1), (None, 0)):
+        gone = graph.get_state(thread()).values["messages"] if removed is None else removed
+        removal = [RemoveMessage(id=m.id) for m in gone]
+        graph.invoke({"messages": removal}, thread(), context=TurnOptions(answer=False))
+        assert world.sessions().get_state("s").pending == left
+    world.clock.now += timedelta(seconds=POLICY.idle_seconds)
+    assert find_due_reason(world.sessions().get_state("s"), world.now(), POLICY) is None
 
 
 def test_a_standing_follows_what_is_said(world: World) -> None:

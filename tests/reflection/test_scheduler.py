@@ -290,6 +290,20 @@ async def test_a_failure_is_reported_retried_later_and_stops_nobody(clock: Clock
     assert sessions.found["bad"].progress.failures == 0
 
 
+async def test_one_that_gets_nowhere_is_left_until_the_next_tick(clock: Clock) -> None:
+    sessions, read = beside(clock, a=6)[0], list[str]()
+
+    async def reflect(session: str) -> None:
+        read.append(session)
+        assert len(read) < 20
+
+    async with ReflectionScheduler(sessions, reflect, POLICY, clock) as scheduler:
+        await settled(scheduler)
+        once = len(read)
+        await settled(scheduler)
+    assert 1 <= once <= len(read) / 2
+
+
 async def test_a_storage_that_is_away_is_tried_again(clock: Clock) -> None:
     sessions, work, scheduler = beside(clock, a=6)
     sessions.broken = {""}

@@ -24,6 +24,7 @@ from topicloom.reflection.due import (
     DueState,
     Reason,
     ReflectionPolicy,
+    ReflectionProgress,
     find_due_reason,
     is_review_due,
     mark_failed,
@@ -182,31 +183,37 @@ class ReflectionScheduler:
     async def _process(self, session: str) -> None:
         try:
             async with self._room:
-                more = True
+                more, reached = True, None
                 while more and self._loop is not None:
                     self._again.discard(session)
-                    more = await self._reflect_if_due(session) or session in self._again
+                    before, reached = reached, await self._reflect_if_due(session)
+                    # One that got nowhere waits for the next tick.
+                    more = reached not in (None, before) or session in self._again
         finally:
             self._again.discard(session)
             del self._running[session]
 
-    async def _reflect_if_due(self, session: str) -> bool:
-        """Reflect upon a session if it is due, or review it; True if it may be due again."""
+    async def _reflect_if_due(self, session: str) -> ReflectionProgress | None:
+        """Reflect upon a session if it is due, or review it.
+
+        Returns:
+            Its progress before that, if it may be due again.
+        """
         sessions, owner = self._sessions, self._owner
         state = await self._try_in_thread(session, lambda: sessions.get_state(session))
         since = self._read_clock()
         if state is None or self._find_reason(state, since) is None:
-            return False
+            return None
         try:
             if not await self._try_in_thread(
                 session, lambda: sessions.acquire_lease(session, owner, since)
             ):
-                return False
+                return None
             return await self._reflect_with_lease(session)
         finally:
             await self._try_in_thread(session, lambda: sessions.release_lease(session, owner))
 
-    async def _reflect_with_lease(self, session: str) -> bool:
+    async def _reflect_with_lease(self, session: str) -> ReflectionProgress | None:
         # The one who held it a moment ago may have done what was due. Marks beside the own one
         # are those of others that see it and give way.
         sessions = self._sessions
@@ -215,7 +222,7 @@ class ReflectionScheduler:
         )
         reason = self._find_reason(state, self._read_clock()) if state else None
         if state is None or reason is None:
-            return False
+            return None
         (outcome,) = await asyncio.gather(
             self._work_in_time(session, reason), return_exceptions=True
         )
@@ -223,12 +230,12 @@ class ReflectionScheduler:
             self._unwrap_outcome(session, outcome, reason)
             failed = mark_failed(state, self._read_clock())
             await self._try_in_thread(session, lambda: sessions.save_state(failed))
-            return False
+            return None
         self.reports.append(ReflectionReport(session, reason, outcome))
         if reason == "review":
             done = mark_reviewed(state, self._read_clock())
             await self._try_in_thread(session, lambda: sessions.save_state(done))
-        return reason != "review"
+        return None if reason == "review" else state.progress
 
     async def _work_in_time(self, session: str, reason: Reason) -> object:
         work = self._review if reason == "review" and self._review else self._reflect

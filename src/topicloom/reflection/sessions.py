@@ -25,8 +25,8 @@ _CACHED = 10_000
 """Sessions whose pending rounds need not be counted again while nothing is said."""
 
 Unread = tuple[int, float | None, bool]
-"""User rounds since the last reflection, when the newest message of these was said, and True if
-that is the user's."""
+"""User rounds in view since the last reflection, when the newest message of these was said, and
+True if that is the user's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class StoredSessionSource:
     """Gives seconds since the epoch."""
     only: Collection[str] | None = None
     """The sessions that are looked after, if not all."""
-    _unread: WeighedCache[tuple[str, str, ReflectionProgress], Unread] = field(
+    _unread: WeighedCache[tuple[str, str, str | None, ReflectionProgress], Unread] = field(
         default_factory=lambda: WeighedCache(_CACHED), init=False
     )
 
@@ -95,13 +95,16 @@ class StoredSessionSource:
         head = session.transcript
         if head is None or any(mark.ref == head for mark in progress.marks):
             return 0, None, False
-        key = session.id, head, progress
+        key = session.id, head, session.superseded, progress
         unread = self._unread.get(key)
         if unread is None:
             # Rows, not messages: this is done for every session of a tick.
             log = self.storage.open(session.id)
             refs = log.refs(TRANSCRIPT, head)
-            rows = log.read(TRANSCRIPT, refs[progress.find_reached(refs) :])
+            superseded = SessionStore(log).superseded(session)
+            gone = {number for number, shown in superseded.items() if shown is None}
+            read = log.read(TRANSCRIPT, refs[progress.find_reached(refs) :])
+            rows = [row for row in read if row["seq"] not in gone]
             times = [t for row in rows if (t := parse_iso_seconds(row["time"])) is not None]
             asked = [row["role"] == "user" for row in rows]
             unread = sum(asked), max(times, default=None), asked[-1:] == [True]
