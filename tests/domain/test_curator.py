@@ -242,6 +242,19 @@ class TestBounds:
         done(curator.begin(work(8)))
         assert len(curator._jobs["s"]) <= POLICY.kept + 1
 
+    def test_those_of_a_branch_that_was_left_take_no_place(self, waiting: Waiting) -> None:
+        curator = Curator(waiting, POLICY)
+        waiting.free.set()
+        for turn in (18, 19, 20):
+            done(curator.begin(work(turn)))
+        waiting.free.clear()
+        late = curator.begin(work(2))
+        waiting.free.set()
+        done(late)
+        waiting.free.clear()
+        assert collected(curator, 3, curator.begin(work(3)))[0].turn == 2
+        assert [job.turn for job in curator._jobs["s"]] == [18, 2, 3], "it may go back there"
+
     def test_sessions_that_nobody_asks_for_are_dropped(self) -> None:
         curator = Curator(ready(), POLICY)
         for number in range(1_010):

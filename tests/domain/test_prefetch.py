@@ -96,5 +96,5 @@ def test_bounded_in_number_and_age(turns: list[int], now: int) -> None:
     stay = retain_recent(turns, lambda turn: turn, now, POLICY)
     assert len(stay) <= POLICY.kept
     assert all(now - turn <= POLICY.age for turn in stay)
-    young = sorted(t for t in turns if now - t <= POLICY.age)
-    assert stay == young[-POLICY.kept :]
+    young = sorted(abs(now - t) for t in turns if now - t <= POLICY.age)
+    assert [abs(now - turn) for turn in stay] == young[: POLICY.kept], "the nearest"

@@ -197,10 +197,10 @@ def find_prefetched(
 def retain_recent(
     items: Sequence[T], turn_of: Callable[[T], int], turn: int, policy: CurationPolicy
 ) -> list[T]:
-    """The results that are worth keeping, the newest and not too old, oldest first."""
+    """The results that are worth keeping, those of the nearest turns, nearest first."""
     # Turns of the future stay: the session went back to an old checkpoint and may return.
     young = [i for i in items if turn - turn_of(i) <= policy.age]
-    return sorted(young, key=turn_of)[-policy.kept :]
+    return sorted(young, key=lambda i: abs(turn - turn_of(i)))[: policy.kept]
 
 
 def build_curated_layer(curation: Curation) -> Layer | None:
