@@ -184,6 +184,8 @@ class TestOwnTemplates:
             "{% for i in range(10000000) %}x{% endfor %}",
             "{{ document.update({'health': 0}) }}",
             "{{ events[99].id }}",
+            "{% include 'own.jinja' %}",
+            "{% extends 'own.jinja' %}",
         ],
     )
     def test_one_that_fails_is_replaced_by_ours(self, folder: Path, template: str) -> None:
@@ -194,6 +196,13 @@ class TestOwnTemplates:
     def test_one_that_cannot_be_read_is_told_at_once(self, folder: Path) -> None:
         with pytest.raises(ConfigurationError, match=r"domain.templates: own.jinja, line 2: "):
             self.rendered(folder, "<a>\n{% if %}\n</a>")
+
+    def test_one_in_another_encoding_is_told_at_once(self, folder: Path) -> None:
+        (folder / "old.jinja").write_bytes("{# 战斗 #}".encode("gbk"))
+        with pytest.raises(
+            ConfigurationError, match=r"domain.templates: old.jinja is not .* UTF-8"
+        ):
+            SkeletonRenderer(Domain(templates=folder))
 
     def test_a_folder_that_is_not_there(self, folder: Path) -> None:
         with pytest.raises(ConfigurationError, match="there is no folder"):

@@ -198,9 +198,11 @@ def planner(text: str, language: Language) -> list[BaseMessage]:
 
 
 def selector(text: str, language: Language) -> list[BaseMessage]:
-    candidate = Candidate(id="lore_1", kind="lore", title=text, preview=text, score=1, tags=(text,))
+    told = Candidate(id="lore_1", kind="lore", title=text, preview=text, score=1, tags=(text,))
+    # The anchor of an event is any text in one line.
+    named = told.model_copy(update={"id": f"event_{' '.join(text.split())}", "kind": "event"})
     plan = TurnPlan(goal=text)
-    request = SelectRequest("s", text, said(text), plan, [candidate], 1, language)
+    request = SelectRequest("s", text, said(text), plan, [told, named], 1, language)
     return build_selector_prompt(request, WINDOW)
 
 

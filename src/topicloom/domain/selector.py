@@ -144,7 +144,7 @@ def _candidate_line(candidate: Candidate) -> str:
     tags = ", ".join(map(collapse_whitespace, candidate.tags))
     named = f"{collapse_whitespace(candidate.title)} {f'({tags})' if tags else ''}".strip()
     preview = _MESSAGE_ID.sub("", candidate.preview)
-    return f"[{candidate.id}] {fence_line(named)}: {fence_line(preview)}"
+    return f"[{fence(candidate.id)}] {fence_line(named)}: {fence_line(preview)}"
 
 
 def parse_selection(text: str) -> Selection:

@@ -44,6 +44,7 @@ _FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
     LookupError,
+    RecursionError,
     TypeError,
     ValueError,
     AttributeError,
@@ -64,8 +65,9 @@ class SkeletonRenderer:
         ConfigurationError: If the folder is not there, or a template cannot be compiled.
         """
         self._events = domain.events
+        loader = _make_loader(domain.templates)
         self._environment = ImmutableSandboxedEnvironment(
-            loader=_make_loader(domain.templates),
+            loader=loader,
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
@@ -78,18 +80,19 @@ class SkeletonRenderer:
         for name in self._environment.list_templates(extensions=[_SUFFIX[1:]]):
             try:
                 self._environment.get_template(name)
+                source, *_ = loader.get_source(self._environment, name)
+            except UnicodeDecodeError as error:
+                raise ConfigurationError(
+                    f"domain.templates: {name} is not written in UTF-8: {error.reason}"
+                ) from error
             except jinja2.TemplateSyntaxError as error:
                 raise ConfigurationError(
                     f"domain.templates: {error.name}, line {error.lineno}: {error.message}"
                 ) from error
             if name != _OURS:
-                self.templates[name.removesuffix(_SUFFIX)] = self._read_purpose(name)
-
-    def _read_purpose(self, name: str) -> str:
-        assert self._environment.loader is not None  # it was made with one
-        source, *_ = self._environment.loader.get_source(self._environment, name)
-        comment = _PURPOSE.match(source)
-        return " ".join(comment[1].split()) if comment else ""
+                comment = _PURPOSE.match(source)
+                purpose = " ".join(comment[1].split()) if comment else ""
+                self.templates[name.removesuffix(_SUFFIX)] = purpose
 
     def render(self, document: Document, plan: TurnPlan) -> tuple[str, str]:
         """The skeleton of a document, its elements without the frame; the fault of its template.
