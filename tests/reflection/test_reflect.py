@@ -71,13 +71,13 @@ class World:
     def now(self) -> float:
         return self.clock().timestamp()
 
-    def sessions(self) -> StoredSessionSource:
+    def sessions(self, policy: ReflectionPolicy = POLICY) -> StoredSessionSource:
         """As a process finds them that has just begun."""
         return StoredSessionSource(
             checkpointer=self.checkpointer,
             storage=FileStorage(self.folder, fsync=False),
             store=ReflectionStore(self.store),
-            policy=POLICY,
+            policy=policy,
             clock=self.now,
         )
 
@@ -94,9 +94,7 @@ class World:
             reflector or EmbeddedReflector(),
             stand_in=stand_in or EmbeddedReflector(),
         )
-        return ReflectionRunner(
-            self.sessions(), roles, policy=policy, clock=self.now, external=external
-        )
+        return ReflectionRunner(self.sessions(policy), roles, external)
 
     def facts(self, session: str = "s") -> dict[str, tuple[str, ...]]:
         return {f.text: f.messages for f in ReflectionStore(self.store).facts(session).values()}

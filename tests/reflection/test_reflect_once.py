@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from sessions import open_graph, tell, thread
+from sessions import open_graph, record, tell, thread
 
 from topicloom.errors import SessionBusyError, UnusableAnswerError
 from topicloom.graph.stored import Graph
 from topicloom.reflection.beside import ReflectionResult, reflect_beside, reflect_once
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.reflector import REFLECTOR
+from topicloom.reflection.facts import Claim, Fact, FactChanges
+from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.reflection.store import ReflectionStore
+from topicloom.roles.base import Answer
 from topicloom.state.changes import BriefUpdate
 from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, fake_roles
@@ -96,6 +98,30 @@ class TestOnce:
         ):
             place.once(force=True)
         assert place.once(force=True).reflections
+
+    def test_no_other_one_begins_while_it_goes_on(self, place: Place) -> None:
+        tell(place.graph(), thread(), *(f"I have {n} cats." for n in range(2, 9)))
+        free = list[bool]()
+
+        class Slow(EmbeddedReflector):
+            def call(self, request: ReflectRequest) -> Answer[tuple[Claim, ...]]:
+                place.clock.now += timedelta(seconds=0.6 * POLICY.lease_seconds)
+                now = place.clock().timestamp()
+                free.append(place.kept.acquire_lease("s", "another", now, POLICY))
+                return super().call(request)
+
+        roles = place.roles.replace(REFLECTOR, Slow(), stand_in=Slow())
+        policy = ReflectionPolicy(messages=4)
+        assert len(place.once(roles=roles, policy=policy, force=True).reflections) == 4
+        assert free == [False] * 4
+
+    def test_a_part_without_words_does_not_end_it(self, place: Place) -> None:
+        graph = place.graph()
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+        record(graph, thread(), HumanMessage([image]), HumanMessage("I live in Leeds."))
+        done = place.once(force=True, policy=ReflectionPolicy(messages=1, idle_seconds=0.001))
+        assert [r.upto for r in done.reflections] == [1, 2]
+        assert place.facts() == ["I live in Leeds."]
 
     def test_a_failure_is_raised_and_the_lease_given_back(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")

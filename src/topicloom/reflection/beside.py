@@ -51,7 +51,9 @@ def reflect_beside(
         only: The sessions that it looks after; all of the storage if not given.
         options: See `ReflectionOptions`.
     """
-    return ReflectionScheduler(*_open_collaborators(options, only), review=review)
+    runner, clock = _make_runner(options, only)
+    sessions = runner.sessions
+    return ReflectionScheduler(sessions, runner, sessions.policy, clock, review=review)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,39 +82,33 @@ def reflect_once(
         UnusableAnswerError: The reflector and its stand-in both failed.
         StorageError: What is stored cannot be read.
     """
-    sessions, runner, policy, clock = _open_collaborators(options, [session])
+    runner, clock = _make_runner(options, [session])
+    sessions, kept, policy = runner.sessions, runner.sessions.store, runner.sessions.policy
     now = clock().timestamp()
-    with sessions.store.hold_lease(session, now, policy):
+    with kept.hold_lease(session, now, policy) as owner:
         state = replace(sessions.get_state(session), processing=None)
-        reason = find_due_reason(state, now, policy)
+        reason, progress = find_due_reason(state, now, policy), state.progress
         found: list[Reflection] = []
-        while (force or reason) and (done := runner.run(session)).read:
+        while force or reason:
+            done = runner.run(session)
+            before, progress = progress, kept.progress([session]).get(session, progress)
+            if progress == before:
+                break
             found.append(done)
+            kept.renew_lease(session, owner, clock().timestamp())
         return ReflectionResult(state, reason, tuple(found))
 
 
-def _open_collaborators(
+def _make_runner(
     options: ReflectionOptions, only: Collection[str] | None
-) -> tuple[StoredSessionSource, ReflectionRunner, ReflectionPolicy, Callable[[], datetime]]:
-    policy = options.get("policy") or ReflectionPolicy()
+) -> tuple[ReflectionRunner, Callable[[], datetime]]:
     clock = options.get("clock") or read_system_clock
-
-    def read_seconds() -> float:
-        return clock().timestamp()
-
     sessions = StoredSessionSource(
         checkpointer=options["checkpointer"],
         storage=options["storage"],
         store=ReflectionStore(options["store"]),
-        policy=policy,
-        clock=read_seconds,
+        policy=options.get("policy") or ReflectionPolicy(),
+        clock=lambda: clock().timestamp(),
         only=only,
     )
-    runner = ReflectionRunner(
-        sessions,
-        options["roles"],
-        policy=policy,
-        clock=read_seconds,
-        external=options.get("external"),
-    )
-    return sessions, runner, policy, clock
+    return ReflectionRunner(sessions, options["roles"], options.get("external")), clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 
 from topicloom.effects import Step, both
 from topicloom.errors import UnusableAnswerError
@@ -11,7 +11,6 @@ from topicloom.reflection.chat_records import ChatRecords, choose_chat_records, 
 from topicloom.reflection.due import (
     DueState,
     ReflectionMark,
-    ReflectionPolicy,
     ReflectionProgress,
     mark_done,
 )
@@ -58,10 +57,6 @@ class ReflectionRunner:
 
     sessions: StoredSessionSource
     roles: Roles
-    _: KW_ONLY
-    policy: ReflectionPolicy
-    clock: Callable[[], float]
-    """Gives seconds since the epoch."""
     external: Callable[[str], object] | None = None
     """Gives the `chat_records` of a session, None for the native ones; see
     `choose_chat_records`."""
@@ -82,7 +77,7 @@ class ReflectionRunner:
         refs = store.transcript_refs(session)
         before = progress.find_reached(refs)
         unread = store.messages(session, before + 1)
-        native, last = select_native(unread, self.clock(), self.policy)
+        native, last = select_native(unread, self.sessions.clock(), self.sessions.policy)
         if last is None:
             return Reflection(thread, before)
         said = choose_chat_records(self.external(thread) if self.external else None, native)

@@ -164,7 +164,7 @@ class ReflectionStore:
 
         No two who may ask at once may have the same name as owner.
         """
-        self._put_own("%reflecting", f"{label(session)}/{owner}", _mark(since))
+        self.renew_lease(session, owner, since)
         for look in range(_LOOKS):
             others = self.leases(since, policy).get(label(session), {}).keys() - {owner}
             if not others:
@@ -175,9 +175,15 @@ class ReflectionStore:
         self.release_lease(session, owner)
         return False
 
+    def renew_lease(self, session: str, owner: str, since: float) -> None:
+        """Have a lease that is held begin anew."""
+        self._put_own("%reflecting", f"{label(session)}/{owner}", _mark(since))
+
     @contextmanager
-    def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[None]:
-        """Keep reflection away from a session for as long as the context lasts.
+    def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
+        """Keep reflection away from a session while the context lasts, as long as a lease does.
+
+        It gives the owner of the lease, to renew it.
 
         Raises:
             SessionBusyError: It is being reflected upon.
@@ -188,7 +194,7 @@ class ReflectionStore:
                 f"session {session!r} is being reflected upon; try again when that is over"
             )
         try:
-            yield
+            yield owner
         finally:
             self.release_lease(session, owner)
 
