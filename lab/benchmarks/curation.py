@@ -25,7 +25,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
 from topicloom.graph.session import build_session_graph

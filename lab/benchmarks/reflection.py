@@ -21,8 +21,8 @@ from langgraph.store.memory import InMemoryStore
 
 from topicloom.graph.session import build_session_graph
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.reflect import reflect_beside
 from topicloom.reflection.scheduler import ReflectionScheduler
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER

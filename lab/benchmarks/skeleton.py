@@ -13,8 +13,8 @@ import statistics
 import time
 from collections.abc import Callable
 
+from topicloom.domain import Domain
 from topicloom.domain.document import parse_document
-from topicloom.domain.domain import Domain
 from topicloom.domain.edits import apply_edits
 from topicloom.domain.events import is_active, list_events
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest

@@ -10,7 +10,7 @@ from .cli.memory import (
 )
 from .context.token_count import TokenCounter as TokenCounter
 from .context.tokens import count_budget_tokens as count_budget_tokens
-from .domain.domain import (
+from .domain import (
     Domain as Domain,
 )
 from .domain.planner import (
@@ -104,18 +104,18 @@ from .recordings.replay import (
     find_sample as find_sample,
     replay_conversation as replay_conversation,
 )
-from .reflection.beside import (
-    ReflectionOptions as ReflectionOptions,
-    ReflectionResult as ReflectionResult,
-    reflect_beside as reflect_beside,
-    reflect_once as reflect_once,
-)
 from .reflection.due import (
     ReflectionPolicy as ReflectionPolicy,
 )
 from .reflection.facts import (
     Claim as Claim,
     Fact as Fact,
+)
+from .reflection.reflect import (
+    ReflectionOptions as ReflectionOptions,
+    ReflectionResult as ReflectionResult,
+    reflect_beside as reflect_beside,
+    reflect_once as reflect_once,
 )
 from .reflection.reflector import (
     REFLECTOR as REFLECTOR,

@@ -31,7 +31,7 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph

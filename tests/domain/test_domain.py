@@ -21,8 +21,8 @@ from sessions import (
     transcript_of,
 )
 
+from topicloom.domain import Domain
 from topicloom.domain.document import Document
-from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError
 from topicloom.graph.stored import get_session
 from topicloom.state.plan import TurnPlan

@@ -33,7 +33,7 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.graph.stored import Graph, get_session
 from topicloom.state.receipt import JournalEntry
 from topicloom.testing import (

@@ -28,7 +28,7 @@ from sessions import (
     tell,
 )
 
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.domain.planner import PLANNER
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps

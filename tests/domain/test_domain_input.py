@@ -18,8 +18,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from sessions import check_kept, kept, transcript_of
 
+from topicloom.domain import Domain
 from topicloom.domain.document import Document
-from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError, InputError, ReplyError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import get_session

@@ -11,7 +11,7 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from sessions import check_kept, kept, last_receipt, past, record, thread
 
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session

@@ -34,7 +34,7 @@ from sessions import tell, thread
 from topicloom.graph.memory import Memory
 from topicloom.graph.postgres import open_postgres_store
 from topicloom.graph.session import build_session_graph
-from topicloom.reflection.beside import reflect_beside
+from topicloom.reflection.reflect import reflect_beside
 from topicloom.reflection.store import ReflectionStore
 from topicloom.storage.stores import StoreStorage
 from topicloom.testing import Clock, fake_roles

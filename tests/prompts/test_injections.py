@@ -18,8 +18,8 @@ from topicloom.context.notes import format_facts
 from topicloom.context.segments import SegmentLayout, SummaryManager
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
+from topicloom.domain import Domain
 from topicloom.domain.curation import Candidate
-from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PlanRequest, build_planner_prompt
 from topicloom.domain.selector import SelectRequest, build_selector_prompt
 from topicloom.domain.skeleton import SkeletonRenderer

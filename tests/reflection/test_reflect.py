@@ -18,10 +18,9 @@ from sessions import chatter, open_graph, past, record, tell, thread
 from topicloom.errors import UnusableAnswerError
 from topicloom.graph.review import areview_session
 from topicloom.graph.stored import Graph, get_session
-from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.due import ReflectionPolicy, find_due_reason
 from topicloom.reflection.facts import Claim
-from topicloom.reflection.reflect import ReflectionRunner
+from topicloom.reflection.reflect import ReflectionRunner, reflect_beside
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore

@@ -16,9 +16,9 @@ from sessions import open_graph, record, tell, thread
 
 from topicloom.errors import SessionBusyError, UnusableAnswerError
 from topicloom.graph.stored import Graph
-from topicloom.reflection.beside import ReflectionResult, reflect_beside, reflect_once
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Claim, Fact, FactChanges
+from topicloom.reflection.reflect import ReflectionResult, reflect_beside, reflect_once
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.reflection.store import ReflectionStore

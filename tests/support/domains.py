@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
 
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.domain.planner import PLANNER, PlanRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph

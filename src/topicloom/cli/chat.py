@@ -44,7 +44,7 @@ from topicloom.graph.review import review_session
 from topicloom.graph.stored import Graph, find_deps, get_session
 from topicloom.nodes.runs import name_thread
 from topicloom.prompts.wording import strip_own_replies
-from topicloom.reflection.beside import reflect_beside
+from topicloom.reflection.reflect import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.roles.responder import RESPONDER
 from topicloom.state.channels import SessionInput

@@ -26,10 +26,9 @@ from topicloom.cli.context import CliContext, open_context, open_roles
 from topicloom.cli.words import say
 from topicloom.graph.review import review_session
 from topicloom.nodes.runs import name_thread
-from topicloom.reflection.beside import ReflectionOptions, reflect_once
 from topicloom.reflection.due import DueState, ReflectionPolicy
 from topicloom.reflection.facts import Fact
-from topicloom.reflection.reflect import Reflection
+from topicloom.reflection.reflect import Reflection, ReflectionOptions, reflect_once
 from topicloom.review.channels import ReviewReport
 
 _NAMED = 6

@@ -1,8 +1,12 @@
-"""The nodes and channels that the domain of an application adds to the session graph."""
+"""The nodes and channels that the domain of an application adds to the session graph.
+
+The first of these nodes is here: plan, which says what kind of turn it is, what it is about, and
+what is worth looking for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,22 +20,28 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
+from topicloom.domain import Domain
 from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy
 from topicloom.domain.curator import Curator
-from topicloom.domain.domain import Domain
 from topicloom.domain.edit import edit
 from topicloom.domain.edits import replay_edits
+from topicloom.domain.events import list_active_events
 from topicloom.domain.lore import DocumentLoreIndex, LoreIndex, VectorStoreLoreIndex
-from topicloom.domain.plan_turn import plan
+from topicloom.domain.planner import PLANNER, EmbeddedPlanner, PlanRequest, sanitize_plan
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_skeleton
 from topicloom.domain.validate_document import decline, make_checker, make_document_reducer, refuse
+from topicloom.effects import Step
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.catch_up import Replay
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.step import Update, current_plan, dump, dumped, node, open_turn
+from topicloom.roles.calls import ask_first
 from topicloom.state.channels import DomainInput, DomainState, SessionInput, SessionState
+from topicloom.state.plan import TurnPlan
+from topicloom.state.receipt import Call
 from topicloom.storage.disk import make_folder
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.names import safe_name
@@ -122,3 +132,38 @@ def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
             yield
 
     return vectors_in(folder / f"lore-{safe_name(embedder.fingerprint)}.bin", writing)
+
+
+_TAIL = 6
+"""Messages before the new one that a planner sees."""
+
+
+def plan(deps: Deps, events: str, templates: Mapping[str, str]) -> Runnable[DomainState, Update]:
+    """The node that has the turn planned; another planner stands in for one that fails."""
+    planners = (*deps.roles.in_turn(PLANNER), EmbeddedPlanner())[:2]
+
+    def step(state: DomainState) -> Step[Update]:
+        session, turn, workspace = open_turn(deps.workspaces, state)
+        document = state.get("document") or {}
+        request = PlanRequest(
+            session=session.id,
+            query=turn.query,
+            tail=workspace.store.messages(session, turn.first - _TAIL, turn.first - 1),
+            document=document,
+            events=list_active_events(document, events),
+            templates=templates,
+            previous=current_plan(state),
+            language=session.language,
+        )
+        calls: list[Call] = []
+        found = yield from ask_first("planner", planners, request, calls)
+        made, _ = sanitize_plan(found or TurnPlan(), request)
+        turn = turn.model_copy(update={"fast": made.kind == "state_edit"})
+        return {
+            **dump(turn=turn),
+            "plan": made.model_dump(mode="json", exclude_defaults=True),
+            "layers": None,
+            "calls": dumped(calls),
+        }
+
+    return node(step, "plan")

@@ -24,7 +24,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, RetryPolicy
 
 from topicloom.context.token_count import TokenCounter
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.effects import Step, either
 from topicloom.errors import (
     ConfigurationError,

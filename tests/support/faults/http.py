@@ -27,13 +27,13 @@ from faults.checker import check
 from faults.operations import run_command
 from faults.providers import FAULTS, INNER, KEY, ROLES, ROW, newest, play_well, prompt_of
 from faults.stages import NAME, FilesStage
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
-from topicloom.reflection.beside import reflect_once
+from topicloom.reflection.reflect import reflect_once
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 

@@ -22,7 +22,7 @@ from topicloom.errors import TopicLoomError
 from topicloom.graph.purge import purge_messages
 from topicloom.graph.review import review_session
 from topicloom.graph.stored import open_session
-from topicloom.reflection.beside import reflect_once
+from topicloom.reflection.reflect import reflect_once
 from topicloom.settings import Settings
 
 Act = Callable[[Stage, bool], None]

@@ -24,14 +24,14 @@ from rich.table import Table
 
 from topicloom.cli.console import print_dim
 from topicloom.context.prefix import PrefixMeter
-from topicloom.domain.domain import Domain
+from topicloom.domain import Domain
 from topicloom.errors import UnusableAnswerError
 from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import cut_rounds, feed_round
-from topicloom.reflection.beside import reflect_once
+from topicloom.reflection.reflect import reflect_once
 from topicloom.roles.base import Answer, LocalRole, Role, RoleName
 from topicloom.roles.chat import Chat
 from topicloom.roles.choice import embedded_roles
