@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, strategies as st
 
-from topicloom.domain.edit_text import parse_edits
+from topicloom.domain.edits import parse_edits
 from topicloom.domain.planner import parse_plan
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt

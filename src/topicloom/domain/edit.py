@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,17 +13,19 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from topicloom.domain.document import Document, digest_json, to_json_native
-from topicloom.domain.edit_text import (
-    format_confirmation,
-    format_tool_result,
+from topicloom.domain.edits import (
+    AppliedEdit,
+    DocumentCheck,
+    EditResult,
+    apply_edits,
     parse_edits,
 )
-from topicloom.domain.edits import DocumentCheck, EditResult, apply_edits
 from topicloom.nodes.activate_topic import never_called
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_plan, dump, node, open_turn
-from topicloom.prompts.wording import get_wording
+from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.channels import DomainState
+from topicloom.state.language import Language
 from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
 from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import JournalEntry
@@ -92,7 +95,7 @@ class _DocumentEdit:
         made = self._apply(plan.edits)
         if made.errors:
             return dump(turn=self.turn)
-        reply = plan.reply.strip() or format_confirmation(made.changes, self.session.language)
+        reply = plan.reply.strip() or _format_confirmation(made.changes, self.session.language)
         return self._update(AIMessage(reply))
 
     def answer_calls(self, message: AIMessage) -> Update:
@@ -110,9 +113,9 @@ class _DocumentEdit:
             if not made.errors and words:
                 return self._update(*words)
             if not made.errors and self.turn.fast:
-                confirmation = AIMessage(format_confirmation(made.changes, language))
+                confirmation = AIMessage(_format_confirmation(made.changes, language))
                 return self._update(*removal, confirmation)
-        text = format_tool_result(made.changes, made.errors, language)
+        text = _format_tool_result(made.changes, made.errors, language)
         status: Literal["error", "success"] = "error" if made.errors else "success"
         return self._update(
             *(ToolMessage(text, name=EDIT_STATE, tool_call_id=i, status=status) for i, _ in calls)
@@ -141,3 +144,33 @@ class _DocumentEdit:
     def _update(self, *messages: BaseMessage) -> Update:
         update = {**dump(self.session, self.turn), "messages": list(messages)}
         return update | ({"document": self.document} if self.changed else {})
+
+
+def _format_confirmation(changes: Sequence[AppliedEdit], language: Language) -> str:
+    return get_wording(language).made.format(changes=_format_changes(changes, language))
+
+
+def _format_tool_result(
+    changes: Sequence[AppliedEdit], errors: Sequence[str], language: Language
+) -> str:
+    """The result of `edit_state` for the model."""
+    words = get_wording(language)
+    if errors:
+        return words.edits_refused.format(errors="\n".join(f"- {error}" for error in errors))
+    return words.edits_made.format(changes=_format_changes(changes, language))
+
+
+def _format_changes(changes: Sequence[AppliedEdit], language: Language) -> str:
+    between = "；" if language == "zh" else "; "
+    return between.join(_format_change(change, get_wording(language)) for change in changes)
+
+
+def _format_change(change: AppliedEdit, words: Wording) -> str:
+    form = words.set_field if change.label else words.set_own
+    if change.operation == "PUSH":
+        form = words.pushed
+    elif change.operation == "REMOVE":
+        form = words.removed_field if change.field else words.removed
+    value = change.value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return form.format(label=change.label or words.document, field=change.field, value=text)

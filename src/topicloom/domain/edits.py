@@ -10,8 +10,10 @@ object or one of its like has, and a value stays of its kind.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,6 +37,7 @@ from topicloom.domain.targets import (
     suggest_similar,
 )
 from topicloom.errors import InputError
+from topicloom.roles.markup import find_json_values
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.safe_text import clip
 
@@ -48,6 +51,55 @@ _MOST = 100
 _LARGEST = 2**53
 """Numbers up to this are exact in every JSON reader."""
 _MOST_ERRORS = 8
+_ALIASES = {"ADD": "PUSH", "APPEND": "PUSH", "DELETE": "REMOVE", "INCREMENT": "INC"}
+_MOST_WRAPPED = 4
+_WRAPPERS = ("edits", "operations", "ops")
+
+
+def parse_edits(said: object, wrapped: int = 0) -> list[object]:
+    """The edits of a tool's arguments or of an answer, read leniently; not checked yet.
+
+    Takes `{"edits": [[...]]}`, a list of edits, one edit alone, edits as objects (`{"op": "SET",
+    "path": ..., "value": ...}`), and JSON of any of these, `wrapped` levels deep in other things.
+    """
+    if wrapped > _MOST_WRAPPED:
+        return []
+    if isinstance(said, str):
+        values = (value for value in find_json_values(said) if isinstance(value, dict | list))
+        return next((edits for value in values if (edits := parse_edits(value, wrapped + 1))), [])
+    if isinstance(said, dict):
+        inner = next((said[name] for name in _WRAPPERS if name in said), None)
+        if inner is not None:
+            return parse_edits(inner, wrapped + 1)
+        return [_read_edit(said)] if _is_edit(said) else []
+    if isinstance(said, list | tuple):
+        return [_read_edit(entry) for entry in ([said] if _is_edit(said) else said)]
+    return []
+
+
+def _is_edit(value: object) -> bool:
+    if isinstance(value, dict):
+        return bool({"op", "operation"} & value.keys())
+    first = value[0] if isinstance(value, list | tuple) and value else None
+    return isinstance(first, str) and _named(first) in _LENGTHS
+
+
+def _read_edit(value: Any) -> object:
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, dict) and _is_edit(value):
+        path = value.get("path", value.get("anchor", value.get("target")))
+        rest = [value["value"]] if "value" in value else []
+        value = [value.get("op", value.get("operation")), path, *rest]
+    if isinstance(value, list | tuple) and value and isinstance(value[0], str):
+        return [_named(value[0]), *value[1:]]
+    return value
+
+
+def _named(operation: str) -> str:
+    upper = operation.strip().upper()
+    return _ALIASES.get(upper, upper)
 
 
 @dataclass(frozen=True, slots=True)

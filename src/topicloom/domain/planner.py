@@ -20,7 +20,7 @@ from topicloom.domain.document import (
     to_json_native,
 )
 from topicloom.domain.edit_forms import EditFormParser
-from topicloom.domain.edit_text import parse_edits
+from topicloom.domain.edits import parse_edits
 from topicloom.domain.events import DocumentEvent
 from topicloom.domain.targets import ObjectResolver
 from topicloom.domain.yaml_text import format_yaml
