@@ -14,9 +14,8 @@ import time
 from collections.abc import Callable
 
 from topicloom.domain import Domain
-from topicloom.domain.document import parse_document
+from topicloom.domain.document import is_active, list_events, parse_document
 from topicloom.domain.edits import apply_edits
-from topicloom.domain.events import is_active, list_events
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
 from topicloom.domain.skeleton import SkeletonRenderer, build_skeleton_layer
 from topicloom.state.plan import TurnPlan

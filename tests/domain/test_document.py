@@ -16,9 +16,10 @@ from topicloom.domain.document import (
     get_label,
     has_anchors,
     index_nodes,
+    is_active,
+    list_events,
     parse_document,
 )
-from topicloom.domain.events import is_active, list_events
 from topicloom.errors import InputError
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False)

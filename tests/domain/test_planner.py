@@ -8,8 +8,8 @@ import pytest
 from domains import the_document
 from hypothesis import given, strategies as st
 
+from topicloom.domain.document import is_active, list_events
 from topicloom.domain.edits import apply_edits
-from topicloom.domain.events import is_active, list_events
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
 from topicloom.state.plan import TurnPlan
 

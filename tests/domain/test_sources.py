@@ -20,11 +20,11 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.domain.curation import PREVIEW_TOKENS, collapse_whitespace
-from topicloom.domain.events import EventSource
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource, VectorStoreLoreIndex
 from topicloom.domain.selector import EmbeddedSelector, SelectRequest
 from topicloom.domain.sources import (
     CandidateSource,
+    EventSource,
     NarrativeSource,
     TopicSource,
     add_keywords,

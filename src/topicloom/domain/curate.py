@@ -15,10 +15,9 @@ from topicloom.domain.curation import (
     build_curated_layer,
 )
 from topicloom.domain.curator import CurationRequest, Curator
-from topicloom.domain.document import digest_json
-from topicloom.domain.events import EventSource, list_events
+from topicloom.domain.document import digest_json, list_events
 from topicloom.domain.lore import LoreIndex, LoreSource
-from topicloom.domain.sources import CandidateSource, NarrativeSource, TopicSource
+from topicloom.domain.sources import CandidateSource, EventSource, NarrativeSource, TopicSource
 from topicloom.effects import Step, either
 from topicloom.index.words import words_of
 from topicloom.nodes.deps import Deps

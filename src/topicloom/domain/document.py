@@ -17,9 +17,12 @@ from hashlib import sha256
 from typing import Any
 
 from topicloom.errors import InputError
+from topicloom.prompts.loader import load_words
 
 Document = dict[str, Any]
 """JSON-native data: an object."""
+DocumentEvent = Mapping[str, Any]
+"""An object of the document that says what is to be done or was: a task, a quest, an order."""
 
 REFUSED = "__refused__"
 """A key that no document has: it marks one that cannot be used."""
@@ -28,6 +31,7 @@ _DEEPEST = 64
 _NESTED = frozenset({dict, list})
 _LABELS = ("name", "title", "label", "objective", "text", "名称", "名字", "标题", "目标")
 """Fields that people call a thing by, best first."""
+_OVER = load_words("over")
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
 _HALF = re.compile(r"[\ud800-\udfff]")
 
@@ -234,3 +238,21 @@ def digest_json(document: Document) -> str:
     """16 hex digits that stand for what a document says, whatever the order of its keys."""
     text = json.dumps(document, sort_keys=True, ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:16]
+
+
+def list_events(document: Document, key: str) -> list[DocumentEvent]:
+    """The events of a document in its order: the objects listed under `key`."""
+    listed = document.get(key)
+    return [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
+
+
+def list_active_events(document: Document, key: str) -> list[DocumentEvent]:
+    return [e for e in list_events(document, key) if is_active(e)]
+
+
+def is_active(event: DocumentEvent) -> bool:
+    """True if an event goes on: it has not ended by any word that is known for that."""
+    if event.get("done") is True or event.get("completed") is True:
+        return False
+    status = event.get("status")
+    return not (isinstance(status, str) and status.strip().lower().replace(" ", "_") in _OVER)

@@ -14,6 +14,7 @@ from topicloom.context.transcript import excerpt
 from topicloom.context.windows import PromptWindow, recent_text
 from topicloom.domain.document import (
     Document,
+    DocumentEvent,
     find_derived_anchors,
     get_anchor,
     get_label,
@@ -21,7 +22,6 @@ from topicloom.domain.document import (
 )
 from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edits import parse_edits
-from topicloom.domain.events import DocumentEvent
 from topicloom.domain.targets import ObjectResolver
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step

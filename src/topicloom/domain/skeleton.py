@@ -21,8 +21,13 @@ from markupsafe import Markup
 from topicloom.context.fence import fence
 from topicloom.context.notes import format_layer
 from topicloom.domain import Domain
-from topicloom.domain.document import Document, find_derived_anchors, get_anchor
-from topicloom.domain.events import list_active_events, list_events
+from topicloom.domain.document import (
+    Document,
+    find_derived_anchors,
+    get_anchor,
+    list_active_events,
+    list_events,
+)
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.deps import Deps

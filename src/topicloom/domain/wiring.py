@@ -24,9 +24,9 @@ from topicloom.domain import Domain
 from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy
 from topicloom.domain.curator import Curator
+from topicloom.domain.document import list_active_events
 from topicloom.domain.edit import edit
 from topicloom.domain.edits import replay_edits
-from topicloom.domain.events import list_active_events
 from topicloom.domain.lore import DocumentLoreIndex, LoreIndex, VectorStoreLoreIndex
 from topicloom.domain.planner import PLANNER, EmbeddedPlanner, PlanRequest, sanitize_plan
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
