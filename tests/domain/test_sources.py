@@ -34,7 +34,7 @@ from topicloom.domain.sources import (
 )
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors
-from topicloom.index.encoders import LangChainEmbeddings
+from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits
 from topicloom.state.plan import SearchIntent, TurnPlan
@@ -227,6 +227,23 @@ class TestLore:
         assert not embedder.texts
         index.find("van", 5)
         assert len(embedder.texts) == 5
+
+    def test_an_encoder_that_is_down_is_asked_again(self) -> None:
+        class Flaky(LangChainEmbeddings):
+            down = True
+
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                if self.down:
+                    raise ConnectionError("no server")
+                return super().embed_documents(texts)
+
+        flaky = Flaky(HASHING)
+        index = DocumentLoreIndex(DOCUMENTS, ForeignEmbedder(flaky, rest=0))
+        for down in (True, False, True):
+            flaky.down = down
+            assert (index.find("a van of 12 cubic metres", 3).cosine is None) == down
+            best = LoreSource(index).search("a van of 12 cubic metres", ANY, 3)[0]
+            assert (best.title, best.score > 0.5) == ("Moving van", True), "by its words alone"
 
     def test_a_closed_index_stops_to_embed(self) -> None:
         closed = Event()

@@ -72,7 +72,7 @@ class LoreMatches:
     cover: float
     """Share of the query's words that the best holds, 0 to 1."""
     cosine: float | None = None
-    """Cosine of the nearest; None where the store does not give it."""
+    """Cosine of the nearest; None where the store does not give it, or nothing can be embedded."""
 
     @property
     def sureness(self) -> float:
@@ -159,6 +159,8 @@ class DocumentLoreIndex:
     def prepare(self) -> None:
         """Embed what is not embedded yet, and build the store; otherwise the first search does.
 
+        Where the encoder is down, a later search does, and until then only words count.
+
         Raises:
             CancelledError: It was closed meanwhile.
         """
@@ -166,11 +168,13 @@ class DocumentLoreIndex:
             if self._store is not None or not self.passages:
                 return
             embedder = FixedEmbedder(self._embedder)
-            vectors = self._load_vectors(embedder).tolist()
+            vectors = self._load_vectors(embedder)
+            if vectors is None:
+                return
             with defer_exit():
                 # Inner products of unit vectors are cosines.
                 self._store = self._faiss.from_embeddings(
-                    zip([p.headed for p in self.passages], vectors, strict=True),
+                    zip([p.headed for p in self.passages], vectors.tolist(), strict=True),
                     LangChainEmbeddings(embedder),
                     ids=[p.id for p in self.passages],
                     distance_strategy="MAX_INNER_PRODUCT",
@@ -180,13 +184,13 @@ class DocumentLoreIndex:
         self.prepare()
         words, cover = self._words.scores(query)
         dense = self._score_dense(query)
-        nearest = float(dense.max(initial=0.0))
+        nearest = float(dense.max(initial=0.0)) if dense.any() else None
         return LoreMatches(self.passages, self._names, dense, words, cover, nearest)
 
     def _score_dense(self, query: str) -> Floats:
         """Cosines [n] of the passages; those that are not among the nearest have the last's."""
         if self._store is None:
-            return np.zeros(0)
+            return np.zeros(len(self.passages))
         nearest = min(_NEAREST, len(self.passages))
         with defer_exit():
             hits = self._store.similarity_search_with_score(query, k=nearest)
@@ -195,7 +199,8 @@ class DocumentLoreIndex:
             dense[self._rows[str(document.id)]] = score
         return dense
 
-    def _load_vectors(self, embedder: Embedder) -> Vectors:
+    def _load_vectors(self, embedder: Embedder) -> Vectors | None:
+        """Vectors [n, d] of the passages; None if the encoder is down."""
         texts = {_hash_text(p.headed): p.headed for p in self.passages}
         kept, made = (
             self._log.load(embedder.dimension) if self._log else ([], np.zeros((0, 0), "f"))
@@ -208,6 +213,8 @@ class DocumentLoreIndex:
             keys = missing[start : start + _BATCH]
             with defer_exit():
                 fresh = embedder.embed([texts[key] for key in keys])
+            if getattr(self._embedder, "failure", ""):
+                return None
             known |= zip(keys, fresh, strict=True)
             if self._log is not None:
                 whole = np.flatnonzero(fresh.any(axis=1))
