@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
 from topicloom.reflection.due import ReflectionMark, ReflectionPolicy, ReflectionProgress
-from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.facts import Fact, FactChanges, merge_facts
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.changes import BriefUpdate
 from topicloom.storage.stores import StoreStorage
@@ -82,8 +82,22 @@ def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: Reflection
     kept.change_facts("s", FactChanges((NUTS,)))
     store.put(("topicloom", "s", "facts"), "x", {"fact": 3})
     store.put(("topicloom", "%reflected"), "s", {"marks": "all"})
+    store.put(("topicloom", "%briefs"), "s", {"briefs": [{"topic": "t1"}]})
     assert list(kept.facts("s").values()) == [NUTS]
     assert kept.progress(["s"]) == {"s": ReflectionProgress()}
+    assert kept.briefs("s") == ()
+    assert kept.acquire_lease("s", "a", 0, POLICY)
+    [mark] = store.search(("topicloom", "%reflecting"))
+    process = {**mark.value["process"], "pid": None}
+    store.put(mark.namespace, mark.key, {**mark.value, "process": process})
+    assert kept.leases(1, POLICY) == {}
+
+
+def test_a_fact_is_known_by_what_a_store_can_hold(kept: ReflectionStore) -> None:
+    odd = Fact("Likes\0 tea", ("m1",), NUTS.at)
+    kept.change_facts("s", merge_facts([(odd, ())], {}))
+    assert [fact.key for fact in kept.facts("s").values()] == list(kept.facts("s"))
+    assert merge_facts([(odd, ())], kept.facts("s")) == FactChanges(), "twice is once"
 
 
 def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) -> None:
@@ -94,6 +108,12 @@ def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) ->
     kept.release_lease("s", "b")
     assert kept.acquire_lease("s", "a", 2, POLICY)
     assert kept.leases(2, POLICY) == {"s": {"a": 2.0}, "other": {"a": 1.0}}
+
+
+def test_an_owner_may_have_any_name(kept: ReflectionStore) -> None:
+    assert kept.acquire_lease("s", "pod/1", 0, POLICY)
+    assert not kept.acquire_lease("s", "pod/2", 1, POLICY)
+    assert kept.leases(1, POLICY) == {"s": {"pod/1": 0.0}}
 
 
 def test_a_lease_runs_out(kept: ReflectionStore) -> None:

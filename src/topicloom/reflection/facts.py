@@ -41,8 +41,12 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """24 hex digits, the same for texts that differ in case, spaces and a full stop only."""
-        said = " ".join(self.text.casefold().split()).rstrip(".!。！ ").encode("utf-8", "replace")
+        """24 hex digits, the same for texts that differ in case, spaces and a full stop only.
+
+        What no store holds, such as NUL characters, counts for nothing.
+        """
+        text = " ".join(self.text.replace("\0", "").casefold().split()).rstrip(".!。！ ")
+        said = text.encode("utf-8", "replace")
         return hashlib.sha256(said).hexdigest()[:24]
 
     @property

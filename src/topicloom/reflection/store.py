@@ -21,12 +21,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 from uuid import getnode, uuid4
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, PutOp
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_lease_valid
@@ -92,7 +92,8 @@ class ReflectionStore:
         names = {label(session): session for session in sessions}
         with self._lock:
             items = items_at(self._store, (_PREFIX, "%reflected"), list(names))
-        return {names[item.key]: _progress(item.value) for item in items}
+        read = {item.key: _read(ReflectionProgress, item.value) for item in items}
+        return {names[key]: found or ReflectionProgress() for key, found in read.items()}
 
     def save_progress(self, session: str, progress: ReflectionProgress) -> None:
         self._put_own("%reflected", label(session), progress.model_dump(mode="json"))
@@ -101,8 +102,8 @@ class ReflectionStore:
         """Briefs left for the graph, the ones that it has taken in among them."""
         with self._lock:
             items = items_at(self._store, (_PREFIX, "%briefs"), [label(session)])
-        listed = [row for item in items for row in item.value.get("briefs", ())]
-        return tuple(BriefUpdate.model_validate(row) for row in listed)
+        read = (_read(_Briefs, item.value) for item in items)
+        return tuple(update for found in read if found for update in found.briefs)
 
     def save_briefs(self, session: str, updates: Sequence[BriefUpdate]) -> None:
         """Leave briefs for the graph, in place of those left before."""
@@ -149,12 +150,12 @@ class ReflectionStore:
         with self._lock:
             items = list(items_in(self._store, (_PREFIX, "%reflecting")))
         for item in items:
-            session, _, owner = item.key.rpartition("/")
-            since = item.value.get("since")
-            if not isinstance(since, int | float) or _has_ended(item.value.get("process")):
+            session, _, owner = item.key.partition("/")
+            lease = _read(_Lease, item.value)
+            if lease is None or (lease.process and lease.process.has_ended()):
                 continue
-            if is_lease_valid(since, now, policy):
-                found.setdefault(session, {})[owner] = float(since)
+            if is_lease_valid(lease.since, now, policy):
+                found.setdefault(session, {})[owner] = lease.since
         return found
 
     def acquire_lease(
@@ -177,7 +178,8 @@ class ReflectionStore:
 
     def renew_lease(self, session: str, owner: str, since: float) -> None:
         """Have a lease that is held begin anew."""
-        self._put_own("%reflecting", f"{label(session)}/{owner}", _mark(since))
+        lease = _Lease(since=since, process=_Process.current())
+        self._put_own("%reflecting", f"{label(session)}/{owner}", lease.model_dump())
 
     @contextmanager
     def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
@@ -208,16 +210,45 @@ class ReflectionStore:
             put_items(self._store, (_PREFIX, name), {key: _clean(value)})
 
 
-def _mark(since: float) -> dict[str, Any]:
-    pid = os.getpid()
-    return {"since": since, "process": {"host": _host(), "pid": pid, "began": _began(pid)}}
+class _Briefs(BaseModel, frozen=True):
+    """Briefs that are left for the graph."""
+
+    briefs: tuple[BriefUpdate, ...] = ()
 
 
-def _has_ended(process: Any) -> bool:
-    """True if a process of this machine has ended; False also if that cannot be told."""
-    if not isinstance(process, Mapping) or process.get("host") != _host():
-        return False
-    return _began(int(process["pid"])) != process.get("began")
+class _Process(BaseModel, frozen=True):
+    """A process that holds a lease."""
+
+    host: str
+    pid: int
+    began: str
+
+    @classmethod
+    def current(cls) -> _Process:
+        pid = os.getpid()
+        return cls(host=_host(), pid=pid, began=_began(pid))
+
+    def has_ended(self) -> bool:
+        """True if it ran on this machine and has ended; False also if that cannot be told."""
+        return self.host == _host() and _began(self.pid) != self.began
+
+
+class _Lease(BaseModel, frozen=True):
+    """Since when a session is reflected upon, and by whom."""
+
+    since: float
+    process: _Process | None = None
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _read(kind: type[M], value: Mapping[str, Any]) -> M | None:
+    """What an item of our own holds; None if it is damaged."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError:
+        return None
 
 
 def _host() -> str:
@@ -243,13 +274,6 @@ def _began(pid: int) -> str:
         except PermissionError:
             pass
     return "running"
-
-
-def _progress(value: Mapping[str, Any]) -> ReflectionProgress:
-    try:
-        return ReflectionProgress.model_validate(value)
-    except ValidationError:
-        return ReflectionProgress()
 
 
 def _clean(value: Any) -> Any:
