@@ -110,6 +110,14 @@ def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) ->
     assert kept.leases(2, POLICY) == {"s": {"a": 2.0}, "other": {"a": 1.0}}
 
 
+@pytest.mark.parametrize("seconds", [60, 3_600])
+def test_a_lease_lasts_as_long_as_its_owner_says(kept: ReflectionStore, seconds: float) -> None:
+    own = ReflectionPolicy(lease_seconds=seconds)
+    assert kept.acquire_lease("s", "a", 0, own)
+    assert not kept.acquire_lease("s", "b", seconds - 1, POLICY)
+    assert kept.acquire_lease("s", "b", seconds, POLICY)
+
+
 def test_an_owner_may_have_any_name(kept: ReflectionStore) -> None:
     assert kept.acquire_lease("s", "pod/1", 0, POLICY)
     assert not kept.acquire_lease("s", "pod/2", 1, POLICY)

@@ -87,21 +87,22 @@ def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Re
 
     One that is being processed is not due, nor one whose last reflection failed a short while ago.
     """
-    busy = is_lease_valid(state.processing, now, policy) or _is_backing_off(state, now, policy)
-    if state.pending <= 0 or busy:
+    # A mark counts for some time only: a crash must not block a session for ever.
+    busy = is_within(state.processing, now, policy.lease_seconds)
+    if state.pending <= 0 or busy or _is_backing_off(state, now, policy):
         return None
     if state.pending - state.waiting >= policy.turns:
         return "count"
-    return None if _is_within(state.last_at, now, policy.idle_seconds) else "silence"
+    return None if is_within(state.last_at, now, policy.idle_seconds) else "silence"
 
 
 def is_review_due(state: DueState, now: float, policy: ReflectionPolicy) -> bool:
     """True if it is time for a review: a day after the last, in silence, if anything was said."""
     said, last = state.last_at, state.progress.reviewed_at
-    if said is None or is_lease_valid(state.processing, now, policy):
+    if said is None or is_within(state.processing, now, policy.lease_seconds):
         return False
-    waits = _is_within(said, now, policy.idle_seconds) or _is_backing_off(state, now, policy)
-    again = last is None or (said > last and not _is_within(last, now, policy.review_seconds))
+    waits = is_within(said, now, policy.idle_seconds) or _is_backing_off(state, now, policy)
+    again = last is None or (said > last and not is_within(last, now, policy.review_seconds))
     return again and not waits
 
 
@@ -126,11 +127,6 @@ def mark_failed(state: DueState, now: float) -> DueState:
     return replace(state, processing=None, progress=state.progress.model_copy(update=again))
 
 
-def is_lease_valid(since: float | None, now: float, policy: ReflectionPolicy) -> bool:
-    """True if a `processing` mark still counts: a crash must not block a session for ever."""
-    return _is_within(since, now, policy.lease_seconds)
-
-
 def _is_backing_off(state: DueState, now: float, policy: ReflectionPolicy) -> bool:
     """True if it is too early to try again: after 1, 2, 4, ... ticks, up to 64.
 
@@ -138,9 +134,9 @@ def _is_backing_off(state: DueState, now: float, policy: ReflectionPolicy) -> bo
     """
     failures = min(state.progress.failures, _LONGEST_WAIT + 1)
     seconds = (2 ** (failures - 1) - 0.5) * policy.tick_seconds
-    return failures > 0 and _is_within(state.progress.failed_at, now, seconds)
+    return failures > 0 and is_within(state.progress.failed_at, now, seconds)
 
 
-def _is_within(then: float | None, now: float, seconds: float) -> bool:
+def is_within(then: float | None, now: float, seconds: float) -> bool:
     """True if two times are less than so many seconds apart, whichever is the earlier."""
     return then is not None and abs(now - then) < seconds

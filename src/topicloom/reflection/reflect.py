@@ -245,7 +245,7 @@ def reflect_once(
             if progress == before:
                 break
             found.append(done)
-            kept.renew_lease(session, owner, clock().timestamp())
+            kept.renew_lease(session, owner, clock().timestamp(), policy)
         return ReflectionResult(state, reason, tuple(found))
 
 

@@ -3,7 +3,7 @@
     (topicloom, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
     (topicloom, %reflected)         session -> how far it was reflected upon
     (topicloom, %briefs)            session -> briefs for the graph to take in
-    (topicloom, %reflecting)        session/owner -> since when, and the process
+    (topicloom, %reflecting)        session/owner -> since when, how long, and the process
 
 The first is for the application to read and search; the others are our own. Stores have no
 compare-and-set, so a lease is taken by raising a flag and looking for other flags: of two who
@@ -29,7 +29,7 @@ from langgraph.store.base import BaseStore, PutOp
 from pydantic import BaseModel, ValidationError
 
 from topicloom.errors import SessionBusyError
-from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_lease_valid
+from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_within
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.state.changes import BriefUpdate
 from topicloom.storage.store_items import (
@@ -154,7 +154,7 @@ class ReflectionStore:
             lease = _read(_Lease, item.value)
             if lease is None or (lease.process and lease.process.has_ended()):
                 continue
-            if is_lease_valid(lease.since, now, policy):
+            if is_within(lease.since, now, lease.seconds or policy.lease_seconds):
                 found.setdefault(session, {})[owner] = lease.since
         return found
 
@@ -165,7 +165,7 @@ class ReflectionStore:
 
         No two who may ask at once may have the same name as owner.
         """
-        self.renew_lease(session, owner, since)
+        self.renew_lease(session, owner, since, policy)
         for look in range(_LOOKS):
             others = self.leases(since, policy).get(label(session), {}).keys() - {owner}
             if not others:
@@ -176,9 +176,9 @@ class ReflectionStore:
         self.release_lease(session, owner)
         return False
 
-    def renew_lease(self, session: str, owner: str, since: float) -> None:
+    def renew_lease(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> None:
         """Have a lease that is held begin anew."""
-        lease = _Lease(since=since, process=_Process.current())
+        lease = _Lease(since=since, seconds=policy.lease_seconds, process=_Process.current())
         self._put_own("%reflecting", f"{label(session)}/{owner}", lease.model_dump())
 
     @contextmanager
@@ -234,9 +234,11 @@ class _Process(BaseModel, frozen=True):
 
 
 class _Lease(BaseModel, frozen=True):
-    """Since when a session is reflected upon, and by whom."""
+    """Since when a session is reflected upon, for how long at most, and by whom."""
 
     since: float
+    seconds: float | None = None
+    """How long it counts; None if its owner did not say."""
     process: _Process | None = None
 
 
