@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -17,6 +17,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from sessions import (
@@ -36,13 +37,16 @@ from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
+from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
 from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
 from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.state.stored_message import get_text
+from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles
 
 LORE = [
@@ -136,6 +140,29 @@ class TestInTime:
         tell(graph, CONFIG, "好的", keep=2)
         say(graph, "茶的事情")
         assert "<memory id=" in prompt_of(responder.requests[-1])
+
+    def test_runs_of_other_windows_have_the_same_lore(self, tmp_path: Path) -> None:
+        class Counting(HashingEmbedder):
+            texts: ClassVar[list[str]] = []
+
+            def embed(self, texts: Sequence[str]) -> Vectors:
+                self.texts += texts
+                return super().embed(texts)
+
+        built = build_session_graph(
+            roles=fake_roles(), domain=Domain(lore=LORE), embedder=Counting(256), storage="store"
+        )
+        graph = built.compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+        for window in (None, 4_000, 6_000):
+            message: Any = {"messages": [("user", "What does the jade key open?")]}
+            graph.invoke(message, CONFIG, context=TurnOptions(window=window))
+        assert Counting.texts.count("Bakery: Bread is baked at dawn.") == 1
+
+    def test_vectors_of_lore_are_kept_beside_the_sessions(self, tmp_path: Path) -> None:
+        storage = FileStorage(tmp_path, fsync=False)
+        built = build_session_graph(roles=fake_roles(), domain=Domain(lore=LORE), storage=storage)
+        say(built.compile(checkpointer=InMemorySaver()), "What does the jade key open?")
+        assert [path.name[:5] for path in tmp_path.glob("*.bin")] == ["lore-"]
 
     def test_a_store_of_the_application(self, tmp_path: Path) -> None:
         store = InMemoryVectorStore(LangChainEmbeddings(HashingEmbedder(256)))

@@ -217,7 +217,7 @@ class TestLore:
         embedder = Counting()
         for _ in range(2):
             kept = vectors_in(tmp_path / "lore.bin", nullcontext)
-            index = DocumentLoreIndex(DOCUMENTS[:4], embedder, kept)
+            index = DocumentLoreIndex(DOCUMENTS[:4], embedder, lambda _, kept=kept: kept)
             assert index.find("van", 5).cosine
         assert sorted(embedder.texts.count(t) for t in set(embedder.texts)) == [1, 1, 1, 1, 2]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from hashlib import sha256
@@ -127,14 +127,14 @@ class DocumentLoreIndex:
     """Documents in a LangChain FAISS store, with a lexical index beside it.
 
     The store is built when first searched, never unpickled; the next process finds the vectors in
-    the log, if one is given.
+    the log of their embedder, if one can be opened.
     """
 
     def __init__(
         self,
         documents: Iterable[Document],
         embedder: Embedder,
-        vectors: VectorLog | None = None,
+        open_log: Callable[[Embedder], VectorLog] | None = None,
         closed: Event | None = None,
     ) -> None:
         """Metadata may have a `title` (or `name`), by which others refer to it, and `tags`.
@@ -146,7 +146,7 @@ class DocumentLoreIndex:
         """
         self.passages = _build_passages(documents)
         self._embedder = embedder
-        self._log = vectors
+        self._open_log = open_log
         self._rows = {p.id: row for row, p in enumerate(self.passages)}
         self._names = NameFinder([p.title for p in self.passages])
         self._words = build_word_index(tuple(self.passages))
@@ -202,10 +202,8 @@ class DocumentLoreIndex:
     def _load_vectors(self, embedder: Embedder) -> Vectors | None:
         """Vectors [n, d] of the passages; None if the encoder is down."""
         texts = {_hash_text(p.headed): p.headed for p in self.passages}
-        kept, made = (
-            self._log.load(embedder.dimension) if self._log else ([], np.zeros((0, 0), "f"))
-        )
-        known = dict(zip(kept, made, strict=True))
+        log = self._open_log(embedder) if self._open_log else None
+        known = dict(zip(*log.load(embedder.dimension), strict=True)) if log else {}
         missing = [key for key in texts if key not in known]
         for start in range(0, len(missing), _BATCH):
             if self._closed.is_set():
@@ -216,9 +214,9 @@ class DocumentLoreIndex:
             if getattr(self._embedder, "failure", ""):
                 return None
             known |= zip(keys, fresh, strict=True)
-            if self._log is not None:
+            if log is not None:
                 whole = np.flatnonzero(fresh.any(axis=1))
-                self._log.append([keys[i] for i in whole], fresh[whole])
+                log.append([keys[i] for i in whole], fresh[whole])
         return np.stack([known[_hash_text(p.headed)] for p in self.passages])
 
 

@@ -44,6 +44,7 @@ from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.storage.disk import make_folder
 from topicloom.storage.file_rows import vectors_in
+from topicloom.storage.files import FileStorage
 from topicloom.storage.names import safe_name
 from topicloom.storage.vectors import VectorLog
 
@@ -60,13 +61,16 @@ class DomainRuntime:
     skeletons: SkeletonService
     replay: Replay
     """Makes edits of other writers."""
+    lore: LoreIndex | None
 
     parallel_nodes = ("skeleton", "curate")
     """Nodes that run beside the readers."""
 
     @classmethod
-    def prepare(cls, domain: Domain, deps: Deps) -> DomainRuntime:
-        """Get a domain ready.
+    def prepare(
+        cls, domain: Domain, deps: Deps, beside: DomainRuntime | None = None
+    ) -> DomainRuntime:
+        """Get a domain ready; with the lore of another runtime of it, if there is one `beside`.
 
         Raises:
             ConfigurationError: If its schema, a template or a number of it cannot be used, or two
@@ -75,7 +79,7 @@ class DomainRuntime:
         check = make_checker(domain.schema) if domain.schema is not None else None
         skeletons = SkeletonService(SkeletonRenderer(domain), deps)
         closed = Event()
-        lore = _open_lore(domain, deps.settings.folder, deps.embedder, closed)
+        lore = beside.lore if beside else _open_lore(domain, deps, closed)
         selector = deps.roles.get(SELECTOR) or EmbeddedSelector()
         curator = Curator(selector, _make_policy(domain), closed)
         nodes = {
@@ -93,6 +97,7 @@ class DomainRuntime:
             cast("type[SessionInput]", _set_document_channel("Input", DomainInput, document)),
             skeletons,
             partial(replay_edits, check=check),
+            lore,
         )
 
 
@@ -113,13 +118,14 @@ def _make_policy(domain: Domain) -> CurationPolicy:
         raise ConfigurationError(f"domain: {wrong}") from error
 
 
-def _open_lore(
-    domain: Domain, folder: Path | None, embedder: Embedder, closed: Event
-) -> LoreIndex | None:
+def _open_lore(domain: Domain, deps: Deps, closed: Event) -> LoreIndex | None:
     if isinstance(domain.lore, VectorStore):
         return VectorStoreLoreIndex(domain.lore)
-    vectors = _open_vector_log(folder, embedder) if folder is not None else None
-    return DocumentLoreIndex(domain.lore, embedder, vectors, closed) if domain.lore else None
+    storage, folder = deps.workspaces.storage, deps.settings.folder
+    if folder is None and isinstance(storage, FileStorage):
+        folder = storage.root
+    open_log = partial(_open_vector_log, folder) if folder is not None else None
+    return DocumentLoreIndex(domain.lore, deps.embedder, open_log, closed) if domain.lore else None
 
 
 def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:

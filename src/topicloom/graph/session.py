@@ -126,6 +126,7 @@ def build_session_graph(
     )
     models = choose_models(settings, model, cheap_model, role_models)
     deps = make(settings, models, roles=roles, embedder=embedder)
+    runtime = _prepare(domain, deps)
 
     def vary(options: TurnOptions) -> Nodes:
         own = settings.model_copy(update={"window": options.window or settings.window})
@@ -138,9 +139,9 @@ def build_session_graph(
             embedder=deps.embedder,
         )
         made = replace(made, workspaces=deps.workspaces, meter=deps.meter)
-        return _make_nodes(made, archive_index, _prepare(domain, made))
+        return _make_nodes(made, archive_index, _prepare(domain, made, runtime))
 
-    return wire_graph(deps, _prepare(domain, deps), archive_index, state_schema, vary)
+    return wire_graph(deps, runtime, archive_index, state_schema, vary)
 
 
 def _check_types(**given: object) -> None:
@@ -185,13 +186,15 @@ def wire_graph(
     return graph
 
 
-def _prepare(domain: Domain | None, deps: Deps) -> DomainRuntime | None:
+def _prepare(
+    domain: Domain | None, deps: Deps, beside: DomainRuntime | None = None
+) -> DomainRuntime | None:
     if domain is None:
         return None
     # Templates and schemas load libraries: only those who have a domain wait for them.
     from topicloom.domain.wiring import DomainRuntime
 
-    return DomainRuntime.prepare(domain, deps)
+    return DomainRuntime.prepare(domain, deps, beside)
 
 
 def wire_memory(
