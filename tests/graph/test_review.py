@@ -21,6 +21,8 @@ from topicloom.graph.review import (
     review_session,
 )
 from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.review.channels import build_report
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER
@@ -60,6 +62,24 @@ class TestArchive:
         receipt = last_receipt(world.folder, world.graph, CONFIG)
         assert set(report.told) <= set(receipt.events)
         assert receipt.calls == ()
+
+    def test_nothing_is_unrelated_while_the_encoder_is_down(self, world: World) -> None:
+        class Flaky(LangChainEmbeddings):
+            down = True
+
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                if self.down:
+                    raise ConnectionError("no server")
+                return super().embed_documents(texts)
+
+        world.reviewer.importance = dict.fromkeys("茶雨山海", 0.5)
+        world.begin()
+        flaky = Flaky(HashingEmbedder())
+        embedder = ForeignEmbedder(flaky, rest=0)
+        for down in (True, False, True):  # topics that were embedded before are known in the end
+            flaky.down = down
+            report = world.review(embedder=embedder, dry_run=True)
+            assert (report.archived == (), len(report.reviewed)) == (down, 4)
 
     def test_not_before_its_time(self, world: World) -> None:
         world.begin(days=3)

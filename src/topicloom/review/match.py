@@ -66,7 +66,9 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         # Archived topics count too: without them, archiving one would make others less alike.
         # Open ones that cannot be read were reported when they were assessed.
         embedder = FixedEmbedder(deps.shared.embedder)
+        # Where the encoder is down, vectors are zero: nothing can be said of these topics then.
         sums = known.compute(store, embedder, [t for t in table if t.head is not None])
+        sums = {i: (row, count) for i, (row, count) in sums.items() if row.any()}
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
             return {"pairs": [], "near": {}}
@@ -83,11 +85,10 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
             sums[pair.kept] = one + other, count + more
             active = transfer_activation(active, pair.other, [pair.kept])
         after = compute_centroids(sums, embedder, newest)
+        compared = [i for i in held if i in sums] if after.now.any() else []
         return {
             "pairs": [pair.model_dump(mode="json") for pair in pairs],
-            "near": {
-                i: round(after.measure_nearness(i, list(active)), 4) for i in held if i in sums
-            },
+            "near": {i: round(after.measure_nearness(i, list(active)), 4) for i in compared},
             "calls": dumped(calls),
         }
 
@@ -178,7 +179,7 @@ class ReviewCentroids:
     rows: Vectors
     """Unit vectors [topics, d]."""
     now: Vectors
-    """That of the newest messages [1, d]; zero if there are none."""
+    """That of the newest messages [1, d]; zero if there are none, or they cannot be embedded."""
 
     def compare(self, one: str, other: str) -> float:
         """Likeness of two topics: a cosine."""
@@ -235,8 +236,9 @@ def compute_centroids(
     rows = np.stack([row for row, _ in sums.values()])
     common = rows.sum(axis=0) / counts.sum()
     now = np.zeros((1, embedder.dimension), dtype=np.float32)
-    if newest:
-        now = embedder.embed([r.line for r in newest]).mean(axis=0, keepdims=True) - common
+    said = embedder.embed([r.line for r in newest])
+    if said.any():
+        now = said.mean(axis=0, keepdims=True) - common
     return ReviewCentroids(
         row_numbers={topic: row for row, topic in enumerate(sums)},
         rows=unit_rows(rows / counts - common),
