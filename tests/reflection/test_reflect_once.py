@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, record, tell, thread
 
+from topicloom import delete_session
 from topicloom.errors import SessionBusyError, UnusableAnswerError
 from topicloom.graph.stored import Graph
 from topicloom.reflection.due import ReflectionPolicy
@@ -164,6 +165,21 @@ class TestBackground:
 
 
 class TestForgetting:
+    def test_a_session_that_is_deleted_meanwhile_does_not_come_back(self, place: Place) -> None:
+        graph = open_graph(
+            place.folder, checkpointer=place.saver, clock=place.clock, store=place.store
+        )
+        tell(graph, thread(), "I live in Leeds.")
+
+        class Deleting(EmbeddedReflector):
+            def call(self, request: ReflectRequest) -> Answer[tuple[Claim, ...]]:
+                delete_session(graph, "s")
+                return super().call(request)
+
+        roles = place.roles.replace(REFLECTOR, Deleting(), stand_in=Deleting())
+        place.once(force=True, roles=roles)
+        assert place.store.search(("topicloom",)) == []
+
     NUTS = Fact("Allergic to nuts", ("m1", "m7"), "2026-03-01T09:00:00+00:00")
     TEA = Fact("Likes tea", ("m3",), "2026-03-02T09:00:00+00:00")
     COFFEE = Fact("Likes coffee", ("m5",), "2026-03-03T09:00:00+00:00", (TEA.key, NUTS.key))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from topicloom.reflection.due import DueState, ReflectionPolicy, ReflectionProgress
 from topicloom.reflection.store import ReflectionStore
@@ -68,6 +69,9 @@ class StoredSessionSource:
 
     def save_state(self, state: DueState) -> None:
         self.store.save_progress(state.session, state.progress)
+        # Written last of all, before this look: what was deleted meanwhile does not come back.
+        if self._find_checkpoint(state.session) is None:
+            self.store.delete(state.session)
 
     def _list_leases(self) -> dict[str, dict[str, float]]:
         return self.store.leases(self.clock(), self.policy)
@@ -82,10 +86,12 @@ class StoredSessionSource:
         since = max(leases.values()) if leases else None
         return DueState(name, rounds, last_at, progress, since, waiting)
 
+    def _find_checkpoint(self, name: str) -> CheckpointTuple | None:
+        thread: RunnableConfig = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
+        return self.checkpointer.get_tuple(thread)
+
     def _load_session(self, name: str) -> tuple[Session, float | None]:
-        found = self.checkpointer.get_tuple(
-            {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
-        )
+        found = self._find_checkpoint(name)
         if found is None:
             return Session(id=name), None
         session = found.checkpoint["channel_values"].get("session") or {"id": name}
