@@ -172,6 +172,12 @@ def test_every_malformed_one_is_counted() -> None:
     assert reports[-1] == "4 more chat records are malformed"
 
 
+@pytest.mark.parametrize("field", ["role", "timestamp", "is_processed"])
+def test_what_a_record_says_is_not_told_at_length(field: str) -> None:
+    (report,) = choose_chat_records([external(1, **{field: "x" * 9_000})], OWN).reports
+    assert len(report) < 400
+
+
 def test_none_at_all_is_no_report() -> None:
     assert choose_chat_records(None, OWN).reports == ()
 

@@ -15,6 +15,7 @@ from typing import Literal, cast
 
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.state.rounds import group_rounds
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 _SPOKEN = ("user", "assistant")
@@ -122,7 +123,9 @@ def _read_external(external: object) -> tuple[list[_ExternalRecord], list[str]]:
     if not isinstance(external, Sequence) or isinstance(external, str | bytes):
         return [], [f"chat_records are no list but {type(external).__name__!r}"]
     read = [_parse_external(one) for one in external]
-    flaws = [f"chat record {n}: {flaw}" for n, flaw in enumerate(read, 1) if isinstance(flaw, str)]
+    flaws = [
+        clip(f"chat record {n}: {flaw}") for n, flaw in enumerate(read, 1) if isinstance(flaw, str)
+    ]
     more = len(flaws) - _NAMED
     named = [*flaws[:_NAMED], *([f"{more} more chat records are malformed"] if more > 0 else [])]
     return [one for one in read if isinstance(one, _ExternalRecord)], named
