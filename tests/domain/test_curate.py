@@ -32,6 +32,7 @@ from sessions import (
     transcript_of,
 )
 
+from topicloom import Memory
 from topicloom.domain import Domain
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
@@ -158,7 +159,7 @@ class TestInTime:
             graph.invoke(message, CONFIG, context=TurnOptions(window=window))
         assert Counting.texts.count("Bakery: Bread is baked at dawn.") == 1
 
-    def test_vectors_of_lore_are_kept_beside_the_sessions(self, tmp_path: Path) -> None:
+    def test_vectors_of_lore_are_kept_in_the_folder_of_a_storage(self, tmp_path: Path) -> None:
         storage = FileStorage(tmp_path, fsync=False)
         built = build_session_graph(roles=fake_roles(), domain=Domain(lore=LORE), storage=storage)
         say(built.compile(checkpointer=InMemorySaver()), "What does the jade key open?")
@@ -275,6 +276,30 @@ class TestLate:
         say(graph, "What does the jade key open?", config=before.config, id="again")
         assert "opens the temple" in said(responder)
         assert len(selector.requests) == asked
+
+    def test_what_was_forgotten_meanwhile_does_not_come_back(self, tmp_path: Path) -> None:
+        selector, responder = Waiting(), ScriptedResponder()
+        graph = open_world(
+            tmp_path,
+            selector,
+            plans=[NOTHING, *[self.wanting("boats")] * 2],
+            responder=responder,
+            lore=(),
+            deadline=0.05,
+            activation={"base": 0.99},
+        )
+        record(graph, CONFIG, *past("茶", "船", "雨", rounds=3))
+        tell(graph, CONFIG, "好的", keep=2)
+        say(graph, "船的事情")
+        let_go(selector)
+        assert [c.id for c in selector.requests[0].candidates] == ["topic_t1", "topic_t3"]
+        Memory.of(graph, CONFIG).forget("t3")
+        selector.free.clear()
+        say(graph, "好，还有吗")
+        selector.free.set()
+        assert curation_of(tmp_path, graph).failure == "not done within 0.05 s"
+        assert "雨的第1次" not in prompt_of(responder.requests[-1])
+        assert "雨的第1次" not in "".join(p.read_text("utf-8") for p in tmp_path.rglob("*.jsonl"))
 
     def test_no_other_session_gets_it(self, tmp_path: Path) -> None:
         selector, responder = Waiting(), ScriptedResponder()

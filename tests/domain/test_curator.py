@@ -193,6 +193,14 @@ class TestLate:
         result, _ = curator.collect(work(4), None, refs(4), 0.0)
         assert result.entries
 
+    def test_not_once_anything_was_removed(self) -> None:
+        curator = Curator(ready(), POLICY)
+        done(curator.begin(work(1)))
+        for removals in ((1, None), (0, "edited")):
+            after = ConversationPosition(2, ref(2), removals)
+            assert collected(curator, 2, position=after)[0].entries == ()
+        assert collected(curator, 2)[0].entries
+
     def test_not_in_another_session(self) -> None:
         curator = Curator(ready(), POLICY)
         done(curator.begin(work(1, session="one")))

@@ -44,7 +44,13 @@ def served(
     seen: tuple[CuratedEntry, ...] = (),
 ) -> Curation | None:
     return find_prefetched(
-        results, turn=turn, interest=interest, refs=refs, seen=seen, policy=POLICY
+        results,
+        turn=turn,
+        interest=interest,
+        removals=(0, None),
+        refs=refs,
+        seen=seen,
+        policy=POLICY,
     )
 
 

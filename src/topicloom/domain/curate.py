@@ -89,7 +89,9 @@ def _build_request(
     return CurationRequest(
         session=session.id,
         turn=session.turn + 1,
-        position=ConversationPosition(session.count, session.transcript),
+        position=ConversationPosition(
+            session.count, session.transcript, (session.purges, session.superseded)
+        ),
         basis=f"{digest_json(plan.model_dump(mode='json'))}{digest_json(document)}",
         # A single CJK character says nothing: it stands in words of all kinds.
         interest=TurnInterest(plan.focus, frozenset(t for t in terms if len(t) > 1)),

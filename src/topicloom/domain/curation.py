@@ -154,6 +154,8 @@ class ConversationPosition:
     count: int
     head: str | None
     """Ref of the last of them, which stands for all."""
+    removals: tuple[int, str | None] = (0, None)
+    """Purges of it, and the head of its edits: what was found before one may be gone."""
 
     def is_on_branch(self, refs: Sequence[str]) -> bool:
         """True if the conversation whose messages have these refs goes on from here."""
@@ -175,19 +177,22 @@ def find_prefetched(
     *,
     turn: int,
     interest: TurnInterest,
+    removals: tuple[int, str | None],
     refs: Sequence[str],
     seen: Sequence[CuratedEntry],
     policy: CurationPolicy,
 ) -> Curation | None:
     """The newest result of an earlier turn that is of use to this one; None if there is none.
 
-    `refs` are those of all messages, in order; a result of nothing but what was `seen` is no use.
+    `refs` are those of all messages, in order; a result of nothing but what was `seen` is no use,
+    and none that was found before the newest of the `removals`.
     """
     shown = {(e.id, e.text) for e in seen}
     for result in sorted(results, key=lambda r: -r.curation.turn):
         made = result.curation
         young = 0 < turn - made.turn <= policy.age
-        usable = result.position.is_on_branch(refs) and result.interest.overlaps(interest)
+        whole = result.position.removals == removals
+        usable = whole and result.position.is_on_branch(refs) and result.interest.overlaps(interest)
         fresh = tuple(e for e in made.entries if (e.id, e.text) not in shown)
         if young and usable and fresh:
             return made.model_copy(update={"entries": fresh, "prefetched": True})

@@ -210,6 +210,7 @@ class Curator:
             [job.future.result() for job in done if job.future.exception() is None],
             turn=request.turn,
             interest=request.interest,
+            removals=request.position.removals,
             refs=refs,
             seen=request.seen,
             policy=self.policy,
