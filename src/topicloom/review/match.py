@@ -98,14 +98,13 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 def _propose_pairs(
     deps: ReviewDeps, held: Mapping[str, Topic], centroids: ReviewCentroids, due: set[str]
 ) -> list[TopicPair]:
-    pairs = []
-    for one, other in itertools.combinations(held, 2):
-        if one not in due and other not in due:
-            continue
-        likeness = centroids.compare(one, other)
-        if likeness >= deps.policy.alike:
-            pairs.append(pair_topics(held[one], held[other], likeness, deps.shared.topic_tokens))
-    return select_likeliest((p for p in pairs if p is not None), deps.policy)
+    pairs = (
+        pair_topics(held[one], held[other], likeness, deps.shared.topic_tokens)
+        for one, other in itertools.combinations(held, 2)
+        if not due.isdisjoint((one, other))
+        and (likeness := centroids.compare(one, other)) >= deps.policy.alike
+    )
+    return select_likeliest(filter(None, pairs), deps.policy)
 
 
 def _confirm_pairs(

@@ -93,8 +93,8 @@ def _find_last_active(
         for topic in receipt.active:
             owner = kept.get(topic, topic)
             newest[owner] = max(newest.get(owner, 0), parse_message_number(receipt.user))
-    times = {number: store.message(session, number).time for number in set(newest.values())}
-    return {topic: times[number] for topic, number in newest.items()}
+    fetch = store.fetcher(session)
+    return {topic: fetch(number).time for topic, number in newest.items()}
 
 
 def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
