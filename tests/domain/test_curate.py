@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -143,11 +143,11 @@ class TestInTime:
         assert "<memory id=" in prompt_of(responder.requests[-1])
 
     def test_runs_of_other_windows_have_the_same_lore(self, tmp_path: Path) -> None:
-        class Counting(HashingEmbedder):
-            texts: ClassVar[list[str]] = []
+        embedded: list[str] = []
 
+        class Counting(HashingEmbedder):
             def embed(self, texts: Sequence[str]) -> Vectors:
-                self.texts += texts
+                embedded.extend(texts)
                 return super().embed(texts)
 
         built = build_session_graph(
@@ -157,7 +157,7 @@ class TestInTime:
         for window in (None, 4_000, 6_000):
             message: Any = {"messages": [("user", "What does the jade key open?")]}
             graph.invoke(message, CONFIG, context=TurnOptions(window=window))
-        assert Counting.texts.count("Bakery: Bread is baked at dawn.") == 1
+        assert embedded.count("Bakery: Bread is baked at dawn.") == 1
 
     def test_vectors_of_lore_are_kept_in_the_folder_of_a_storage(self, tmp_path: Path) -> None:
         storage = FileStorage(tmp_path, fsync=False)

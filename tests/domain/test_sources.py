@@ -216,8 +216,9 @@ class TestLore:
     def test_vectors_are_made_once(self, tmp_path: Path) -> None:
         embedder = Counting()
         for _ in range(2):
-            kept = vectors_in(tmp_path / "lore.bin", nullcontext)
-            index = DocumentLoreIndex(DOCUMENTS[:4], embedder, lambda _, kept=kept: kept)
+            index = DocumentLoreIndex(
+                DOCUMENTS[:4], embedder, lambda _: vectors_in(tmp_path / "lore.bin", nullcontext)
+            )
             assert index.find("van", 5).cosine
         assert sorted(embedder.texts.count(t) for t in set(embedder.texts)) == [1, 1, 1, 1, 2]
 
