@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -296,8 +296,8 @@ class Moment:
     config: RunnableConfig
     session: Session
     transcript: list[StoredMessage]
-    topics: dict[str, tuple[Topic, list[StoredMessage]]]
-    notes: list[Note]
+    topics: dict[str, tuple[Topic, Sequence[StoredMessage]]]
+    notes: Sequence[Note]
     days: dict[str, set[str]]
 
 

@@ -119,7 +119,7 @@ def test_what_an_encoder_failed_at_is_taken_in_anew_once_it_is_back(opened: Open
     index = SessionIndex(embedder, opened.store.log, 500)
     table = opened.store.topic_table(opened.session)
 
-    def messages(topic: Topic, first: int) -> list[StoredMessage]:
+    def messages(topic: Topic, first: int) -> Sequence[StoredMessage]:
         read.append(first)
         return opened.store.topic_messages(topic, first)
 

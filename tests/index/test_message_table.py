@@ -222,7 +222,7 @@ def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() 
     life.grow(3)
     read: list[tuple[str, int]] = []
 
-    def reading(topic: Topic, start: int) -> list[StoredMessage]:
+    def reading(topic: Topic, start: int) -> Sequence[StoredMessage]:
         read.append((topic.id, start))
         return life.store.topic_messages(topic, start)
 

@@ -151,7 +151,7 @@ def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
     read: list[str] = []
     messages = store.topic_messages
 
-    def counted(topic: Topic, start: int = 0) -> list[StoredMessage]:
+    def counted(topic: Topic, start: int = 0) -> Sequence[StoredMessage]:
         read.append(topic.id)
         return messages(topic, start)
 

@@ -216,3 +216,12 @@ def test_a_refusal_is_what_is_said() -> None:
     stored = to_stored_message(message, seq=1, time=TIME)
     assert stored.line == "assistant: I cannot help."
     assert stored.message.content == message.content
+
+
+def test_a_changed_copy_forgets_what_was_made_of_the_old_fields() -> None:
+    """The placeholder of a removed message gave the removed words in `message`."""
+    stored = to_stored_message(HumanMessage("the secret", id="a"), seq=1, time=TIME)
+    assert (stored.id, stored.message.content) == ("m1", "the secret")
+    changed = stored.model_copy(update={"text": "(removed)", "seq": 2})
+    assert (changed.id, changed.message.content) == ("m2", "(removed)")
+    assert stored.message.content == "the secret"

@@ -114,8 +114,10 @@ class Layout:
     ) -> str:
         """The text of a message as the prompt shows it, within the cap or another limit."""
         limit = self.cap if limit is None else limit
+        text = fence(stored.text)
+        shown = self._shorten(text, limit, stored.id, language)
         # Fenced once more: a line may begin where something is left out.
-        return fence(self._shorten(fence(stored.text), limit, stored.id, language))
+        return text if shown is text else fence(shown)
 
     def _shorten(self, text: str, limit: int, message_id: str, language: Language) -> str:
         if len(text) * _MAX_TOKENS_PER_CHARACTER <= limit:

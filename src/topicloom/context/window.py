@@ -116,20 +116,28 @@ class MainWindow:
         edit = [self.edit] if self.edit else []
         return [*self.tools, *edit, *([self.search] if search and session.topics else [])]
 
+    def count_tools(self, session: Session, *, search: bool = True) -> int:
+        """Tokens of the tools that `list_tools` gives."""
+        return self._tool_sizes[bool(search and session.topics)]
+
     def count_fixed(self, session: Session, facts: str = "") -> int:
         """System message and tools."""
-        known = self._fixed_sizes[session.language, bool(session.topics)]
-        return known + session.fixed + self.counter.text(facts)
+        system = self._system_sizes[session.language, bool(session.topics)]
+        return system + self.count_tools(session) + session.fixed + self.counter.text(facts)
 
     @cached_property
-    def _fixed_sizes(self) -> dict[tuple[Language, bool], int]:
-        sizes: dict[tuple[Language, bool], int] = {}
-        for language in LANGUAGES:
-            for topics in (False, True):
-                probe = Session(id="-", language=language, topics=int(topics))
-                system = self.counter.message(SystemMessage(self.build_system(probe)))
-                sizes[language, topics] = system + self.counter.tools(self.list_tools(probe))
-        return sizes
+    def _system_sizes(self) -> dict[tuple[Language, bool], int]:
+        return {
+            (language, topics): self.counter.message(SystemMessage(self.build_system(probe)))
+            for language in LANGUAGES
+            for topics in (False, True)
+            for probe in [Session(id="-", language=language, topics=int(topics))]
+        }
+
+    @cached_property
+    def _tool_sizes(self) -> dict[bool, int]:
+        probe = Session(id="-", topics=1)
+        return {s: self.counter.tools(self.list_tools(probe, search=s)) for s in (False, True)}
 
     def estimate_notes(self, session: Session) -> int:
         """Tokens that this turn's recall will add: the average so far, once there is any."""

@@ -61,7 +61,7 @@ class MemoryTopic(BaseModel, frozen=True):
         """Its messages in order, word for word."""
         yield from ()
         store, topic = self._kept
-        return store.topic_messages(topic)
+        return list(store.topic_messages(topic))
 
     messages, amessages = both(_messages)
 

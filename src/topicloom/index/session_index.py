@@ -88,7 +88,9 @@ class SessionIndex:
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
         self._latest: LRUCache[tuple[str, Days | None, bool, bool], Hits] = LRUCache(_LATEST)
 
-    def update(self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
+    def update(
+        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
+    ) -> None:
         """Take in what topics gained; `read` gives a topic's messages from its `n`th on.
 
         Messages of a divided or merged topic are found through the topics that have them now.
@@ -103,7 +105,9 @@ class SessionIndex:
             self._update(table, read)
             self._taken = table
 
-    def _update(self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
+    def _update(
+        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
+    ) -> None:
         held = drop_empty(table)
         changed = self._take(held, read)
         if changed is None:
@@ -174,7 +178,7 @@ class SessionIndex:
             }
 
     def _take(
-        self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]
+        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
     ) -> bool | None:
         """Take in what topics gained; True if it was anything, None if it does not fit."""
         lost = [i for i in self._heads if not self._goes_on(table.get(i))]

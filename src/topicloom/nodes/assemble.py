@@ -115,7 +115,8 @@ def _compose(
         return window.layout.count_note(note, store.fetcher(session), session.language)
 
     names = {t.id: t.name for t in table}
-    whole = {i for i, m in originals.items() if window.counter.text(m.text) <= window.layout.cap}
+    cap, count = window.layout.cap, window.counter.text
+    in_view = {i for i, m in originals.items() if m.seq >= session.view and count(m.text) <= cap}
     return compose_note(
         readings,
         names,
@@ -123,7 +124,7 @@ def _compose(
         window.recall,
         after=turn.user,
         notes=notes,
-        in_view=whole & {f"m{n}" for n in range(session.view, session.count + 1)},
+        in_view=in_view,
         search=search,
         found=[table[topic] for topic in search.listed] if search else (),
         media={

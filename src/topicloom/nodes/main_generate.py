@@ -250,7 +250,8 @@ class _MainWindow:
             message = message.model_copy(update={"additional_kwargs": kwargs})
             event = f"the reply was cut off: {cut}"
             turn = turn.model_copy(update={"events": (*turn.events, event)})
-        estimated = prepared.prompt.size + window.counter.tools(reply.request.all_tools)
+        estimated = prepared.prompt.size + window.counter.tools(callers)
+        estimated += window.count_tools(prepared.session, search=bool(search))
         update = dump(calibrate(prepared.session, message, estimated), turn)
         update["calls"] = dumped([self._make_call(prepared, message)])
         if seen:

@@ -5,7 +5,7 @@ By a scheduler beside a graph, or once.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Required, TypedDict, Unpack
@@ -159,7 +159,7 @@ class ReflectionRunner:
 
 def _find_touched(
     session: Session, store: SessionStore, first: int, last: int
-) -> list[tuple[Topic, list[StoredMessage]]]:
+) -> list[tuple[Topic, Sequence[StoredMessage]]]:
     # Messages stand in a topic in order, and only what is before the tail stands in one.
     if first >= session.tail:
         return []

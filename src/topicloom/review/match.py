@@ -205,7 +205,7 @@ class TopicVectorSums:
         heads = {t.id: t.head for t in topics if t.head is not None}
         with self._lock:
             known = {head: self._known[head] for head in heads.values() if head in self._known}
-        said: dict[str, list[StoredMessage]] = {}
+        said: dict[str, Sequence[StoredMessage]] = {}
         for unknown in (t for t in topics if heads.get(t.id) not in known):
             with suppress(StorageError):
                 said[unknown.id] = store.topic_messages(unknown)

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -86,7 +86,13 @@ class StoredMessage(BaseModel, frozen=True):
     whole: dict[str, Any] | None = None
     """The message as LangChain data, where text alone would not give it back (tool calls...)."""
 
-    @property
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        for made in ("id", "message"):  # of fields that `model_copy` may change
+            vars(copied).pop(made, None)
+        return copied
+
+    @cached_property
     def id(self) -> str:
         """The short id, `m<seq>`."""
         return f"m{self.seq}"

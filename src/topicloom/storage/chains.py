@@ -75,7 +75,8 @@ class StoredChain:
             refs.insert(0, head)
         with self._backend.lock(create=True):
             there = list(self._entries.read(refs))
-            spoilt = {raw.ref for raw in there if not is_intact(raw)}
+            again = (raw for raw in there if raw.ref != head)
+            spoilt = {raw.ref for raw in again if not is_intact(raw)}
             if spoilt:
                 self._entries.replace([raw for raw in entries if raw.ref in spoilt])
             absent = set(_absent(refs, there))
@@ -86,7 +87,8 @@ class StoredChain:
             absent -= self.archive.prevs.keys()
             written = [raw for raw in entries if raw.ref in absent]
             self._entries.append(written)
-        self._take(written)
+        for raw in written:
+            self._seen(raw)
         self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def move_to_archive(self, month: str, summary: Mapping[str, Any]) -> bool:

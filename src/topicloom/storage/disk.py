@@ -47,7 +47,8 @@ def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
     `fsync`, wait until the data, and a new file's name, would survive a power cut.
     """
     is_new = not path.exists()
-    make_folder(path.parent, fsync=fsync)
+    if is_new:
+        make_folder(path.parent, fsync=fsync)
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY, 0o600)
     try:
         before = os.fstat(file).st_size

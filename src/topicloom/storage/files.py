@@ -126,7 +126,7 @@ class FileBackend(Backend):
             with reachable(self._folder):
                 if create:
                     make_folder(self._folder, fsync=self._fsync)
-                there = self._folder.is_dir()
+                there = create or self._folder.is_dir()
             if not there:
                 yield
                 return

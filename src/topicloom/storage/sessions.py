@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
@@ -47,7 +47,8 @@ class SessionStore:
         self.log = log
         self._messages = WeighedCache[str, StoredMessage](cached_bytes, _weigh)
         self._tables = WeighedCache[str | None, TopicTable](8)
-        self._tails = WeighedCache[tuple[str | None, str | None, int], list[StoredMessage]](2)
+        self._runs = WeighedCache[_Run, Sequence[StoredMessage]](cached_bytes, _weigh_all)
+        self._notes = WeighedCache[str | None, Sequence[Note]](4)
         self._superseded = WeighedCache[str, Mapping[int, StoredMessage | None]](8)
         self._reported = 0
 
@@ -81,7 +82,7 @@ class SessionStore:
     def tail(self, session: Session, first: int) -> Sequence[StoredMessage]:
         """Messages from `first` on, fetched once for all readers of a turn."""
         key = session.transcript, session.superseded, first
-        return self._tails.fetch(key, lambda: self.messages(session, first))
+        return self._runs.fetch(key, lambda: self.messages(session, first))
 
     def transcript_refs(self, session: Session) -> Sequence[str]:
         """Refs of all messages, in order."""
@@ -181,7 +182,7 @@ class SessionStore:
         update = {"newest": messages[-1].seq, "borrowed": topic.borrowed}
         return filled.model_copy(update=update | {"tokens": topic.tokens})
 
-    def topic_messages(self, topic: Topic, start: int = 0) -> list[StoredMessage]:
+    def topic_messages(self, topic: Topic, start: int = 0) -> Sequence[StoredMessage]:
         """A topic's messages in order, from its `start`th (counted from 0) on.
 
         Those that a damaged or missing archive does not give are taken from the transcript.
@@ -190,6 +191,10 @@ class SessionStore:
             MissingRecordError: The topic's entries are not known any more.
             StorageError: A message cannot be read, and not be taken from the transcript either.
         """
+        key = topic.chain, topic.head, start
+        return self._runs.fetch(key, lambda: self._read_topic(topic, start))
+
+    def _read_topic(self, topic: Topic, start: int) -> list[StoredMessage]:
         refs = self.log.refs(topic.chain, topic.head)[start:]
         try:
             return self._read(topic.chain, refs)
@@ -273,9 +278,8 @@ class SessionStore:
         """
         count = execute_purge(self.log, plan)
         self._messages.drop(ref for keep in plan.entries.values() for ref in keep)
-        self._tables.clear()
-        self._tails.clear()
-        self._superseded.clear()
+        for made in (self._tables, self._runs, self._notes, self._superseded):
+            made.clear()
         return count
 
     def purge_superseded(self, session: Session) -> int:
@@ -293,9 +297,10 @@ class SessionStore:
         """Append a recall note to the ledger."""
         return self._append(session, LEDGER, [_dump(note)])
 
-    def notes(self, session: Session) -> list[Note]:
+    def notes(self, session: Session) -> Sequence[Note]:
         """Recall notes since the last split, in order."""
-        return list(map(Note.model_validate, self._rows(session, LEDGER)))
+        read = partial(self._rows, session, LEDGER)
+        return self._notes.fetch(session.ledger, lambda: [*map(Note.model_validate, read())])
 
     def add_days(self, session: Session, topic: Topic, rounds: Sequence[Round]) -> Session:
         """Enter in the time index on which days a topic had messages."""
@@ -387,12 +392,19 @@ class SessionStore:
         return [found[ref] for ref in refs]
 
 
+_Run = tuple[str | None, str | None, int]
+"""What a list of messages was read by: for a topic its chain, head and first, for the tail its
+transcript, what is superseded, and first."""
 _OVERHEAD = 2_000
 """Bytes of a validated message in memory beside its text and its blocks, roughly."""
 
 
 def _weigh(message: StoredMessage) -> int:
     return len(message.text) + len(repr(message.whole)) + _OVERHEAD
+
+
+def _weigh_all(messages: Sequence[StoredMessage]) -> int:
+    return sum(map(_weigh, messages))
 
 
 def _dump(row: BaseModel) -> dict[str, Any]:
