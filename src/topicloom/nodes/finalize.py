@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -79,8 +80,9 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             store.purge_superseded(closed)
-        # Last of all: it is to take no time from this turn.
-        embed_said(deps, said, said if session.topics else ())
+        # It is to take no time from this turn.
+        ahead = partial(embed_said, deps, said, said if session.topics else ())
+        current_run().afterwards.append(ahead)
         rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
 

@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
@@ -45,6 +45,8 @@ class Run:
     queue: RunQueue | None = None
     cleared: bool | None = False
     """True if its input removes all messages, whatever follows; None if it has no input."""
+    afterwards: list[Callable[[], object]] = field(default_factory=list, compare=False)
+    """What is called once it has ended."""
 
     def place(self, session: Session) -> Session:
         """The session on the line of turns that this run goes on with.
@@ -125,7 +127,8 @@ class RunQueue:
         try:
             with suppress(TimeoutError):
                 place.reached.result(self._patience)
-            yield self._begin(thread, configurable)
+            with self._begin(thread, configurable) as run:
+                yield run
         finally:
             self._leave(thread, place)
 
@@ -137,17 +140,24 @@ class RunQueue:
         try:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.wrap_future(place.reached), self._patience)
-            yield self._begin(thread, configurable)
+            with self._begin(thread, configurable) as run:
+                yield run
         finally:
             self._leave(thread, place)
 
-    def _begin(self, thread: str, configurable: Mapping[str, Any]) -> Run:
+    @contextmanager
+    def _begin(self, thread: str, configurable: Mapping[str, Any]) -> Iterator[Run]:
         namespace = str(configurable.get("checkpoint_ns") or "")
         # A graph around it that goes back names the checkpoints of its parts in the map.
         named = configurable.get("checkpoint_id") or namespace in configurable.get(
             "checkpoint_map", {}
         )
-        return Run(thread, namespace, uuid4().hex if named else "", time.time(), self)
+        run = Run(thread, namespace, uuid4().hex if named else "", time.time(), self)
+        try:
+            yield run
+        finally:
+            for call in run.afterwards:
+                call()
 
     def _enter(self, thread: str, in_main: bool) -> _Place:
         place = _Place(in_main)

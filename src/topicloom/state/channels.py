@@ -27,7 +27,8 @@ def add_storable(old: Messages, new: Messages) -> Messages:
     A message with half a character would come back as another one, and no provider takes it.
     """
     messages = cast("list[Any]", add_messages(old, new))
-    return cast("Messages", [make_storable(message) for message in messages])
+    known = set(map(id, old))
+    return cast("Messages", [m if id(m) in known else make_storable(m) for m in messages])
 
 
 def make_storable(message: BaseMessage) -> BaseMessage:
