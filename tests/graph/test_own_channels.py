@@ -17,9 +17,12 @@ from langgraph.types import Command
 from sessions import thread
 from typing_extensions import TypedDict
 
-from topicloom.errors import TopicLoomWarning
+from topicloom.domain import Domain
+from topicloom.errors import InputError, TopicLoomWarning
 from topicloom.graph.session import build_session_graph
+from topicloom.roles.responder import ChatResponder
 from topicloom.settings import Settings
+from topicloom.testing import fake_roles
 
 
 class Own(TypedDict, total=False):
@@ -34,6 +37,12 @@ def feel(mood: str, runtime: ToolRuntime) -> Command[Any]:
     seen = [str(runtime.state.get("mood", ""))]
     said = ToolMessage("Noted.", tool_call_id=runtime.tool_call_id)
     return Command(update={"mood": mood, "seen": seen, "messages": [said]})
+
+
+def heal(health: Any, runtime: ToolRuntime) -> Command[Any]:
+    """Sets how healthy the hero is."""
+    said = ToolMessage("Healed.", tool_call_id=runtime.tool_call_id)
+    return Command(update={"document": {"health": health}, "messages": [said]})
 
 
 def open_over(folder: Path, **options: Any) -> Any:
@@ -60,3 +69,26 @@ async def test_what_has_no_channel_is_warned_of(tmp_path: Path, form: str) -> No
     run: Any = partial(asyncio.to_thread, graph.invoke) if form == "sync" else graph.ainvoke
     with pytest.warns(TopicLoomWarning, match="'feel' sets 'mood'"):
         await run(said, thread())
+
+
+@pytest.mark.parametrize("form", ["sync", "async"])
+async def test_a_document_that_a_tool_sets_is_checked(tmp_path: Path, form: str) -> None:
+    """It was stored, and the next message was refused for it and lost."""
+    schema = {"properties": {"health": {"type": "integer"}}}
+    model = ScriptedModel(
+        script=[call("heal", health=7), "Healed.", call("heal", health="much"), "Bye."]
+    )
+    builder = build_session_graph(
+        roles=fake_roles(responder=ChatResponder(model)),
+        settings=Settings(folder=tmp_path, fsync=False),
+        tools=[heal],
+        domain=Domain(schema=schema),
+    )
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
+    run: Any = partial(asyncio.to_thread, graph.invoke) if form == "sync" else graph.ainvoke
+    state = await run({"messages": [("user", "Heal me.")], "document": {"health": 1}}, thread())
+    assert state["document"] == {"health": 7}
+    with pytest.raises(InputError, match=r"'heal' sets no usable document: .*health: 'much'"):
+        await run({"messages": [("user", "Again.")]}, thread())
+    state = await run({"messages": [("user", "Goodbye.")]}, thread())
+    assert (state["messages"][-1].content, state["document"]) == ("Bye.", {"health": 7})

@@ -6,7 +6,7 @@ what is worth looking for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,14 +24,20 @@ from topicloom.domain import Domain
 from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy
 from topicloom.domain.curator import Curator
-from topicloom.domain.document import list_active_events
+from topicloom.domain.document import Document, list_active_events
 from topicloom.domain.edit import edit
 from topicloom.domain.edits import replay_edits
 from topicloom.domain.lore import DocumentLoreIndex, LoreIndex, VectorStoreLoreIndex
 from topicloom.domain.planner import PLANNER, EmbeddedPlanner, PlanRequest, sanitize_plan
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_skeleton
-from topicloom.domain.validate_document import decline, make_checker, make_document_reducer, refuse
+from topicloom.domain.validate_document import (
+    decline,
+    make_checker,
+    make_document_reducer,
+    refuse,
+    validate_document,
+)
 from topicloom.effects import Step
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
@@ -62,6 +68,8 @@ class DomainRuntime:
     replay: Replay
     """Makes edits of other writers."""
     lore: LoreIndex | None
+    validate: Callable[[object], Document]
+    """A document as it came from outside, checked; raises `InputError` if it cannot be used."""
 
     parallel_nodes = ("skeleton", "curate")
     """Nodes that run beside the readers."""
@@ -98,6 +106,7 @@ class DomainRuntime:
             skeletons,
             partial(replay_edits, check=check),
             lore,
+            partial(validate_document, check=check),
         )
 
 

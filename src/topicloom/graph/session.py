@@ -28,6 +28,7 @@ from topicloom.domain import Domain
 from topicloom.effects import Step, either
 from topicloom.errors import (
     ConfigurationError,
+    InputError,
     ReplyError,
     StorageUnavailableError,
     TopicLoomWarning,
@@ -180,7 +181,7 @@ def wire_graph(
     nodes = _make_nodes(deps, archive_index, domain)
     _add_nodes(graph, _vary_nodes(nodes, vary) if vary else nodes, deps.settings.reply_attempts)
     if deps.window.tools:
-        graph.add_node("tools", _make_tool_node(deps, graph.channels))
+        graph.add_node("tools", _make_tool_node(deps, graph.channels, domain))
     routes = Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ())
     routes.connect(graph)
     return graph
@@ -262,10 +263,13 @@ def _make_memory(
     }
 
 
-def _make_tool_node(deps: Deps, channels: Collection[str]) -> ToolNode:
+def _make_tool_node(
+    deps: Deps, channels: Collection[str], domain: DomainRuntime | None
+) -> ToolNode:
     """The node that runs tools; it warns of what a `Command` of one would set in no channel.
 
-    What was said is kept, too, where one of them raises.
+    What was said is kept, too, where one of them raises. A document that cannot be used is an error
+    of the tool that sets it: in its channel, the next message would be refused for it.
     """
 
     def keep(state: Any) -> AbstractContextManager[None]:
@@ -273,14 +277,22 @@ def _make_tool_node(deps: Deps, channels: Collection[str]) -> ToolNode:
         return publish_on_failure(workspace.store, session)
 
     def check(name: str, result: Any) -> Any:
-        update = result.update if isinstance(result, Command) and not result.graph else None
-        if lost := sorted(set(update) - set(channels)) if isinstance(update, Mapping) else []:
-            warnings.warn(
-                f"tool {name!r} sets {lost[0]!r}, which the session has no channel for: name it in"
-                " build_session_graph(state_schema=...)",
-                TopicLoomWarning,
-                stacklevel=2,
-            )
+        for part in result if isinstance(result, list) else [result]:
+            update = part.update if isinstance(part, Command) and not part.graph else None
+            if not isinstance(update, Mapping):
+                continue
+            if lost := sorted(set(update) - set(channels)):
+                warnings.warn(
+                    f"tool {name!r} sets {lost[0]!r}, which the session has no channel for: name it"
+                    " in build_session_graph(state_schema=...)",
+                    TopicLoomWarning,
+                    stacklevel=2,
+                )
+            if domain and "document" in update:
+                try:
+                    domain.validate(update["document"])
+                except InputError as error:
+                    raise InputError(f"tool {name!r} sets no usable document: {error}") from error
         return result
 
     def run(request: ToolCallRequest, call: Callable[[ToolCallRequest], Any]) -> Any:
