@@ -35,9 +35,8 @@ from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
-from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.receipt import Receipt
-from topicloom.state.session import Session
+from topicloom.state.session import SearchIntent, Session, TurnPlan
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore

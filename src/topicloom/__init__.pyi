@@ -214,9 +214,6 @@ from .state.channels import (
     SessionState as SessionState,
     TurnOptions as TurnOptions,
 )
-from .state.plan import (
-    TurnPlan as TurnPlan,
-)
 from .state.recall import (
     Note as Note,
     Quote as Quote,
@@ -233,6 +230,7 @@ from .state.rounds import (
 )
 from .state.session import (
     Session as Session,
+    TurnPlan as TurnPlan,
 )
 from .state.splitting import (
     Assignment as Assignment,

@@ -31,8 +31,7 @@ from vendor_exports import CLAUDE, MIXED, chatgpt, node
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import load_conversations
-from topicloom.recordings.exports import ExportFormat, read_export
-from topicloom.recordings.gathering import sort_by_time
+from topicloom.recordings.exports import ExportFormat, read_export, sort_by_time
 from topicloom.state.stored_message import REMOVED
 
 

@@ -44,8 +44,8 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
-from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.receipt import Call
+from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles

@@ -20,8 +20,8 @@ from topicloom.domain.curation import (
     scale_weights,
     select_by_id,
 )
-from topicloom.state.plan import DomainWeights, SearchIntent
 from topicloom.state.recall import CuratedEntry, SourceKind
+from topicloom.state.session import DomainWeights, SearchIntent
 
 KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 

@@ -19,8 +19,8 @@ from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
-from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.receipt import Call
+from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 REQUEST = PlanRequest(

@@ -15,7 +15,7 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
-from topicloom.state.plan import DomainWeights, SearchIntent, TurnPlan
+from topicloom.state.session import DomainWeights, SearchIntent, TurnPlan
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 EDIT = ("SET", "item_sword_01.count", 3)

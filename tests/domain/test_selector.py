@@ -33,7 +33,7 @@ from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
-from topicloom.state.plan import SearchIntent, TurnPlan
+from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import StoredMessage, get_text
 
 COUNTER = EstimatingCounter("o200k")

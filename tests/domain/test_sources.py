@@ -37,7 +37,7 @@ from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits
-from topicloom.state.plan import SearchIntent, TurnPlan
+from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.file_rows import vectors_in

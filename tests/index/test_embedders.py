@@ -23,15 +23,18 @@ from topicloom import Session, SessionStore, open_session
 from topicloom.boundary.features import WINDOW
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.index.bundled import (
+from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
+from topicloom.index.encoders import (
     BGE_CHINESE,
     MINILM as MINILM_MODEL,
     MODEL_FOLDER,
     BundledEmbedder,
     BundledModel,
+    ForeignEmbedder,
+    MixedEmbedder,
+    open_embedder,
+    script_shares,
 )
-from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
-from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, open_embedder, script_shares
 from topicloom.index.hashing import CHUNK_TEXTS, HashingEmbedder
 from topicloom.index.vectors import StoredVectors
 from topicloom.settings import Settings
@@ -181,7 +184,7 @@ class TestMiniLM:
         assert hashlib.sha256(shipped).hexdigest() == model.sha256
         (tmp_path / model.file).write_bytes(shipped[:-1] + b"\0")
         (tmp_path / model.tokenizer).write_bytes((MODEL_FOLDER / model.tokenizer).read_bytes())
-        monkeypatch.setattr("topicloom.index.bundled.MODEL_FOLDER", tmp_path)
+        monkeypatch.setattr("topicloom.index.encoders.MODEL_FOLDER", tmp_path)
         with pytest.raises(ConfigurationError, match="not what was shipped"):
             BundledEmbedder(model).embed(["tea"])
 

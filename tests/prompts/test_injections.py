@@ -12,7 +12,6 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from topicloom.boundary.policy import BoundaryQuestion
-from topicloom.context.fence import fence
 from topicloom.context.layout import Layout, LayoutName
 from topicloom.context.notes import format_facts
 from topicloom.context.segments import SegmentLayout, SummaryManager
@@ -35,10 +34,10 @@ from topicloom.roles.rewriter import RewriteRequest, build_rewriter_prompt
 from topicloom.roles.router import RouteRequest, build_router_prompt
 from topicloom.roles.splitter import SplitRequest, build_splitter_prompt
 from topicloom.state.language import Language
-from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import CuratedEntry, Layer, Note, TopicNote
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import SearchScope
+from topicloom.state.safe_text import fence
+from topicloom.state.session import SearchScope, TurnPlan
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
 

@@ -11,8 +11,8 @@ from topicloom.domain.curator import CurationRequest
 from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.domain.sources import CandidateSource
 from topicloom.roles.base import Answer, LocalRole
-from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.recall import CuratedEntry, SourceKind
+from topicloom.state.session import SearchIntent, TurnPlan
 
 PATIENCE = 20.0
 """Seconds after which a test that waits is broken."""

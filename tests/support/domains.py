@@ -19,7 +19,7 @@ from topicloom.graph.stored import Graph
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.plan import TurnPlan
+from topicloom.state.session import TurnPlan
 from topicloom.testing import Clock, fake_roles, make_tool_call
 
 CONFIG = thread()

@@ -28,8 +28,7 @@ from topicloom.serve.app import LOCAL
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
-from topicloom.ui.app import make_inspector
-from topicloom.ui.guard import Guard
+from topicloom.ui.app import Guard, make_inspector
 
 NAME = "lake"
 THREAD: RunnableConfig = {"configurable": {"thread_id": NAME}}

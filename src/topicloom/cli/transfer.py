@@ -34,8 +34,12 @@ from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.stored import Graph, open_session
 from topicloom.nodes.runs import name_thread
-from topicloom.recordings.exports import ExportFormat, read_export
-from topicloom.recordings.gathering import ExportedConversation, sort_by_time
+from topicloom.recordings.exports import (
+    ExportedConversation,
+    ExportFormat,
+    read_export,
+    sort_by_time,
+)
 from topicloom.recordings.replay import record_messages, select_new
 from topicloom.storage.names import check_session_name, make_session_name
 

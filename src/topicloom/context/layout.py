@@ -20,11 +20,11 @@ from langchain_core.messages import (
     SystemMessage,
 )
 
-from topicloom.context.fence import fence
 from topicloom.context.notes import format_layer, render_note
-from topicloom.context.prompt_messages import Fit, PromptMessages
-from topicloom.context.sendable import (
+from topicloom.context.prompt_messages import (
     Block,
+    Fit,
+    PromptMessages,
     append_content,
     flatten,
     pair_tool_calls,
@@ -41,6 +41,7 @@ from topicloom.context.transcript import (
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
+from topicloom.state.safe_text import fence
 from topicloom.state.stored_message import StoredMessage
 
 _MAX_TOKENS_PER_CHARACTER = 2

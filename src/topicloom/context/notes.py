@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from topicloom.context.fence import fence, fence_line
 from topicloom.context.transcript import describe_blocks, show_stretches
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.language import Language
@@ -17,6 +16,7 @@ from topicloom.state.recall import (
     TopicNote,
     parse_message_number,
 )
+from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.stored_message import StoredMessage
 
 _KNOWLEDGE_KINDS = frozenset({"lore"})

@@ -12,12 +12,12 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from topicloom.context.fence import fence, fence_line
 from topicloom.context.token_count import TokenCounter, to_json
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
+from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.stored_message import (
     CALLS,
     MEDIA,

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
-from topicloom.state.plan import SearchIntent
 from topicloom.state.recall import CuratedEntry, Layer, SourceKind
 from topicloom.state.receipt import Call
+from topicloom.state.session import SearchIntent
 
 
 class Candidate(BaseModel, frozen=True):

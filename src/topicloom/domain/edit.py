@@ -27,9 +27,8 @@ from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.channels import DomainState
 from topicloom.state.language import Language
 from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
-from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import JournalEntry
-from topicloom.state.session import Session, Turn
+from topicloom.state.session import Session, Turn, TurnPlan
 from topicloom.state.stored_message import get_text
 from topicloom.storage.sessions import SessionStore
 

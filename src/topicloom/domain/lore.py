@@ -32,7 +32,7 @@ from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.ranking import Floats, standardize
 from topicloom.index.session_index import SURE_COSINE, SURE_COVER
 from topicloom.index.words import NameFinder
-from topicloom.state.plan import SearchIntent
+from topicloom.state.session import SearchIntent
 from topicloom.storage.vectors import VectorLog
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import Protocol, get_args
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.fence import fence, fence_line
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import PromptWindow
@@ -31,8 +30,9 @@ from topicloom.roles.markup import (
 )
 from topicloom.roles.values import clip, note_repairs
 from topicloom.state.language import Language
-from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import SourceKind
+from topicloom.state.safe_text import fence, fence_line
+from topicloom.state.session import TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 _RATIONALE = 300

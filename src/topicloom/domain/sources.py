@@ -17,8 +17,8 @@ from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.ranking import Floats
 from topicloom.index.session_index import SURE_COVER, Hits
 from topicloom.state.language import CJK_RUN
-from topicloom.state.plan import SearchIntent
 from topicloom.state.recall import SourceKind, parse_message_number
+from topicloom.state.session import SearchIntent
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

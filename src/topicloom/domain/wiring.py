@@ -21,9 +21,8 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from topicloom.domain import Domain
-from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy
-from topicloom.domain.curator import Curator
+from topicloom.domain.curator import Curator, curate
 from topicloom.domain.document import Document, list_active_events
 from topicloom.domain.edit import edit
 from topicloom.domain.edits import replay_edits
@@ -46,8 +45,8 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_plan, dump, dumped, node, open_turn
 from topicloom.roles.calls import ask_first
 from topicloom.state.channels import DomainInput, DomainState, SessionInput, SessionState
-from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
+from topicloom.state.session import TurnPlan
 from topicloom.storage.disk import make_folder
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.files import FileStorage

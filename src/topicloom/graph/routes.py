@@ -20,9 +20,8 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import DomainState, ReadTask, SessionState, TurnOptions
 from topicloom.state.messages import find_edit_calls, find_other_calls
-from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import ELSEWHERE
-from topicloom.state.session import Session, Turn
+from topicloom.state.session import Session, Turn, TurnPlan
 
 Graph = StateGraph[Any, TurnOptions, Any, Any]
 Next = str | list[str | Send]

@@ -20,9 +20,8 @@ from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
-from topicloom.state.plan import TurnPlan
 from topicloom.state.safe_text import describe_error
-from topicloom.state.session import Session, Turn
+from topicloom.state.session import Session, Turn, TurnPlan
 from topicloom.storage.lines import publish
 from topicloom.storage.sessions import SessionStore
 

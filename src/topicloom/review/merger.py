@@ -7,7 +7,6 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.fence import fence
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
@@ -15,6 +14,7 @@ from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.values import clip, parse_verdict
 from topicloom.state.language import Language
+from topicloom.state.safe_text import fence
 from topicloom.state.topics import Topic
 
 _SHOWN = 4_000

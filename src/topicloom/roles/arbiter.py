@@ -12,7 +12,6 @@ from typing import Any, Protocol, cast
 from langchain_core.messages import BaseMessage
 
 from topicloom.boundary.policy import BoundaryQuestion
-from topicloom.context.fence import fence
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
@@ -22,6 +21,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.values import clip, parse_verdict
+from topicloom.state.safe_text import fence
 from topicloom.state.stored_message import get_text
 
 _SHOWN = 4_000

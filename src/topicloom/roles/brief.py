@@ -9,18 +9,18 @@ from typing import Protocol
 import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.fence import fence, fence_line
 from topicloom.context.segments import Summarize
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder, dot_products
-from topicloom.index.phrases import extract_keywords, make_title
+from topicloom.index.words import extract_keywords, make_title
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
 from topicloom.state.language import Language
+from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

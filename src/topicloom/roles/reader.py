@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.fence import fence_line
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter, shorten
 from topicloom.context.windows import (
@@ -33,6 +32,7 @@ from topicloom.roles.markup import find_elements, first_of, lookups
 from topicloom.roles.values import clip, note_repairs, parse_message_ids, parse_score
 from topicloom.state.language import Language
 from topicloom.state.recall import Quote, Reading
+from topicloom.state.safe_text import fence_line
 from topicloom.state.stored_message import StoredMessage, get_text, parse_iso_seconds
 from topicloom.state.topics import Topic
 

@@ -33,9 +33,9 @@ from topicloom.prompts.loader import Prompts, load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
+from topicloom.roles.chat import make_config
 from topicloom.roles.models import blocks_async, get_model_name, to_chunk
 from topicloom.roles.servers import cut_arguments, find_server
-from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language, detect_language
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text

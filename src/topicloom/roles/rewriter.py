@@ -8,7 +8,6 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.fence import fence
 from topicloom.context.windows import PromptWindow, recent_text
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
@@ -16,7 +15,7 @@ from topicloom.roles.base import Answer, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.state.language import Language
-from topicloom.state.safe_text import KEPT, clip
+from topicloom.state.safe_text import KEPT, clip, fence
 from topicloom.state.stored_message import StoredMessage
 
 

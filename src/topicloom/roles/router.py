@@ -9,7 +9,6 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.fence import fence_line
 from topicloom.context.windows import RESERVE, PromptWindow, recent_text, topic_listing
 from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
@@ -28,6 +27,7 @@ from topicloom.roles.markup import (
 )
 from topicloom.roles.values import clip, note_repairs, parse_score, parse_topic_id, parse_topic_ids
 from topicloom.state.language import Language
+from topicloom.state.safe_text import fence_line
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

@@ -12,13 +12,12 @@ import numpy as np
 from langchain_core.messages import BaseMessage
 from numpy.typing import NDArray
 
-from topicloom.context.fence import fence_line
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import SMALLEST, PromptWindow, topic_listing
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder, Vectors
-from topicloom.index.phrases import make_title
 from topicloom.index.vectors import embed_rounds
+from topicloom.index.words import make_title
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
@@ -34,6 +33,7 @@ from topicloom.roles.values import (
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round
+from topicloom.state.safe_text import fence_line
 from topicloom.state.splitting import Assignment
 from topicloom.state.topics import Topic
 

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import TopicNote
-from topicloom.state.session import Search
+from topicloom.state.session import Search, TurnPlan
 
 
 class Call(BaseModel, frozen=True):

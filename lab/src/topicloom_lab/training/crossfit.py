@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from topicloom.boundary.features import (
     REACH,
     Features,
+    following_features,
+    gap_features,
     in_cjk,
     message_features,
     similarity_features,
 )
-from topicloom.boundary.lookahead import following_features, gap_features
 from topicloom.boundary.model import NAMES, Network
 from topicloom.boundary.similarity import Band, Floats
 from topicloom.index.embedder import unit_rows
