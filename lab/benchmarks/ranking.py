@@ -53,8 +53,8 @@ from topicloom.state.quoting import PromptCosts, select_quotes
 from topicloom.state.recall import Quote, Reading, Stretches, parse_message_number
 from topicloom_lab.comparison.config import Comparison, load_source
 from topicloom_lab.comparison.measures import answer_stands_in, share_shown
-from topicloom_lab.comparison.summary import mean_interval, table
-from topicloom_lab.comparison.trial import Bench, Trial
+from topicloom_lab.comparison.results import mean_interval, table
+from topicloom_lab.comparison.run import Bench, Trial
 from topicloom_lab.strategies.base import StrategyOptions, line_of
 from topicloom_lab.strategies.catalogue import STRATEGIES
 from topicloom_lab.strategies.search import Dense, Lexical, Mixed, Pairs, SearchStrategy

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.report import lead_table, made_with, recall_table
-from topicloom_lab.comparison.results import Results
-from topicloom_lab.comparison.summary import summaries
+from topicloom_lab.comparison.results import Results, summaries
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 BEGIN, END = "<!-- tables: made by lab/scripts/comparison_doc.py -->", "<!-- end of tables -->"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from hypothesis import given, strategies as st
 
-from topicloom_lab.strategies.plain_bm25 import Bm25, plain_words
+from topicloom_lab.strategies.search import Bm25, plain_words
 
 WORDS = st.lists(st.sampled_from(["oak", "tax", "run", "the"]), max_size=8).map(" ".join)
 

@@ -9,7 +9,12 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from topicloom_lab.caching.measure import (
+    RULES,
+    AnthropicRule,
+    BreakpointRule,
     CacheRule,
+    DeepSeekRule,
+    OpenAIRule,
     Prices,
     PromptPart,
     SentPrompt,
@@ -18,13 +23,6 @@ from topicloom_lab.caching.measure import (
     parts_of,
     prefixes,
     text_sent,
-)
-from topicloom_lab.caching.rules import (
-    RULES,
-    AnthropicRule,
-    BreakpointRule,
-    DeepSeekRule,
-    OpenAIRule,
 )
 
 

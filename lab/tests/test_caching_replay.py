@@ -11,9 +11,8 @@ from topicloom.context.layout import LayoutName
 from topicloom.prompts.wording import get_wording
 from topicloom.recordings.conversations import Conversation, RecordedMessage
 from topicloom.settings import Settings
-from topicloom_lab.caching.measure import SentPrompt, measure, prefixes
+from topicloom_lab.caching.measure import BreakpointRule, SentPrompt, measure, prefixes
 from topicloom_lab.caching.replay import MAIN, record_prompts
-from topicloom_lab.caching.rules import BreakpointRule
 from topicloom_lab.generators import generate
 
 

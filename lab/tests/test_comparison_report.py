@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 from matplotlib.figure import Figure
 
-from topicloom_lab.comparison.figure_style import apart
-from topicloom_lab.comparison.figures import draw_cost, draw_recall
+from topicloom_lab.comparison.figures import apart, draw_cost, draw_recall
 from topicloom_lab.comparison.measures import QuestionResult
 from topicloom_lab.comparison.report import lead_table, recall_table, report_text, write_report
-from topicloom_lab.comparison.results import Cell, Results
-from topicloom_lab.comparison.summary import (
+from topicloom_lab.comparison.results import (
+    Cell,
     Lead,
+    Results,
     Summary,
     best_other,
     recall_lines,

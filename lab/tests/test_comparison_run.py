@@ -16,8 +16,7 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
 from topicloom_lab.comparison.config import EXAMPLE, Comparison, read_comparison
 from topicloom_lab.comparison.results import Key, Results
-from topicloom_lab.comparison.run import open_cells, run_comparison
-from topicloom_lab.comparison.trial import Bench, Trial
+from topicloom_lab.comparison.run import Bench, Trial, open_cells, run_comparison
 from topicloom_lab.strategies.catalogue import STRATEGIES, StrategyEntry
 
 BENCH = Bench(HashingEmbedder(256), "c0de")

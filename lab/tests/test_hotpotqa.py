@@ -63,10 +63,22 @@ def test_the_seed_settles_the_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("corpus", "questions", "said"),
     [
-        (["{"], [QUESTION], r"corpus\.jsonl, line 1: .*Wanted: {\"title\", \"text\"}"),
-        ([{"title": "Oak"}], [QUESTION], r"corpus\.jsonl, line 1: Field required"),
+        (
+            ["{"],
+            [QUESTION],
+            r"corpus\.jsonl, line 1 is no paragraph: .*Wanted: {\"title\", \"text\"}",
+        ),
+        (
+            [{"title": "Oak"}],
+            [QUESTION],
+            r"corpus\.jsonl, line 1 is no paragraph: text: Field required",
+        ),
         ([], [QUESTION], r"corpus\.jsonl is empty"),
-        (PARAGRAPHS, [{"id": "q"}], r"questions\.jsonl, line 1: Field required"),
+        (
+            PARAGRAPHS,
+            [{"id": "q"}],
+            r"questions\.jsonl, line 1 is no question: question: Field required",
+        ),
         (PARAGRAPHS[:1], [QUESTION], r"question 'q1' rests on 'Ash', which is not in it"),
     ],
 )

@@ -15,7 +15,7 @@ from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
 from topicloom_lab.strategies import STRATEGIES, Strategy, StrategyOptions
-from topicloom_lab.strategies.adapters import (
+from topicloom_lab.strategies.peers import (
     ExtractiveChatModel,
     context_of,
     tokens_of,

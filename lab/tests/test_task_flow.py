@@ -15,7 +15,7 @@ from topicloom.index.encoders import default_embedder
 from topicloom.state.language import measure_cjk_share
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
-from topicloom_lab.task_flow import (
+from topicloom_lab.cli.arbiter import (
     ALWAYS,
     Case,
     Opens,

@@ -16,11 +16,9 @@ from topicloom.boundary.model import BoundaryModel, Matrix, Network
 from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom_lab.segmentation import load_dialogues
-from topicloom_lab.training.boundary import Figure, train_boundary
-from topicloom_lab.training.corpus import read_corpus, shared_segments
+from topicloom_lab.training.boundary import GRID, Figure, Trials, train_boundary
+from topicloom_lab.training.crossfit import fit_projection, read_corpus, scatters, shared_segments
 from topicloom_lab.training.nets import PLAIN, NetRecipe, mix
-from topicloom_lab.training.projection import fit_projection, scatters
-from topicloom_lab.training.thresholds import GRID, Trials
 
 EMBEDDER = HashingEmbedder(64)
 RECIPE = NetRecipe(nets=1, hidden=4, epochs=20, decay=0.01)

@@ -11,9 +11,14 @@ from topicloom.errors import StorageUnavailableError
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
-from topicloom_lab.tuning.pictures.drawing import draw_all, draw_scores
-from topicloom_lab.tuning.pictures.lanes import draw_lanes
-from topicloom_lab.tuning.pictures.style import drawable, label, stretches
+from topicloom_lab.tuning.pictures import (
+    draw_all,
+    draw_lanes,
+    draw_scores,
+    drawable,
+    label,
+    stretches,
+)
 
 POLICY = ActivationPolicy()
 UNASSIGNED = "\U000ffff0"

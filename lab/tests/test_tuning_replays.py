@@ -8,7 +8,7 @@ from turn_logs import Day, log_of
 
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.receipt import Receipt
-from topicloom_lab.tuning.replaying import Replay, replay
+from topicloom_lab.tuning.suggesting import Replay, replay
 from topicloom_lab.tuning.turnlog import observe
 
 POLICY = ActivationPolicy()

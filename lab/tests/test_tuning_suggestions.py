@@ -7,10 +7,8 @@ from turn_logs import Day, log_of
 
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.receipt import Receipt
-from topicloom_lab.tuning.figures import figures_of
-from topicloom_lab.tuning.prompts import large_share, note_share, recall_limit
-from topicloom_lab.tuning.replaying import replay
-from topicloom_lab.tuning.suggesting import Advice, advise, alternatives, needed
+from topicloom_lab.tuning.figures import figures_of, large_share, note_share, recall_limit
+from topicloom_lab.tuning.suggesting import Advice, advise, alternatives, needed, replay
 from topicloom_lab.tuning.turnlog import observe
 
 POLICY = ActivationPolicy()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput, SimpleChatModel
 from langchain_core.messages import (
     AIMessage,
-    AIMessageChunk,
     BaseMessage,
     HumanMessage,
     SystemMessage,
@@ -32,24 +31,7 @@ from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
-
-
-@dataclass(slots=True)
-class Oracle:
-    """A responder that keeps the prompt it was given and says a word."""
-
-    model: str = "oracle"
-    prompts: list[Sequence[BaseMessage]] = field(default_factory=list)
-
-    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """Keep the prompt."""
-        self.prompts.append(request.messages)
-        yield AIMessageChunk(content="-")
-
-    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """Keep the prompt."""
-        for chunk in self.stream(request):
-            yield chunk
+from topicloom.testing import ScriptedResponder
 
 
 class RespondingModel(BaseChatModel):
@@ -129,7 +111,7 @@ class Questioner:
     """Names the thread."""
     storage: FileStorage
     """The storage of the session."""
-    oracle: Oracle
+    oracle: ScriptedResponder
     """Answers in the graph, by itself or behind a recording."""
     recent: int = 0
     """Newest messages that stay in view."""
@@ -138,7 +120,7 @@ class Questioner:
         """Ask from where the thread is; it goes on from there, not from the question."""
         base = self.graph.get_state(self.config)
         begun = bool(base.values)
-        self.oracle.prompts.clear()
+        self.oracle.requests.clear()
         receipts = [
             event["receipt"]
             for event in self.graph.stream(
@@ -154,7 +136,7 @@ class Questioner:
         shown = self._originals(receipt)
         if begun:
             self.graph.update_state(base.config, {"messages": []})
-        return Shown(_without(self.oracle.prompts[-1], question), shown, receipt)
+        return Shown(_without(self.oracle.requests[-1].messages, question), shown, receipt)
 
     def _originals(self, receipt: Receipt) -> tuple[StoredMessage, ...]:
         session = get_session(self.graph, self.config)

@@ -1,4 +1,7 @@
-"""Evidence recall: does the context that a question gets hold the messages it rests on?"""
+"""Evidence recall: does the context that a question gets hold the messages it rests on?
+
+And is nothing of the session lost, there twice, or changed?
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.context.tokens import count_budget_tokens
+from topicloom.errors import BrokenInvariantError
 from topicloom.graph.middleware import TopicMiddleware
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import Conversation, Question
+from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
@@ -27,16 +31,97 @@ from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.language import Language
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
-from topicloom_lab.asking import BudgetCounter, Oracle, Questioner, RespondingModel
+from topicloom.testing import ScriptedResponder
+from topicloom_lab.asking import BudgetCounter, Questioner, RespondingModel
 from topicloom_lab.comparison.measures import answer_stands_in, share_shown
-from topicloom_lab.invariants import check_session
 from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
+
+
+def check_session(
+    store: SessionStore, session: Session, said: Sequence[RecordedMessage] | None = None
+) -> None:
+    """Check that every message is in exactly one place, word for word.
+
+    Args:
+        store: The session's storage, best opened anew: nothing is then taken from memory.
+        session: As its checkpoint has it.
+        said: What was said, in order, where that is known from elsewhere.
+
+    Raises:
+        BrokenInvariantError: If something does not hold; it names the message.
+        StorageError: If a message cannot be read.
+    """
+    transcript = store.messages(session)
+    _check_numbers(transcript, session)
+    if said is not None:
+        _check_verbatim(transcript, said)
+    homes = _homes(store, session, transcript)
+    for stored in transcript[: session.tail - 1]:
+        if stored.seq not in homes:
+            raise _broken(session, stored, "is in no topic, and not in the tail either")
+    for round_ in group_rounds(transcript[: session.tail - 1]):
+        parts = {homes[r.seq] for r in round_.messages}
+        if len(parts) > 1:
+            where = " and ".join(sorted(parts))
+            raise _broken(session, round_.messages[0], f"and its exchange are parted: {where}")
+
+
+def _check_numbers(transcript: Sequence[StoredMessage], session: Session) -> None:
+    for place, stored in enumerate(transcript, start=1):
+        if stored.seq != place:
+            raise _broken(session, stored, f"stands in place {place}")
+    if len(transcript) != session.count:
+        raise BrokenInvariantError(
+            f"session {session.id!r} has {len(transcript)} messages, not {session.count}"
+        )
+
+
+def _check_verbatim(transcript: Sequence[StoredMessage], said: Sequence[RecordedMessage]) -> None:
+    for stored, message in zip(transcript, said, strict=False):
+        if (stored.source, stored.text) != (message.id, message.text):
+            raise BrokenInvariantError(
+                f"message {stored.id} is not what was said: {stored.source!r} {stored.text[:60]!r}"
+                f" instead of {message.id!r} {message.text[:60]!r}"
+            )
+    if len(transcript) != len(said):
+        missing = said[len(transcript) : len(transcript) + 1]
+        first = f": {missing[0].id!r} is missing" if missing else ""
+        raise BrokenInvariantError(
+            f"{len(said)} messages were said, {len(transcript)} are kept{first}"
+        )
+
+
+def _homes(
+    store: SessionStore, session: Session, transcript: Sequence[StoredMessage]
+) -> dict[int, str]:
+    """The topic of each message that is in one, by number."""
+    homes: dict[int, str] = {}
+    for topic in store.topic_table(session):
+        last = 0
+        for stored in store.topic_messages(topic):
+            if stored.seq >= session.tail:
+                raise _broken(session, stored, f"is in the tail and in {topic.id}")
+            if stored.seq in homes:
+                raise _broken(session, stored, f"is in {homes[stored.seq]} and in {topic.id}")
+            if stored != transcript[stored.seq - 1]:
+                raise _broken(session, stored, f"reads otherwise in {topic.id}")
+            if stored.seq <= last:
+                raise _broken(session, stored, f"stands after m{last} in {topic.id}")
+            homes[stored.seq] = topic.id
+            last = stored.seq
+    return homes
+
+
+def _broken(session: Session, stored: StoredMessage, what: str) -> BrokenInvariantError:
+    return BrokenInvariantError(f"message {stored.id} of session {session.id!r} {what}")
+
 
 Reviews = Literal["none", "daily"]
 
@@ -119,7 +204,7 @@ class MemoryEvaluation:
         Raises:
             BrokenInvariantError: If at the end a message is lost, twice, or not what was said.
         """
-        oracle = Oracle()
+        oracle = ScriptedResponder(otherwise="-")
         recorded = RecordedResponder(oracle)
         storage = FileStorage(folder, fsync=False)
         clock = RecordedClock.of(conversation.messages)

@@ -24,9 +24,7 @@ class RecordedClock:
     """
 
     def __init__(self, start: datetime) -> None:
-        """Args:
-        start: The time before anything is heard, with its zone.
-        """
+        """Before anything is heard it tells a time, with its zone."""
         self.now = start
 
     @classmethod
@@ -37,9 +35,7 @@ class RecordedClock:
     ) -> RecordedClock:
         """The clock of a recording: it begins with the first time that it names.
 
-        Args:
-            messages: The recording.
-            system: Tells the time of a recording that names none.
+        The system's tells the time of a recording that names none.
         """
         return cls(next(filter(None, map(time_of, messages)), None) or system())
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from nltk.metrics.segmentation import pk, windowdiff
@@ -16,8 +17,34 @@ from sklearn.metrics import f1_score
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import Granularity
+from topicloom.errors import NotAConversationError
 from topicloom.index.embedder import Embedder
-from topicloom_lab.records import read_records
+from topicloom.recordings.conversations import parse_record, read_recording
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+def read_records(path: Path, kind: type[Record], what: str, wanted: str) -> Iterator[Record]:
+    """The records of a file, one at a time; `.xz` is unpacked.
+
+    Args:
+        path: The file.
+        kind: What a line holds.
+        what: Its name for messages, such as `segmented dialogue`.
+        wanted: The form of a line.
+
+    Raises:
+        NotAConversationError: If the file cannot be read or a line holds something else; the
+            message names file and line.
+    """
+    text = read_recording(path)
+    if not text.strip():
+        raise NotAConversationError(f"{path} is empty: it holds no {what.split()[-1]}")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            parse = partial(kind.model_validate_json, line)
+            yield parse_record(parse, f"{path}, line {number}", what, wanted)
+
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]
@@ -189,8 +216,7 @@ def evaluate_segmentation(
         dialogues: At least one.
         model: The boundary model.
         embedder: The one that it was trained with.
-        mode: `online` decides at each message with what was said until then, for good;
-            `retrospective` knows the whole dialogue.
+        mode: `online` decides at each message for good, `retrospective` knows the whole dialogue.
         granularity: How fine topics are.
         progress: Called with the number of dialogues done.
 

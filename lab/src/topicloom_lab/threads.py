@@ -39,7 +39,7 @@ from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.recorded_time import RecordedClock
-from topicloom_lab.records import read_records
+from topicloom_lab.segmentation import read_records
 
 WINDOW = 8_000
 """Tokens of the main window, as of `topicloom eval memory`."""
@@ -155,9 +155,7 @@ def evaluate_threads(
 ) -> Iterator[ThreadRow]:
     """Feed conversations to a session each, with the embedded roles, and judge their topics.
 
-    Args:
-        conversations: What to run; one at a time is in memory.
-        window: Tokens of the main window: a smaller one is split earlier.
+    One at a time is in memory; a smaller main window, in tokens, is split earlier.
     """
     for conversation in conversations:
         with TemporaryDirectory() as folder:

@@ -24,8 +24,8 @@ from topicloom_lab.comparison.measures import (
     f1_score,
     reply_to,
 )
-from topicloom_lab.comparison.summary import mean_interval
-from topicloom_lab.comparison.trial import Bench, Trial
+from topicloom_lab.comparison.results import mean_interval
+from topicloom_lab.comparison.run import Bench, Trial
 from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
 from topicloom_lab.strategies.base import Context, StrategyOptions
 from topicloom_lab.strategies.catalogue import STRATEGIES

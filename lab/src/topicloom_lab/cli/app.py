@@ -227,7 +227,7 @@ def misses(
     json: AsJson = False,
 ) -> None:
     """Show questions whose evidence was missed, with the messages that were."""
-    from topicloom_lab.cli.misses import show_misses
+    from topicloom_lab.cli.comparing import show_misses
 
     show_misses(out, strategy, against, source, budget, category, limit, as_json=json)
 

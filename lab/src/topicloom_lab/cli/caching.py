@@ -16,9 +16,8 @@ from topicloom.cli.console import print_dim
 from topicloom.context.layout import LayoutName
 from topicloom.errors import InputError
 from topicloom.settings import Settings
-from topicloom_lab.caching.measure import Prices, SentPrompt, Served, measure
+from topicloom_lab.caching.measure import RULES, Prices, SentPrompt, Served, measure
 from topicloom_lab.caching.replay import MAIN, record_prompts
-from topicloom_lab.caching.rules import RULES
 from topicloom_lab.cli.output import counting, make_table, open_figures
 from topicloom_lab.comparison.config import load_source
 from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows

@@ -39,8 +39,8 @@ from topicloom.roles.registry import ROLES, spec_of
 from topicloom.roles.responder import RESPONDER, RecordedResponder, ReplyRequest
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
-from topicloom.testing import make_topic_search
-from topicloom_lab.asking import Oracle, Questioner
+from topicloom.testing import ScriptedResponder, make_topic_search
+from topicloom_lab.asking import Questioner
 from topicloom_lab.cli.output import counting, make_table, open_figures, show_mean
 from topicloom_lab.comparison.config import load_named
 from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
@@ -147,12 +147,12 @@ class _Noted(LocalRole[Any, Any]):
         return self.plays.call(request)
 
 
-class _Searching(Oracle):
+class _Searching(ScriptedResponder):
     """A main model that looks for a topic before it answers, as it does with `activate_topic`."""
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """Search first, then say a word."""
-        again = bool(self.prompts)
+        again = bool(self.requests)
         said = list(super().stream(request))
         yield from said if again or not request.tools else make_topic_search(request.query)
 

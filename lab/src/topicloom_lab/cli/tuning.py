@@ -25,10 +25,17 @@ from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.receipt import Receipt
-from topicloom_lab.tuning.figures import Amnesia, Crowd, LogFigures, Quotes, figures_of
-from topicloom_lab.tuning.prompts import LARGE, RecallLimit, recall_limit
-from topicloom_lab.tuning.replaying import FLAP, Replay
-from topicloom_lab.tuning.suggesting import Advice, Suggestion, advise
+from topicloom_lab.tuning.figures import (
+    LARGE,
+    Amnesia,
+    Crowd,
+    LogFigures,
+    Quotes,
+    RecallLimit,
+    figures_of,
+    recall_limit,
+)
+from topicloom_lab.tuning.suggesting import FLAP, Advice, Replay, Suggestion, advise
 from topicloom_lab.tuning.turnlog import observe, read_log
 
 
@@ -66,7 +73,7 @@ def run_tune(
     if as_json:
         print_json([row | _to_row(advice, limit)])
     if kinds:
-        from topicloom_lab.tuning.pictures.drawing import draw_all  # takes a second to import
+        from topicloom_lab.tuning.pictures import draw_all  # takes a second to import
 
         for path in draw_all(receipts, in_force, out or Path(f"tune-{name}"), kinds):
             console.print(Text(str(path)), soft_wrap=True)

@@ -118,11 +118,7 @@ def evidence_in(
 ) -> tuple[str, ...]:
     """Ids of the evidence whose whole text stands in a context, checked word for word.
 
-    Args:
-        evidence: Ids of the messages that an answer rests on.
-        sources: Ids of originals that a strategy says it quotes.
-        texts: Texts of the messages, by id.
-        context: The context.
+    The sources are ids of originals that a strategy says it quotes; texts are by id.
     """
     quoted = set(sources)
     wanted = dict.fromkeys(evidence)

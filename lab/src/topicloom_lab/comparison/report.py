@@ -12,8 +12,16 @@ from topicloom.errors import StorageUnavailableError
 from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.figures import draw_figures
 from topicloom_lab.comparison.measures import QuestionResult
-from topicloom_lab.comparison.results import Cell, Results
-from topicloom_lab.comparison.summary import OURS, Lead, Summary, best_other, summaries, table
+from topicloom_lab.comparison.results import (
+    OURS,
+    Cell,
+    Lead,
+    Results,
+    Summary,
+    best_other,
+    summaries,
+    table,
+)
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
 _SAMPLES = 5

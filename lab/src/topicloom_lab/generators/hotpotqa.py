@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError, validate_call
+from pydantic import BaseModel, Field, validate_call
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.conversations import Conversation, Question, read_recording
+from topicloom.recordings.conversations import Conversation, Question
 from topicloom_lab.generators.spec import make_chat
+from topicloom_lab.segmentation import read_records
 
 
 class Paragraph(BaseModel, frozen=True):
@@ -32,9 +33,6 @@ class HotpotQuestion(BaseModel, frozen=True, extra="ignore"):
     answer: str
     gold_titles: tuple[str, ...] = Field(min_length=1)
     """Titles of the paragraphs that the answer rests on."""
-
-
-Row = TypeVar("Row", bound=BaseModel)
 
 
 @validate_call
@@ -64,10 +62,11 @@ def hotpotqa(
 
 
 def _conversation(corpus: Path, message: int, seed: int) -> Conversation:
-    paragraphs = _rows(corpus, Paragraph, '{"title", "text"}')
+    paragraphs = list(read_records(corpus, Paragraph, "paragraph", '{"title", "text"}'))
     name = corpus.name.removesuffix("_corpus.jsonl")
     asked = corpus.with_name(f"{name}_questions.jsonl")
-    questions = _rows(asked, HotpotQuestion, '{"id", "question", "answer", "gold_titles"}')
+    wanted = '{"id", "question", "answer", "gold_titles"}'
+    questions = read_records(asked, HotpotQuestion, "question", wanted)
     random.Random(f"hotpotqa-{seed}").shuffle(paragraphs)
     places = {p.title: f"u{i // message + 1}" for i, p in enumerate(paragraphs)}
     texts = [f"{p.title}: {p.text}" for p in paragraphs]
@@ -92,18 +91,3 @@ def _question(question: HotpotQuestion, places: dict[str, str], corpus: Path) ->
         answer=question.answer,
         evidence=tuple(dict.fromkeys(places[title] for title in question.gold_titles)),
     )
-
-
-def _rows(path: Path, kind: type[Row], wanted: str) -> list[Row]:
-    found = []
-    for number, line in enumerate(read_recording(path).split("\n"), start=1):
-        try:
-            found += [kind.model_validate_json(line)] if line.strip() else []
-        except ValidationError as error:
-            detail = error.errors()[0]["msg"]
-            raise NotAConversationError(
-                f"{path}, line {number}: {detail}. Wanted: {wanted}"
-            ) from error
-    if not found:
-        raise NotAConversationError(f"{path} is empty")
-    return found

@@ -61,11 +61,7 @@ def noise() -> Iterator[str]:
 
 
 def prose(draw: random.Random) -> Iterator[str]:
-    """Sentences of small stories; they hardly repeat within a million tokens.
-
-    Args:
-        draw: Where chance comes from.
-    """
+    """Sentences of small stories; they hardly repeat within a million tokens."""
     while True:
         who, did, what = draw.choice(_WHO), draw.choice(_DID), draw.choice(_WHAT)
         when, why = draw.choice(_WHEN), draw.choice(_WHY)
@@ -114,12 +110,7 @@ class Needle:
 
 
 def needles(draw: random.Random, kind: NeedleKind, count: int) -> list[Needle]:
-    """Needles of different things.
-
-    Args:
-        draw: Where chance comes from.
-        kind: Seven digits, two words with a hyphen, or a UUID.
-        count: How many.
+    """Needles of different things: seven digits, two words with a hyphen, or a UUID.
 
     Raises:
         ValueError: If there are not as many things to name.

@@ -46,15 +46,11 @@ _PARTIAL = 0.75
 
 
 def score(expected: str, said: str) -> float:
-    """Score an answer, 0 to 1.
+    """Score what was said for an answer, 0 to 1.
 
     For a number `0.75 ** abs(expected - said)`, of the last number that is said; for anything
     else 1 if it is what stands behind the last colon, or all that is said, and else 0. Case,
     punctuation around it and emphasis don't count.
-
-    Args:
-        expected: The true answer.
-        said: What was answered.
     """
     if expected.strip().isdigit():
         numbers = [int(n.replace(",", "")) for n in _NUMBER.findall(said)]

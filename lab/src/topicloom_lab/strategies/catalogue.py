@@ -19,7 +19,6 @@ from topicloom_lab.strategies.peers import (
     SummarizationMiddlewareStrategy,
     SummarizationNodeStrategy,
 )
-from topicloom_lab.strategies.recency import FirstAndLast, KeepEverything, LastTokens
 from topicloom_lab.strategies.search import (
     Dense,
     Lexical,
@@ -28,7 +27,12 @@ from topicloom_lab.strategies.search import (
     StoreSearch,
     hybrid,
 )
-from topicloom_lab.strategies.segments import SegmentSummaries
+from topicloom_lab.strategies.segments import (
+    FirstAndLast,
+    KeepEverything,
+    LastTokens,
+    SegmentSummaries,
+)
 from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 
 Kind = Literal["topicloom", "place", "summary", "search", "own"]

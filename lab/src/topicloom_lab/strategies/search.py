@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,8 +18,64 @@ from numpy.typing import NDArray
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.recordings.conversations import RecordedMessage
+from topicloom.state.language import CJK_RUN
 from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, cost_of, line_of
-from topicloom_lab.strategies.plain_bm25 import Bm25, Words, plain_words
+
+K1, B = 1.5, 0.75
+"""Saturation and length normalisation (Robertson and Zaragoza, 2009)."""
+
+Words = Callable[[str], list[str]]
+
+_WORD = re.compile(r"\w+")
+
+
+def plain_words(text: str) -> list[str]:
+    """Runs of letters and digits in lower case; of CJK runs, characters and pairs."""
+    spaced = CJK_RUN.sub(lambda run: f" {' '.join(_grams(run[0]))} ", text.lower())
+    return _WORD.findall(spaced)
+
+
+def _grams(run: str) -> Sequence[str]:
+    return [*run, *(run[i : i + 2] for i in range(len(run) - 1))]
+
+
+class Bm25:
+    """Postings of texts: a text once added stays as it is.
+
+    `topicloom.index.bm25` takes endings off, leaves function words out and scores by the best
+    passage. A baseline should be what others would use.
+    """
+
+    def __init__(self, words: Words = plain_words) -> None:
+        """An empty index, with what cuts texts and queries into words."""
+        self._words = words
+        self._lengths = array("i")
+        self._postings: dict[str, tuple[array[int], array[float]]] = {}
+
+    def add(self, text: str) -> None:
+        """Add the next text."""
+        words = self._words(text)
+        for word, count in Counter(words).items():
+            places, counts = self._postings.setdefault(word, (array("i"), array("f")))
+            places.append(len(self._lengths))
+            counts.append(count)
+        self._lengths.append(len(words))
+
+    def scores(self, query: str) -> NDArray[np.float64]:
+        """Scores [n] of all texts, in the order they were added; at least 0."""
+        lengths = np.array(self._lengths, dtype=float)
+        found = np.zeros(len(lengths))
+        if not len(lengths):
+            return found
+        norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9))
+        for word, times in Counter(self._words(query)).items():
+            if word in self._postings:
+                places, counts = (np.array(a) for a in self._postings[word])
+                holding = len(places)
+                idf = math.log(1 + (len(lengths) - holding + 0.5) / (holding + 0.5))
+                found[places] += times * idf * counts * (K1 + 1) / (counts + norm[places])
+        return found
+
 
 Scores = NDArray[np.float64]
 

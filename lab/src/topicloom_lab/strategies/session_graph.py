@@ -17,7 +17,8 @@ from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
-from topicloom_lab.asking import Oracle, Questioner
+from topicloom.testing import ScriptedResponder
+from topicloom_lab.asking import Questioner
 from topicloom_lab.recorded_time import RecordedClock
 from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions
 
@@ -36,7 +37,7 @@ class SessionGraphStrategy(Strategy):
     def __init__(self, options: StrategyOptions) -> None:
         """An empty session in the options' folder."""
         super().__init__()
-        self._oracle = Oracle()
+        self._oracle = ScriptedResponder(otherwise="-")
         self._recorded = RecordedResponder(self._oracle)
         self._storage = FileStorage(options.folder, fsync=False)
         self._clock = RecordedClock.of(())

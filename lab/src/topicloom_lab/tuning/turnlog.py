@@ -74,9 +74,7 @@ def sought_in(receipt: Receipt, policy: ActivationPolicy) -> set[str]:
     Where no model reads, a topic's score is what the index made of it, so one that would have
     activated by its score is not among them.
 
-    Args:
-        receipt: Of the turn.
-        policy: The settings that were in force.
+    The settings are those that were in force.
     """
     found = {topic for search in receipt.searches for topic in search.found}
     ranked = ranking(receipt.scores)
@@ -143,12 +141,7 @@ class Observation:
 
 
 def observe(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> list[Observation]:
-    """Take from receipts what holds whatever the settings are.
-
-    Args:
-        receipts: Of consecutive turns, in order.
-        in_force: The settings that the log was made with.
-    """
+    """Take from receipts of consecutive turns, in order, what holds whatever the settings are."""
     earlier = [None, *receipts]
     return [_observation(before, r, in_force) for before, r in zip(earlier, receipts, strict=False)]
 
