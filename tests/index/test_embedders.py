@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from weakref import ref
 
 import numpy as np
@@ -23,6 +24,7 @@ from topicloom import Session, SessionStore, open_session
 from topicloom.boundary.features import WINDOW
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
+from topicloom.index import encoders
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
 from topicloom.index.encoders import (
     BGE_CHINESE,
@@ -187,6 +189,14 @@ class TestMiniLM:
         monkeypatch.setattr("topicloom.index.encoders.MODEL_FOLDER", tmp_path)
         with pytest.raises(ConfigurationError, match="not what was shipped"):
             BundledEmbedder(model).embed(["tea"])
+
+    def test_no_batch_of_the_tokenizer_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It reads the environment: where another thread changed that, the process was ended."""
+        whole = encoders._tokenizer(MINILM_MODEL)
+        one_by_one = SimpleNamespace(encode=whole.encode)
+        monkeypatch.setattr(encoders, "_tokenizer", lambda model: one_by_one)
+        texts = ["tea", "", "a cup of tea"]
+        assert np.array_equal(BundledEmbedder(MINILM_MODEL).embed(texts), MINILM.embed(texts))
 
     def test_nothing_heavy_is_imported_early(self) -> None:
         code = (

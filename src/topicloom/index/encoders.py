@@ -106,7 +106,8 @@ class BundledEmbedder:
         if not any(texts):
             return vectors
         tokenizer, session = self._load()
-        encodings = tokenizer.encode_batch([readable(text, MAX_CHARACTERS) for text in texts])
+        # One by one: a batch reads the environment, and the process ends if that changes meanwhile.
+        encodings = [tokenizer.encode(readable(text, MAX_CHARACTERS)) for text in texts]
         for rows in _batches(encodings):
             ids, mask = _padded([encodings[row] for row in rows])
             feeds = {"input_ids": ids, "attention_mask": mask}
