@@ -313,3 +313,19 @@ def test_edits_that_purge(tmp_path: Path, listeners: Listeners, keep: int | None
     session = get_session(graph, thread())
     assert kept(tmp_path, session).messages(session)[0].text == "茶：不说了"
     check(tmp_path, graph, listeners)
+
+
+def test_what_is_in_topics_stays_there_where_all_behind_it_is_removed(
+    tmp_path: Path, listeners: Listeners
+) -> None:
+    graph = open_graph(tmp_path, listeners.roles)
+    shown = begin(graph, keep=0, rounds=4)
+    tail = get_session(graph, thread()).tail
+    stored = kept(tmp_path, get_session(graph, thread()))
+    late = {m.source for m in stored.messages(get_session(graph, thread()), tail)}
+    gone = [RemoveMessage(id=m.id) for m in shown if m.id in late]
+    say(graph, *gone, keep=0, answer=False)
+    assert get_session(graph, thread()).tail >= tail
+    say(graph, HumanMessage("茶呢？"), keep=0)
+    session = get_session(graph, thread())
+    check_kept(kept(tmp_path, session), session)

@@ -244,3 +244,19 @@ def test_words_that_were_cut_off_were_never_there(said: list[str], cut: int) -> 
         (one, held), (other, same) = index.scores(query), shorter.scores(query)
         assert one.tolist() == other.tolist()
         assert held == same
+
+
+def test_what_was_read_before_a_topic_could_not_be_is_found_later() -> None:
+    life = Life()
+    life.grow(0)
+    life.grow(0)
+    table, read = life.store.topic_table(life.session), life.store.topic_messages
+
+    def fail(topic: Topic, start: int) -> Sequence[StoredMessage]:
+        if topic.id == "t2":
+            raise OSError("cannot be read")
+        return read(topic, start)
+
+    with pytest.raises(OSError, match="cannot be read"):
+        life.index.update(table, fail)
+    life.check()

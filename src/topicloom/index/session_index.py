@@ -102,7 +102,11 @@ class SessionIndex:
             if table is self._taken:
                 return
             self._taken = None
-            self._update(table, read)
+            try:
+                self._update(table, read)
+            except BaseException:
+                self._clear()  # what was read before it failed may count as taken in
+                raise
             self._taken = table
 
     def _update(

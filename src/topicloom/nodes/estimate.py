@@ -45,7 +45,9 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
             )
         else:
             unsplit = group_rounds(store.messages(session, session.tail))
-            plan = keep_newest(unsplit, store.messages(session, turn.first - keep), turn.first)
+            # Where all that was unsplit is removed, the newest message is in a topic already.
+            first = max(turn.first, session.tail)
+            plan = keep_newest(unsplit, store.messages(session, turn.first - keep), first)
         return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
 
     return node(step, "estimate")
