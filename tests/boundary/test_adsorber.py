@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import ScriptedModel, open_agent, remember
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
+from sessions import thread
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import Rating
@@ -268,6 +270,13 @@ def test_a_reply_is_embedded_while_it_is_read(tmp_path: Path, noting: Noting) ->
     begun, ahead = noting.asked[1:]
     assert begun in [(who, [texts[1]]) for who in (BACKGROUND, "waited for")]
     assert ahead == (BACKGROUND, [f"About {texts[1]}"])
+
+
+def test_so_is_an_agents(tmp_path: Path, noting: Noting) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    agent.invoke({"messages": [HumanMessage("What does a fir need?")]}, thread())
+    find_deps(agent).ahead.submit(lambda: None).result(10)
+    assert noting.asked[-1] == (BACKGROUND, ["What does a fir need?", "All right, noted."])
 
 
 RAIN = "How much rain was there?"

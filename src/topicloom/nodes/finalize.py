@@ -82,7 +82,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
             store.purge_superseded(closed)
         # It is to take no time from this turn.
         ahead = partial(embed_said, deps, said, said if session.topics else ())
-        current_run().afterwards.append(ahead)
+        current_run().call_afterwards(ahead)
         rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
 

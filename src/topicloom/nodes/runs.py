@@ -46,7 +46,7 @@ class Run:
     cleared: bool | None = False
     """True if its input removes all messages, whatever follows; None if it has no input."""
     afterwards: list[Callable[[], object]] = field(default_factory=list, compare=False)
-    """What is called once it has ended."""
+    """What its queue calls once it has ended."""
 
     def place(self, session: Session) -> Session:
         """The session on the line of turns that this run goes on with.
@@ -58,6 +58,13 @@ class Run:
         if (known or first) and not self.fork:
             return session
         return session.model_copy(update={"line": f"{self.thread}/{self.fork or self.namespace}"})
+
+    def call_afterwards(self, call: Callable[[], object]) -> None:
+        """Make a call once it has ended; at once in an agent, which has no queue of its runs."""
+        if self.queue is None:
+            call()
+        else:
+            self.afterwards.append(call)
 
     def given(self, data: object) -> Run:
         """The same run with its input."""
