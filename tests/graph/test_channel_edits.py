@@ -329,3 +329,17 @@ def test_what_is_in_topics_stays_there_where_all_behind_it_is_removed(
     say(graph, HumanMessage("茶呢？"), keep=0)
     session = get_session(graph, thread())
     check_kept(kept(tmp_path, session), session)
+
+
+@pytest.mark.parametrize("last", [HumanMessage("茶：不说了", id="u1"), RemoveMessage(id="u1")])
+def test_edits_that_purge_what_was_edited_before(
+    tmp_path: Path, listeners: Listeners, last: BaseMessage
+) -> None:
+    graph = open_graph(tmp_path, listeners.roles, on_edit="purge", visible_messages=20)
+    begin(graph)
+    say(graph, HumanMessage("茶：XOTHERX", id="u1"), HumanMessage("好"))
+    say(graph, last, HumanMessage("好的"))
+    files = "".join(p.read_text("latin-1") for p in tmp_path.rglob("*") if p.is_file())
+    assert "XOTHERX" not in files
+    shown = texts(graph.get_state(thread()).values["messages"])
+    assert ("茶：不说了" in shown) == isinstance(last, HumanMessage)

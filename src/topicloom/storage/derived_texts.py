@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from topicloom.state.safe_text import KnownText
-from topicloom.state.stored_message import REMOVED, StoredMessage
-from topicloom.storage.message_rows import Row, to_shell
+from topicloom.storage.message_rows import Row
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
 """Keys that stay in the summary of an archived topic: numbers and dates."""
@@ -31,8 +30,6 @@ class DerivedTexts:
     """What was said in the messages."""
     lent: frozenset[str] = frozenset()
     """Ids of other topics whose readers were shown any of them."""
-    versions: frozenset[tuple[str, str | None]] = frozenset()
-    """Short ids of the messages in all branches, each with the one from the application."""
 
     def without_in_topic(self, row: Row) -> Row:
         """A row of the roster: a new name, no brief, no summary.
@@ -99,16 +96,6 @@ class DerivedTexts:
     def without_in_change_made(self, row: Row) -> Row:
         """An entry of the journal of changes: no names of the topics."""
         return {**row, "event": self._hide_names(row["event"])}
-
-    def without_in_change(self, row: Row) -> Row:
-        """An edit of the conversation: shells of the messages that it changed."""
-        changed = [
-            to_shell(StoredMessage.model_validate(one)) | {"text": REMOVED}
-            if (f"m{one['seq']}", one.get("source")) in self.versions
-            else one
-            for one in row.get("changed", ())
-        ]
-        return {**row, "changed": changed} if changed else row
 
     def _without_in_layer(self, layer: Row, asked: bool) -> Row:
         """A layer of a note: nothing of the topics, and no reason that tells what was asked."""

@@ -43,7 +43,12 @@ class PurgePlan:
 
 
 def plan_purge(
-    log: SessionLog, refs: Sequence[str], branch: Sequence[str], *, edits: bool = False
+    log: SessionLog,
+    refs: Sequence[str],
+    branch: Sequence[str],
+    *,
+    edits: bool = False,
+    stale: Sequence[StoredMessage] = (),
 ) -> PurgePlan:
     """The plan by which some messages are removed, and copies of them on other branches.
 
@@ -53,6 +58,7 @@ def plan_purge(
         branch: Refs of all messages of their branch.
         edits: True to remove other versions of them too: what they were changed to, and what was
             said in their places on other branches.
+        stale: Of what they were changed to, that which goes though the newest words stay.
 
     Raises:
         StorageError: A message cannot be read, so that it is unknown where else it stands.
@@ -63,7 +69,9 @@ def plan_purge(
     versions = versions if edits else {}
     # What is asked for goes last: by it the others are found.
     rows = {ref: r for ref, r in (versions | copies | asked).items() if "text" in r}
-    changed = _find_edited(log, [*asked.values(), *copies.values()]) if edits else []
+    changed: list[Row] = list(map(to_row, stale))
+    if edits:
+        changed = _find_edited(log, [*asked.values(), *rows.values()])
     ids = {row["id"] for row in asked.values()}
     messages = [r["id"] for r in (*asked.values(), *changed) if r["id"] in ids and "text" in r]
     wanted = _Wanted.of([*rows.values(), *changed])
@@ -80,9 +88,8 @@ def plan_purge(
         names=frozenset(row["name"] for row in table.values() if row["id"] in named),
         said=wanted.said,
         lent=frozenset(t for t in borrowers if wanted.is_lent_to(log, topics[t].references)),
-        versions=frozenset(map(_get_version, (*asked.values(), *rows.values()))),
     )
-    cleaned = _clean_chains(log, derived, edits)
+    cleaned = _clean_chains(log, derived, _Wanted.of(changed))
     # Others have their names from the holders', which tell them: these go behind them.
     cleaned[ROSTER] = dict(sorted(cleaned[ROSTER].items(), key=lambda e: e[1]["id"] in holders))
     in_topics = {topics[topic].chain: held | rest for topic, (held, rest) in found.items()}
@@ -193,7 +200,7 @@ def _find_edited(log: SessionLog, said: Iterable[Row]) -> list[Row]:
     return [r for r in rows if _get_version(r) in versions and r["text"] != REMOVED]
 
 
-def _clean_chains(log: SessionLog, derived: DerivedTexts, edits: bool) -> dict[str, _Rows]:
+def _clean_chains(log: SessionLog, derived: DerivedTexts, changed: _Wanted) -> dict[str, _Rows]:
     """By chain and ref, the entries that hold something made of what is removed, without it."""
     cleaning = {
         LEDGER: derived.without_in_note,
@@ -201,9 +208,8 @@ def _clean_chains(log: SessionLog, derived: DerivedTexts, edits: bool) -> dict[s
         EDITS: derived.without_in_edit,
         CHANGES: derived.without_in_change_made,
         ROSTER: derived.without_in_topic,  # its names are looked for in the others
+        SUPERSEDED: changed.without_in_change,
     }
-    if edits:
-        cleaning[SUPERSEDED] = derived.without_in_change
     return {
         chain: {
             ref: cleaned
@@ -268,6 +274,16 @@ class _Wanted:
             for ref, row in rows.items()
             if self.said.is_repeated_in(row.get("query") or "")
         }
+
+    def without_in_change(self, row: Row) -> Row:
+        """An edit of the conversation: of the messages that it changed, shells."""
+        changed = map(StoredMessage.model_validate, row.get("changed", ()))
+        names = [link(None, to_row(message)) for message in changed]
+        shown = [
+            {**self.shells[name], "text": REMOVED} if name in self.shells else one
+            for name, one in zip(names, row.get("changed", ()), strict=True)
+        ]
+        return {**row, "changed": shown} if shown else row
 
     def is_lent_to(self, log: SessionLog, references: str) -> bool:
         """True if a topic's chain of references leads to any of them."""

@@ -283,11 +283,14 @@ class SessionStore:
         return count
 
     def purge_superseded(self, session: Session) -> int:
-        """Purge the originals of all superseded messages; see `purge`."""
-        refs = self._refs_of(session, self.superseded(session))
-        if all(message.text == REMOVED for message in self._read(TRANSCRIPT, refs)):
+        """Purge all of superseded messages but the words that are shown; see `purge`."""
+        shown = self.superseded(session)
+        changed = [message for edit in self.edits(session) for message in edit.changed]
+        stale = [m for m in changed if m.text != REMOVED and m != shown[m.seq]]
+        refs = self._refs_of(session, shown)
+        if not stale and all(m.text == REMOVED for m in self._read(TRANSCRIPT, refs)):
             return 0
-        return self.purge(plan_purge(self.log, refs, self.transcript_refs(session)))
+        return self.purge(plan_purge(self.log, refs, self.transcript_refs(session), stale=stale))
 
     def _refs_of(self, session: Session, numbers: Iterable[int]) -> list[str]:
         refs = self.transcript_refs(session)
