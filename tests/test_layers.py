@@ -8,6 +8,8 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "topicloom"
 LAB = ROOT / "lab" / "src" / "topicloom_lab"
@@ -88,11 +90,12 @@ def test_state_imports_nothing_of_ours_but_errors() -> None:
     assert found - {"state"} == {"errors"}
 
 
-def test_modules_form_no_circle() -> None:
+@pytest.mark.parametrize("package", [SOURCE, LAB])
+def test_modules_form_no_circle(package: Path) -> None:
     at_once = (ast.Import, ast.ImportFrom)  # not those for types, nor those within functions
     needed = {
         name: {other for node in tree.body if isinstance(node, at_once) for other in imports(node)}
-        for name, tree in modules(SOURCE)
+        for name, tree in modules(package)
     }
     TopologicalSorter({name: others & needed.keys() for name, others in needed.items()}).prepare()
 
