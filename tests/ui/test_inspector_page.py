@@ -56,6 +56,61 @@ def test_a_question_is_answered_and_its_quote_is_followed(page: Page) -> None:
     expect(page.locator("[data-id]")).to_have_count(31)
 
 
+def test_the_reply_that_was_asked_for_is_in_view(page: Page) -> None:
+    edit(page)
+    for number in (30, 32, 34):
+        page.locator("#say").fill("How many kilometres did I run first?")
+        page.get_by_role("button", name="Answer", exact=True).click()
+        check_the_end_is_in_view(page, f"m{number}")
+    page.locator("#say").fill("The ferry was late.")
+    page.locator("#record").click()
+    check_the_end_is_in_view(page, "m35")
+    page.set_viewport_size({"width": 390, "height": 500})
+    check_the_end_is_in_view(page, "m35")
+    page.locator("#say").fill("When does the ferry leave?")
+    page.locator(".composer .main").click()
+    page.locator(".switch [role=tab]").nth(2).click()
+    expect(page.locator("#why .head")).to_contain_text("m36")
+    page.locator(".switch [role=tab]").nth(1).click()
+    check_the_end_is_in_view(page, "m37")
+
+
+def check_the_end_is_in_view(page: Page, newest: str) -> None:
+    """The newest message is shown, and so is what stands below it, once nothing changes."""
+    expect(page.locator("[data-id]").last).to_have_attribute("data-id", newest)
+    expect(page.locator(".live")).to_have_count(0)
+    page.wait_for_timeout(500)
+    expect(page.locator(f"[data-id={newest}]")).to_be_in_viewport()
+    left = page.locator(".messages").evaluate("e => e.scrollHeight - e.scrollTop - e.clientHeight")
+    assert left < 2
+
+
+def test_whoever_scrolls_away_from_a_reply_stays_there(page: Page) -> None:
+    edit(page)
+    with delayed(page, "**/turns?*"):
+        page.locator("#say").fill("How many kilometres did I run first?")
+        page.get_by_role("button", name="Answer", exact=True).click()
+        expect(page.locator(".live .waiting")).to_be_in_viewport()
+        page.locator(".messages").hover()
+        page.mouse.wheel(0, -800)
+        expect(page.locator("[data-id=m20]")).to_be_in_viewport()
+    expect(page.locator(".live")).to_have_count(0)
+    expect(page.locator("[data-id=m20]")).to_be_in_viewport()
+    expect(page.locator(".live .waiting")).not_to_be_in_viewport()
+    page.locator("[data-topic=t1]").click()
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("Worktop")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-id=m11]")).to_contain_text("Worktop")
+    expect(page.locator("[data-id=m20]")).to_be_in_viewport()
+    page.locator(".messages").hover()
+    page.mouse.wheel(0, 9_000)
+    expect(page.locator("[data-id=m30]")).to_be_in_viewport()
+    page.locator("#say").fill("When does the ferry leave?")
+    page.get_by_role("button", name="Answer", exact=True).click()
+    check_the_end_is_in_view(page, "m32")
+
+
 def test_a_message_is_dropped_on_a_turn_that_says_which_step_lost_it(page: Page) -> None:
     page.locator("[data-id=m28]").click()
     expect(page.locator("#why .head")).to_contain_text("m27")

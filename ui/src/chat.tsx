@@ -17,7 +17,10 @@ export function Chat({ target, aimed, onTurn, onShown }: {
   const [waits, setWaits] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const anchor = useRef<{ id: string; top: number } | null>(null);
+  /** The end is kept in view, until the user scrolls away from it. */
   const stick = useRef(true);
+  /** Where the page itself scrolled to: what is elsewhere was scrolled by the user. */
+  const placed = useRef(0);
   const loading = useRef(false);
   const drawn = useRef(shown);
   drawn.current = shown;
@@ -29,6 +32,11 @@ export function Chat({ target, aimed, onTurn, onShown }: {
     const row = [...(box.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])]
       .find((r) => r.getBoundingClientRect().bottom > box.current!.getBoundingClientRect().top);
     anchor.current = row ? { id: row.dataset["id"]!, top: row.getBoundingClientRect().top } : null;
+  };
+  const toEnd = () => {
+    const view = box.current!;
+    view.scrollTop = view.scrollHeight;
+    placed.current = view.scrollTop;
   };
   const load = (query: Record<string, string>) => api.messages({ limit: String(PAGE), ...query });
   const show = useAnswers(api, page.say);
@@ -58,8 +66,10 @@ export function Chat({ target, aimed, onTurn, onShown }: {
   useEffect(() => { void toNewest().then(onShown); }, [api]);
   useEffect(() => {  // something changed: the same place, anew
     if (!version || !shown.length) return;
-    if (stick.current || atEnd) void toNewest();
-    else void replace({ around: `m${Math.floor((first + last) / 2)}`, limit: String(Math.min(200, last - first + 2)) });
+    if (stick.current) { void toNewest(); return; }
+    keep();
+    const around = anchor.current?.id ?? `m${Math.floor((first + last) / 2)}`;
+    void replace({ around, limit: String(2 * PAGE) });
   }, [version]);
   useEffect(() => {
     if (!target) return;
@@ -77,18 +87,27 @@ export function Chat({ target, aimed, onTurn, onShown }: {
   useLayoutEffect(() => {
     const view = box.current;
     if (!view) return;
-    if (stick.current) { view.scrollTop = view.scrollHeight; return; }
+    if (stick.current) { toEnd(); return; }
     const kept = anchor.current;
     const row = kept && view.querySelector<HTMLElement>(`[data-id="${kept.id}"]`);
     if (row) view.scrollTop += row.getBoundingClientRect().top - kept.top;
     anchor.current = null;
   }, [shown, live, receipt]);
 
+  useEffect(() => {  // a column that was hidden, a note below it, a window of another size
+    const observer = new ResizeObserver(() => { if (stick.current) toEnd(); });
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+
   const onScroll = () => {
     const view = box.current!;
-    stick.current = atEnd && view.scrollHeight - view.scrollTop - view.clientHeight < 40;
+    const below = view.scrollHeight - view.scrollTop - view.clientHeight;
+    // The session may have grown by messages that are not shown yet: only the user leaves its end.
+    if (below < 40) stick.current ||= atEnd;
+    else if (view.scrollTop !== placed.current) stick.current = false;
     if (view.scrollTop < 300 && first > 1 && shown.length) void loadEarlier();
-    else if (!atEnd && view.scrollHeight - view.scrollTop - view.clientHeight < 300) void loadLater();
+    else if (!atEnd && below < 300) void loadLater();
   };
   const send = async (text: string, answer: boolean) => {
     if (!atEnd) await toNewest();
@@ -109,7 +128,7 @@ export function Chat({ target, aimed, onTurn, onShown }: {
       }
     } catch (error) { page.say((error as Error).message); }
     await page.settle();
-    if (!api.at) await toNewest();
+    if (!api.at && stick.current) await toNewest();
     setLive(null);
   };
   const names = (ids: string[]) => ids.map((id) => page.topics.get(id)?.name ?? id).join(", ");
