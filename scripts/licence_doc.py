@@ -15,7 +15,7 @@ HEAD = """\
 # Licences
 
 topicloom is under the Apache License, Version 2.0. Of the two encoders that ship with it, that of
-English is too, and that of Chinese is under the MIT License (`NOTICE`). `pip install topicloom`
+English is too, and that of Chinese is under the MIT License (`NOTICE`). An installation
 brings the packages below along, each under the licence that it states itself. None of them is part
 of the wheel; Preact (MIT), of which the page of the inspector is made, is.
 

@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "topicloom"
 LAB = ROOT / "lab" / "src" / "topicloom_lab"
 
 LAYERS = (
-    {"errors", "background", "effects"},
+    {"errors", "background", "effects", "extras"},
     {"state"},
     {"prompts"},
     {"context", "storage"},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field
 
 from topicloom.errors import ConfigurationError, TopicLoomError
+from topicloom.extras import name_install
 from topicloom.graph.memory import Memory
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
@@ -47,7 +48,7 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
         from mcp_types import ToolAnnotations
     except ImportError as error:
         raise ConfigurationError(
-            f"MCP needs a package that is missing ({error.name}): pip install topicloom[mcp]"
+            f"MCP needs a package that is missing ({error.name}): {name_install('mcp')}"
         ) from error
     server: MCPServer[None] = MCPServer(
         "topicloom", instructions=_INSTRUCTIONS, log_level="WARNING", subscriptions=False

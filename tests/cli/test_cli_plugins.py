@@ -26,7 +26,7 @@ def plugin(name: str, value: str) -> EntryPoint:
 @pytest.mark.parametrize("name", sorted(LABORATORY))
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["memory", "FILE", "--budget", "10"]])
 def test_without_the_laboratory_it_is_said_how_to_get_it(name: str, arguments: list[str]) -> None:
-    with pytest.raises(ConfigurationError, match=f"`topicloom {name}`.*pip install topicloom-lab"):
+    with pytest.raises(ConfigurationError, match=f"`topicloom {name}`.*pip install ./lab"):
         command_line()([name, *arguments], standalone_mode=False)
 
 

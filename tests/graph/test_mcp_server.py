@@ -157,5 +157,5 @@ async def test_nothing_of_another_session_is_reached(memory: Memory) -> None:
 
 def test_without_the_package_it_is_named(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
-    with pytest.raises(ConfigurationError, match=r"topicloom\[mcp\]"):
+    with pytest.raises(ConfigurationError, match=r'pip install "mcp>=2'):
         make_mcp_server(memory)

@@ -13,6 +13,7 @@ import pytest
 from tiny_models import in_hub_cache, library, offline, tiny_bert, tiny_cross_encoder
 
 from topicloom.errors import UnknownModelError
+from topicloom.extras import name_install
 from topicloom.roles.arbiter import CrossEncoderArbiter
 
 IMPORT = (
@@ -136,7 +137,7 @@ def test_the_missing_extra_is_named() -> None:
         "except ConfigurationError as error: print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "topicloom[rerank]"' in said.stdout
+    assert name_install("rerank") in said.stdout
 
 
 @pytest.mark.slow

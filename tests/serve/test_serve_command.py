@@ -125,9 +125,6 @@ def test_what_it_does_not_begin_with(
     assert_one_line(run("serve", *nowhere), "PostgreSQL cannot be used", "nowhere")
     monkeypatch.setenv("TOPICLOOM_SERVE_KEYS", "a=1,b")
     assert_one_line(run("serve"), "TOPICLOOM_SERVE_KEYS cannot be used")
-    monkeypatch.setitem(sys.modules, "starlette", None)
-    monkeypatch.delitem(sys.modules, "topicloom.serve")
-    assert_one_line(run("serve"), "pip install topicloom[serve]")
 
 
 def test_keys() -> None:

@@ -20,6 +20,8 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import BertProcessing
 
+from topicloom.extras import Extra, name_install
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _SPECIAL = ("PAD", "UNK", "CLS", "SEP", "MASK")
 _LETTERS = string.ascii_lowercase + string.digits
@@ -33,9 +35,9 @@ _SIZES = {
 }
 
 
-def library(extra: str) -> Any:
+def library(extra: Extra) -> Any:
     """The sentence-transformers package; skips the test where the extra is not installed."""
-    reason = f'the extra is not installed: pip install "topicloom[{extra}]"'
+    reason = f"the extra is not installed: {name_install(extra)}"
     return pytest.importorskip("sentence_transformers", reason=reason)
 
 

@@ -28,6 +28,7 @@ from topicloom.cli.console import (
 from topicloom.cli.context import CliContext, find_reply_model, open_context
 from topicloom.cli.words import say
 from topicloom.errors import StorageUnavailableError, TopicLoomError
+from topicloom.extras import name_install
 from topicloom.graph.deps import choose_models, open_role_model
 from topicloom.graph.repair import check_session, repair_session
 from topicloom.index.encoders import open_embedder
@@ -38,15 +39,14 @@ from topicloom.storage.repair import Fault
 
 _PACKAGES = ("langgraph", "langchain-core", "langchain-openai")
 _EXTRAS = {
-    "langchain": "models of all providers",
-    "starlette": "serve and ui",
-    "mcp": "a server for MCP clients",
-    "tiktoken": "exact token counts",
-    "sentence_transformers": "encoders and rerankers of one's own",
-    "psycopg": "PostgreSQL",
-    "topicloom_lab": "eval, train and tune",
+    "langchain": ("models of all providers", name_install("providers")),
+    "mcp": ("a server for MCP clients", name_install("mcp")),
+    "tiktoken": ("exact token counts", name_install("tokenizer")),
+    "sentence_transformers": ("encoders and rerankers of one's own", name_install("bge")),
+    "psycopg": ("PostgreSQL", name_install("postgres")),
+    "topicloom_lab": ("eval, train and tune", "pip install ./lab"),
 }
-"""What else can be installed, and what for."""
+"""What else can be installed, by its module: what it is for, and the command that installs it."""
 
 
 def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
@@ -92,8 +92,8 @@ def _find_own() -> str:
 
 def _list_extras(context: CliContext) -> str:
     here = {module: find_spec(module) is not None for module in _EXTRAS}
-    there = ", ".join(say(what) for module, what in _EXTRAS.items() if here[module]) or say("none")
-    missing = ", ".join(f"{say(w)} ({m})" for m, w in _EXTRAS.items() if not here[m])
+    there = ", ".join(say(what) for m, (what, _) in _EXTRAS.items() if here[m]) or say("none")
+    missing = ", ".join(f"{say(w)} ({how})" for m, (w, how) in _EXTRAS.items() if not here[m])
     return f"{there}; not installed: {missing}" if missing else there
 
 

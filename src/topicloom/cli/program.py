@@ -102,5 +102,6 @@ def add_commands(to: typer.Typer, plugins: Iterable[EntryPoint]) -> None:
 
 def _missing(context: typer.Context) -> None:
     raise ConfigurationError(
-        f"`topicloom {context.info_name}` is part of the laboratory: pip install topicloom-lab"
+        f"`topicloom {context.info_name}` is part of the laboratory:"
+        " pip install ./lab, in the folder of the checkout"
     )

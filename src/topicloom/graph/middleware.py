@@ -27,6 +27,7 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.token_count import TokenCounter
 from topicloom.effects import Step, both, either
 from topicloom.errors import ConfigurationError, NoNewMessageError
+from topicloom.extras import name_install
 from topicloom.graph.deps import DEFAULT_WINDOW, choose_models, make_deps
 from topicloom.graph.session import wire_memory
 from topicloom.index.embedder import Embedder
@@ -55,7 +56,7 @@ try:
 except ImportError as error:
     raise ConfigurationError(
         "TopicMiddleware is for agents of the package langchain, which is missing: "
-        "pip install 'topicloom[providers]'"
+        + name_install("providers")
     ) from error
 
 _ALL = 2**53

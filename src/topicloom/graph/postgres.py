@@ -9,6 +9,7 @@ from typing import Any
 from weakref import finalize
 
 from topicloom.errors import ConfigurationError
+from topicloom.extras import name_install
 
 try:
     from langgraph.checkpoint.postgres import PostgresSaver
@@ -19,8 +20,7 @@ try:
     from psycopg_pool import AsyncConnectionPool, ConnectionPool
 except ImportError as error:
     raise ConfigurationError(
-        f"PostgreSQL needs a package that is missing ({error.name}):"
-        " pip install topicloom[postgres]"
+        f"PostgreSQL needs a package that is missing ({error.name}): {name_install('postgres')}"
     ) from error
 
 _OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}

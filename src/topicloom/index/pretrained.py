@@ -15,11 +15,12 @@ from pickle import UnpicklingError
 from typing import Any, Literal, Protocol, cast
 
 from topicloom.errors import ConfigurationError, UnknownModelError
+from topicloom.extras import Extra, name_install
 from topicloom.index.embedder import Vectors, embed_telling
 
 Kind = Literal["SentenceTransformer", "CrossEncoder"]
 
-_EXTRAS: dict[Kind, str] = {"SentenceTransformer": "bge", "CrossEncoder": "rerank"}
+_EXTRAS: dict[Kind, Extra] = {"SentenceTransformer": "bge", "CrossEncoder": "rerank"}
 _MARKS: dict[Kind, str] = {"SentenceTransformer": "modules.json", "CrossEncoder": "config.json"}
 """The file without which a cached model is incomplete. A sentence encoder without its list of
 modules would be opened, but pooled in another way."""
@@ -48,8 +49,7 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
         make = getattr(import_module("sentence_transformers"), kind)
     except ImportError as error:
         raise ConfigurationError(
-            f"{name!r} needs a package that is missing ({error}): "
-            f'pip install "topicloom[{_EXTRAS[kind]}]"'
+            f"{name!r} needs a package that is missing ({error}): " + name_install(_EXTRAS[kind])
         ) from error
     folder = Path(model).expanduser()
     meant = isinstance(model, Path) or name.startswith((".", "~")) or name.count("/") > 1
@@ -145,7 +145,7 @@ class _Encoder(Protocol):
 
 
 class SentenceTransformerEmbedder:
-    """`Embedder` around a model of sentence-transformers. Needs `pip install "topicloom[bge]"`.
+    """`Embedder` around a model of sentence-transformers. Needs that package.
 
     The model is loaded when its fingerprint, its dimension or a vector is asked for; each of them
     raises what `open_pretrained` does. It takes one batch at a time, so that threads may share it.

@@ -77,7 +77,7 @@ class _PairScorer(Protocol):
 
 
 class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
-    """Scores the request against what went before. Needs `pip install "topicloom[rerank]"`.
+    """Scores the request against what went before. Needs sentence-transformers.
 
     The model is loaded when the first question comes. It takes one pair at a time, so that
     threads may share it.
@@ -114,7 +114,7 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
     def check_coherence(self, text_a: str, text_b: str) -> float:
         """The sigmoid of the model's score of two texts in this order: 1 if they belong together.
 
-        Raises `ConfigurationError` without the extra `rerank`, and `UnknownModelError` if the
+        Raises `ConfigurationError` without sentence-transformers, and `UnknownModelError` if the
         folder or name holds no cross-encoder with one score, or neither the hub nor its cache has
         it.
         """

@@ -17,6 +17,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langsmith import tracing_context
 
 from topicloom.errors import ConfigurationError, UnknownModelError, suggest
+from topicloom.extras import name_install
 
 NO_KEY = "not-needed"
 """Sent to servers of one's own, which ask for no key but whose clients insist on one."""
@@ -153,8 +154,8 @@ def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) ->
         init_chat_model = import_module("langchain.chat_models").init_chat_model
     except ImportError as error:
         raise ConfigurationError(
-            f"{spec!r} needs the package langchain beside the provider's own: pip install langchain"
-            f"{meant}"
+            f"{spec!r} needs the package langchain beside the provider's own: "
+            f"{name_install('providers')}{meant}"
         ) from error
     try:
         model = init_chat_model(name, model_provider=provider, **options)

@@ -63,7 +63,7 @@ def make_endpoint(
 ) -> Starlette:
     """An ASGI application that speaks OpenAI's chat-completions protocol over a session graph.
 
-    Needs `topicloom[serve]`. A client's chat is a session: known again by the chat's id, or by
+    A client's chat is a session: known again by the chat's id, or by
     `user`. Clients send the whole conversation each time; the session takes in what is new of it.
 
     Args:

@@ -58,7 +58,7 @@ def check_format(what: str, found: object) -> None:
     if isinstance(found, int) and found > FORMAT:
         raise NewerFormatError(
             f"{what} has format {found}, and this version of topicloom knows formats up to"
-            f" {FORMAT}: a newer one wrote it. Upgrade with `pip install --upgrade topicloom`"
+            f" {FORMAT}: a newer one wrote it. Upgrade topicloom to open it"
         )
 
 

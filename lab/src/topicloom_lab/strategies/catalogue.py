@@ -38,6 +38,9 @@ from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 Kind = Literal["topicloom", "place", "summary", "search", "own"]
 """The signal that a strategy ranks by."""
 
+INSTALL_PEERS = 'pip install "langchain>=1.4,<2" "langmem>=0.0.30,<0.1" "mem0ai>=2.2,<3"'
+"""Installs the packages of the extra `peers`, as `lab/pyproject.toml` has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class StrategyEntry:
@@ -62,7 +65,7 @@ class StrategyEntry:
         """Why it has to be left out; None if it can run."""
         if self.needs is None or find_spec(self.needs) is not None:
             return None
-        return f"{self.needs} is not installed: pip install 'topicloom-lab[peers]'"
+        return f"{self.needs} is not installed: {INSTALL_PEERS}"
 
 
 def _search(
