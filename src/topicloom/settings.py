@@ -24,6 +24,8 @@ from topicloom.state.splitting import SplitPolicy
 
 P = TypeVar("P")
 _PREFIX = "TOPICLOOM_"
+_KEYS = frozenset({"serve_keys", "ui_key"})
+"""What `topicloom serve` and `topicloom ui` read by themselves: keys are no settings."""
 
 if TYPE_CHECKING:
 
@@ -202,6 +204,6 @@ def _check_variables(names: Collection[str]) -> None:
     """Warn of variables that resemble a setting and are none."""
     for name in names:
         field = name.removeprefix(_PREFIX).partition("__")[0].lower()
-        known = Settings.model_fields
+        known = {*Settings.model_fields, *_KEYS}
         if name.startswith(_PREFIX) and field not in known and (meant := suggest(field, known)):
             warnings.warn(f"there is no setting {name}{meant}", TopicLoomWarning, stacklevel=3)

@@ -54,9 +54,13 @@ def test_a_model_that_answers(
 @pytest.mark.slow
 def test_a_warning_is_one_line(tmp_path: Path) -> None:
     program = f"from topicloom.cli import main\nmain(['--folder', {str(tmp_path)!r}, 'sessions'])"
+    keys = {
+        "TOPICLOOM_UI_KEY": "secret",
+        "TOPICLOOM_SERVE_KEYS": "secret",
+    }  # no settings, but known
     outcome = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "TOPICLOOM_WINDW": "3000"},
+        env={**os.environ, "TOPICLOOM_WINDW": "3000", **keys},
         capture_output=True,
         text=True,
         check=True,
