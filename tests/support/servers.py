@@ -59,7 +59,7 @@ def running(
 
 
 def _wait_for(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    for _ in range(1_200):
+    for _ in range(3_000):
         if process.poll() is not None:
             break
         with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url):
