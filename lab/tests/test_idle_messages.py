@@ -56,6 +56,7 @@ def test_messages_are_of_their_language_and_kind() -> None:
     for message in WRITTEN:
         assert (message.lang == "zh") == bool(CJK_RUN.search(message.text)), message.id
         assert bool(message.evidence) == (message.kind == "short"), message.id
+        assert all(message.evidence), message.id
         if message.kind == "short" and message.lang == "en":
             assert len(message.text.split()) <= 6, message.id
         elif message.kind == "short":
@@ -87,7 +88,7 @@ def written(**given: object) -> WrittenMessage:
 def test_messages_come_in_the_order_of_their_places() -> None:
     conversation = talk()
     placed = place_messages(
-        conversation, [written(after="a2"), written(evidence=["u1"])], {"talk": ("u2",)}
+        conversation, [written(after="a2"), written(evidence=[["u1"]])], {"talk": ("u2",)}
     )
     assert [(p.message.category, p.rounds) for p in placed] == [
         ("return", 1),
@@ -102,14 +103,14 @@ def test_what_the_conversation_does_not_have_is_named() -> None:
     with pytest.raises(ConfigurationError, match="'z9', which conversation 'talk' does not have"):
         place_messages(talk(), [written(after="z9")], {})
     with pytest.raises(ConfigurationError, match="its evidence 'a2' is said later"):
-        place_messages(talk(), [written(evidence=["a2"])], {})
+        place_messages(talk(), [written(evidence=[["u1", "a2"]])], {})
 
 
 def test_a_line_that_is_no_message_is_named(tmp_path: Path) -> None:
     file = tmp_path / "own.jsonl"
-    row = written(evidence=["u1"]).model_dump()
+    row = written(evidence=[["u1"]]).model_dump()
     file.write_text(f"{json.dumps(row)}\n\n{json.dumps(row | {'kind': 'long'})}\n", "utf-8")
     with pytest.raises(NotAConversationError, match=r"own.jsonl, line 3 is no message to ask"):
         load_messages(file)
     file.write_text(f"{json.dumps(row)}\n", "utf-8")
-    assert load_messages(file) == (written(evidence=["u1"]),)
+    assert load_messages(file) == (written(evidence=[["u1"]]),)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -45,8 +46,9 @@ class WrittenMessage(BaseModel, frozen=True, extra="forbid"):
     text: str = Field(min_length=1)
     after: str
     """Id of the last message that was said before it."""
-    evidence: tuple[str, ...] = ()
-    """Ids of the messages that the answer rests on; none for idle ones."""
+    evidence: tuple[tuple[str, ...], ...] = ()
+    """What the answer rests on, piece by piece; none for idle ones. A piece is the ids of the
+    messages that say the same: one of them is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def place_messages(
 
 
 def _count_rounds(message: WrittenMessage, rounds: Mapping[str, int]) -> int:
-    for named in (message.after, *message.evidence):
+    for named in (message.after, *chain.from_iterable(message.evidence)):
         if named not in rounds:
             raise ConfigurationError(
                 f"message {message.id!r} names {named!r}, which conversation"
