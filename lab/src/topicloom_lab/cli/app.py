@@ -92,6 +92,41 @@ def memory(
 
 
 @eval_app.command()
+def idle(
+    files: Annotated[
+        list[str] | None,
+        Argument(help="RealMem's file, `sample`, which ships, or others; `sample` if none."),
+    ] = None,
+    messages: Annotated[
+        Path | None, Option(help="What to ask, one JSON a line; else the packaged messages.")
+    ] = None,
+    budget: Annotated[int, number("Tokens that may be recalled for a message.")] = 4_000,
+    out: Rows = None,
+    window: Window = 8_000,
+    topic_window: TopicWindow = 64_000,
+    readers: Annotated[
+        str,
+        Option(help="Who reads for a message: embedded, ideal, noisy:SHARE or garbage."),
+    ] = "embedded",
+    json: AsJson = False,
+) -> None:
+    """See what is recalled for messages that need no memory, and for short ones that do.
+
+    240 messages ship that were written for the packaged sample and two people of RealMem: thanks,
+    small talk, general knowledge and errands, half of them in Chinese, and such as "And the
+    cabinets?" or "Same as last time" with the messages that they rest on. Each is asked in its
+    place, with in view what a session has in view there, and does not become part of it. Of RealMem
+    the first messages of other talk that need nothing are asked as well.
+    """
+    from topicloom_lab.cli.idle import run_idle
+    from topicloom_lab.idle.measure import IdleEvaluation
+    from topicloom_lab.readers import ReaderChoice
+
+    evaluation = IdleEvaluation(budget, window, topic_window, ReaderChoice.parse(readers))
+    run_idle(files or (), messages, out, evaluation, as_json=json)
+
+
+@eval_app.command()
 def segmentation(
     file: Annotated[Path, Argument(help="Dialogues with segments, one JSON a line.")],
     mode: Annotated[

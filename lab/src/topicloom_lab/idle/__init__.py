@@ -1,0 +1,1 @@
+"""Messages that need no memory, and short ones that do."""
