@@ -84,7 +84,7 @@ def current_plan(state: Any) -> TurnPlan | None:
 
 def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
     """The workspace of a session, on the graph's own store if no other storage was given."""
-    return workspaces.open(session.id, get_runtime().store, session.purges)
+    return workspaces.open(session.id, get_runtime().store)
 
 
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:

@@ -121,7 +121,6 @@ def merge_sessions(store: SessionStore, one: Session, other: Session) -> Session
     merged = store.append(
         onto, [m.model_copy(update={"seq": n}) for n, m in enumerate(own, onto.count + 1)]
     )
-    merged = merged.model_copy(update={"purges": max(one.purges, other.purges)})
     merged = _carry_edits(store, session, onto, merged)
     for entry in find_edits(store, session, onto):
         number = parse_message_number(entry.message) + merged.count - session.count
@@ -155,8 +154,7 @@ def _is_rival(store: SessionStore, session: Session, head: Session) -> bool:
         return False
     related = not (session.turn and head.turn) or theirs[:1] == refs[:1]
     later = head.turn >= session.turn and head.turns != session.turns
-    purged = head.purges > session.purges
-    return related and (later or purged or bool(find_missing(store, head, session)))
+    return related and (later or bool(find_missing(store, head, session)))
 
 
 def find_missing(store: SessionStore, one: Session, other: Session) -> list[StoredMessage]:
