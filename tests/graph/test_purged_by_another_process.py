@@ -51,7 +51,7 @@ def test_who_has_it_open_serves_it_no_more(tmp_path: Path, purge: Callable[[Path
     holders: list[Callable[[], Memory]] = [lambda: alone, lambda: Memory.of(graph, thread())]
     assert all(SECRET in serve(hold()) for hold in holders)
     told = purge(tmp_path)
-    assert purge is purge_by_command or "until the thread's next turn" in told
+    assert purge is purge_by_command or "the checkpoints of thread 's', until" in told
     for hold in holders:
         assert SECRET not in serve(hold())
         assert hold().quote("m3").text == REMOVED

@@ -16,6 +16,7 @@ from sessions import prompt_of, record, tell, thread
 
 from topicloom import (
     Memory,
+    MissingRecordError,
     Settings,
     TopicMiddleware,
     build_session_graph,
@@ -202,6 +203,28 @@ def test_the_next_turn_has_it_in_no_prompt_and_no_channel(
     assert SECRET not in look_into(Memory.of(graph, CONFIG))
 
 
+def test_what_is_left_in_checkpoints_goes_as_the_result_says(place: Place) -> None:
+    (left,) = place.open_memory().forget(*TOLD).left
+    assert "the checkpoints of thread 's', until Memory.of(graph, config).forget removes it" in left
+    assert SECRET in str((place.saver.blobs, place.saver.writes))
+    done = Memory.of(place.open_graph(), CONFIG).forget(*TOLD)
+    assert (done.messages, done.left) == ((), ())
+    assert SECRET not in str((place.saver.storage, place.saver.blobs, place.saver.writes))
+
+
+def test_nobody_serves_a_session_that_another_deleted(place: Place) -> None:
+    """Its checkpoints stay where it was deleted by its storage alone."""
+    graph, memory = place.open_graph(), place.open_memory()
+    assert SECRET in look_into(Memory.of(graph, CONFIG))
+    assert SECRET in look_into(memory)
+    place.open_memory().delete()
+    assert memory.history() == []
+    with pytest.raises(MissingRecordError):
+        Memory.of(graph, CONFIG).history()
+    with pytest.raises(MissingRecordError):
+        tell(graph, CONFIG, "茶：还在吗？")
+
+
 def test_an_agent_serves_it_no_more(reopen: Reopen) -> None:
     """By its memory at once, by its prompts and its channel from its next turn on."""
     saver, model = InMemorySaver(), ScriptedModel()
@@ -224,7 +247,7 @@ def test_an_agent_serves_it_no_more(reopen: Reopen) -> None:
     assert SECRET in str([held.history(limit=None), held.search(SECRET)])
     told = [m.id for m in held.history(limit=None) if SECRET in m.text]
     (left,) = Memory.of(reopen_agent(), CONFIG).forget(*told).left
-    assert "until the thread's next turn" in left
+    assert "the agent's state shows it until its next turn" in left
     assert SECRET not in str([held.history(limit=None), held.search(SECRET), held.topics()])
     state = agent.invoke({"messages": [HumanMessage("茶：第1次？")]}, CONFIG)
     assert SECRET not in str(model.prompts[-1])

@@ -117,11 +117,14 @@ class StorageAccess:
         _, store, _ = yield from self.open()
         first()
         store.purge(plan)
-        left = f"the newest checkpoint of thread {self.thread!r}, until the thread's next turn, and"
-        way = "until they are removed: Memory.of(graph, config).forget removes both"
-        if self.agent is not None:
-            way = "until they are removed by the checkpointer's own means"
-        return (f"{left} its older checkpoints, {way}",)
+        left = f"the checkpoints of thread {self.thread!r}"
+        if self.agent is None:
+            way = "until Memory.of(graph, config).forget removes it for good"
+            return (f"{left}, {way}",)
+        way = (
+            "until its next turn, and older ones until you remove them by the checkpointer's means"
+        )
+        return (f"{left}: the agent's state shows it {way}",)
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session; its checkpoints too, where an agent leads to them."""

@@ -97,7 +97,8 @@ class StoredVectors:
     def _embed(
         self, keys: Sequence[str], texts: Sequence[str], places: Sequence[Place] | None
     ) -> Vectors:
-        self._session.renew()
+        if places is None:
+            self._session.renew()
         renewals = self._session.renewals
         vectors = self._embedder.embed(texts)
         made = [i for i in range(len(texts)) if vectors[i].any()]

@@ -133,11 +133,16 @@ class Workspaces:
         self._stores: LRUCache[int, StoreStorage] = LRUCache(open_at_once)
         self._lock = RLock()
 
-    def open(self, session: str, store: BaseStore | None = None) -> Workspace:
+    def open(
+        self, session: str, store: BaseStore | None = None, *, renewed: bool = False
+    ) -> Workspace:
         """The workspace of a session, made on first use.
 
-        It has nothing in memory of what was purged by now, whichever process did it. Raises
-        `StorageUnavailableError` if there is neither a storage nor the graph's store.
+        It has nothing in memory of what was purged by now, whichever process did it; `renewed` if
+        the caller has looked for that already.
+
+        Raises:
+            StorageUnavailableError: There is neither a storage nor the graph's store.
         """
         # One graph may be compiled over several stores; a workspace keeps its own alive.
         key = (0 if self.storage is not None else id(store), session)
@@ -150,7 +155,8 @@ class Workspaces:
                 workspace = self._open[key] = Workspace(
                     stored, self._index(log), sizes, self._index(log)
                 )
-        workspace.store.log.renew()
+        if not renewed:
+            workspace.store.log.renew()
         return workspace
 
     def delete(self, session: str, store: BaseStore | None = None) -> None:

@@ -17,7 +17,7 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, make_message_key
-from topicloom.storage.base import EDITS, HEADS, SUPERSEDED
+from topicloom.storage.base import EDITS, HEADS, SUPERSEDED, TRANSCRIPT
 from topicloom.storage.caches import count_shared
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
@@ -44,9 +44,13 @@ def find_rivals(
 ) -> list[Head]:
     """The heads of a session's line that it does not go on from, the oldest first.
 
-    Among all of its heads as they are now, unless these were read already.
+    Among all of its heads as they are now, unless these were read already. Where there are none,
+    another process may have deleted the session: nothing of it is in memory then.
     """
     heads = read_heads(store) if heads is None else heads
+    newest = session.transcript
+    if not heads and newest and not store.log.standing(TRANSCRIPT, [newest]):
+        store.log.forget()
     return [head for head in heads if _is_rival(store, session, head.session)]
 
 

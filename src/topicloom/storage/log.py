@@ -80,7 +80,7 @@ class SessionLog:
             found = list(self._backend.entries(PURGES).read([_NEWEST]))
             digest = hashlib.sha256(found[0].body).digest()[:_DIGEST_BYTES] if found else b""
             if (purges := int.from_bytes(digest)) != self.purges:
-                self._begin(purges)
+                self.forget(purges)
 
     def tell_purge(self) -> None:
         """Change the digest of the purges, so that whoever has the session open will `renew` it.
@@ -92,11 +92,13 @@ class SessionLog:
             self._backend.entries(PURGES).replace([RawEntry(_NEWEST, None, body)])
             self.renew()
 
-    def _begin(self, purges: int) -> None:
-        self._held = _Held(purges, {})
-        self._heads = HeadCache()
-        self.forget_bodies()
-        self.renewals += 1
+    def forget(self, purges: int = 0) -> None:
+        """Forget what was read, as of a session that has those purges; 0 for none."""
+        with self._mutex:
+            self._held = _Held(purges, {})
+            self._heads = HeadCache()
+            self._bodies.clear(lambda key: key[0] == self._backend.session)
+            self.renewals += 1
 
     def append(
         self, chain: str, head: str | None, bodies: Sequence[Mapping[str, Any]]
@@ -282,11 +284,7 @@ class SessionLog:
         """Remove the session for good; see `Storage.delete`."""
         with self._mutex, self._backend.lock(create=False):
             self._backend.remove()
-            self._begin(0)
-
-    def forget_bodies(self) -> None:
-        """Read bodies from the storage again."""
-        self._bodies.clear(lambda key: key[0] == self._backend.session)
+            self.forget()
 
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space, named by its embedder's fingerprint."""
