@@ -352,13 +352,7 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     log = FileStorage(tmp_path, fsync=False).open("s")
     store = SessionStore(log)
     index = SessionIndex(HashingEmbedder(64), log, 500)
-    workspace = Workspace(
-        store,
-        index,
-        TranscriptSizes(store),
-        index,
-        0,
-    )
+    workspace = Workspace(store, index, TranscriptSizes(store), index)
     rounds = group_rounds(
         StoredMessage(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
     )

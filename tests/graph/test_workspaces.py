@@ -34,5 +34,5 @@ def test_what_another_purged_is_not_shown_after_a_session_made_room(tmp_path: Pa
     assert log.read("c", refs)[0]["text"] == "x"
     workspaces.open("b")
     assert FileStorage(tmp_path).open("a").purge("c", refs) == 1
-    [left] = workspaces.open("a", purges=1).store.log.read("c", refs)
+    [left] = workspaces.open("a").store.log.read("c", refs)
     assert "text" not in left

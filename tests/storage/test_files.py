@@ -257,7 +257,7 @@ def test_a_session_whose_bodies_are_forgotten_leaves_those_of_others(tmp_path: P
     refs = [log.refs("c", head) for log, head in zip(logs, heads, strict=True)]
     for log, known in zip(logs, refs, strict=True):
         log.read("c", known)
-    logs[0].forget_bodies()
+    logs[0].forget()
     shutil.rmtree(tmp_path)
     assert logs[1].read("c", refs[1])[0]["text"] == "x"
     with pytest.raises(StorageError):

@@ -28,6 +28,7 @@ from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import REMOVED
+from topicloom.storage.files import FileStorage
 from topicloom.storage.names import make_session_name
 from topicloom.testing import ScriptedResponder, fake_roles
 
@@ -426,3 +427,31 @@ async def test_words_are_found_while_the_index_is_made(filled: Path, tmp_path: P
                 pass
             found = await get(page, "/search", text="9 KILOMETRES")
             assert (found[0]["topic"], found[0]["relevance"] > 0) == ("t2", True)
+
+
+async def test_what_another_process_purged_is_shown_no_more(
+    graph: CompiledSessionGraph, page: httpx.AsyncClient
+) -> None:
+    wanted = "The kitchen worktop of oak costs 240 euros"
+
+    async def look() -> str:
+        shown = [
+            await get(page, path, **query)
+            for path, query in (
+                ("/messages", {"limit": 100}),
+                ("/messages/m3", {}),
+                ("/topics/t1", {"limit": 100}),
+                ("/topics", {}),
+                ("/search", {"text": wanted}),
+                ("/prompt", {}),
+            )
+        ]
+        return str(shown)
+
+    assert wanted in await look()
+    folder = graph.builder.deps.settings.folder
+    assert folder is not None
+    Memory(FileStorage(folder, fsync=False), NAME).forget("m3")
+    after = await look()
+    assert wanted not in after
+    assert REMOVED in after

@@ -87,7 +87,7 @@ class MemoryFiles:
         """Write into a folder, which is made where it is missing and which sessions may share."""
         self._folder = folder
         self._storage = storage
-        self._done: dict[str, str | None] = {}
+        self._done: dict[str, tuple[str | None, int]] = {}
         self._pages: dict[str, dict[str, MemoryPage]] = {}
 
     def __call__(self, state: Mapping[str, Any]) -> MemoryReport:
@@ -104,12 +104,15 @@ class MemoryFiles:
         Raises:
             StorageUnavailableError: If the folder cannot be used.
         """
-        if self._done.get(session.id, "") == session.roster and not force:
-            return MemoryReport()
         store = SessionStore(self._storage.open(session.id))
+        state = session.roster, store.log.purges
+        if self._done.get(session.id) == state and not force:
+            return MemoryReport()
         pages = {p.topic.id: p for p in build_pages(session.id, store.topic_table(session))}
         work = _FolderUpdate(self._folder, force)
         report = work.report
+        if self._done.get(session.id, state)[1] != store.log.purges:
+            self._pages.pop(session.id, None)  # what was purged may stand in any of them
         known = self._pages.setdefault(session.id, {})
         with reachable(self._folder):
             make_folder(self._folder, fsync=False)
@@ -120,7 +123,7 @@ class MemoryFiles:
                 elif work.write(page, store):
                     known[topic] = page
         if not report.left:
-            self._done[session.id] = session.roster
+            self._done[session.id] = state
         return report
 
 

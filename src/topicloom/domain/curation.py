@@ -155,7 +155,7 @@ class ConversationPosition:
     head: str | None
     """Ref of the last of them, which stands for all."""
     removals: tuple[int, str | None] = (0, None)
-    """Purges of it, and the head of its edits: what was found before one may be gone."""
+    """Digest of its purges, and the head of its edits: what was found before one may be gone."""
 
     def is_on_branch(self, refs: Sequence[str]) -> bool:
         """True if the conversation whose messages have these refs goes on from here."""

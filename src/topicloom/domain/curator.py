@@ -318,7 +318,7 @@ def _build_request(
         session=session.id,
         turn=session.turn + 1,
         position=ConversationPosition(
-            session.count, session.transcript, (session.purges, session.superseded)
+            session.count, session.transcript, (store.log.purges, session.superseded)
         ),
         basis=f"{digest_json(plan.model_dump(mode='json'))}{digest_json(document)}",
         # A single CJK character says nothing: it stands in words of all kinds.

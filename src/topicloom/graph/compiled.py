@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -13,9 +14,10 @@ from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import merge_configs
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateUpdate
+from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from topicloom.errors import InputError, MissingThreadError, TopicLoomWarning, suggest
+from topicloom.graph.purged_state import hide_purged
 from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, warn_of_part
@@ -92,6 +94,29 @@ class CompiledSessionGraph(
                 if part is _END:
                     return
                 yield part
+
+    def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """As LangGraph has it, without what was purged behind the checkpoint."""
+        return self._hide_purged(super().get_state(config, subgraphs=subgraphs))
+
+    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """As LangGraph has it, without what was purged behind the checkpoint."""
+        state = await super().aget_state(config, subgraphs=subgraphs)
+        return await asyncio.to_thread(self._hide_purged, state)
+
+    def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
+        """As LangGraph has it, without what was purged behind the checkpoints."""
+        return map(self._hide_purged, super().get_state_history(config, **options))
+
+    async def aget_state_history(
+        self, config: RunnableConfig, **options: Any
+    ) -> AsyncIterator[StateSnapshot]:
+        """As LangGraph has it, without what was purged behind the checkpoints."""
+        async for state in super().aget_state_history(config, **options):
+            yield await asyncio.to_thread(self._hide_purged, state)
+
+    def _hide_purged(self, state: StateSnapshot) -> StateSnapshot:
+        return hide_purged(state, self.builder.workspaces, self.store)
 
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]

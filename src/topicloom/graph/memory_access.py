@@ -60,6 +60,7 @@ class StorageAccess:
     def open(self) -> Step[OpenSession]:
         """Within a step: the session."""
         yield from ()
+        self.store.log.renew()
         session = catch_up(self.store, find_newest(self.store, self.thread))
         return OpenSession(session, self.store, self.whole)
 
@@ -113,12 +114,17 @@ class StorageAccess:
 
     def purge(self, plan: PurgePlan, first: Callable[[], object]) -> Step[tuple[str, ...]]:
         """Within a step: remove messages for good; returns where they may still be found."""
-        session, store, _ = yield from self.open()
+        _, store, _ = yield from self.open()
         first()
         store.purge(plan)
-        publish(store, session.model_copy(update={"purges": session.purges + 1}))
-        left = f"the checkpoints of thread {self.thread!r}, and until its next turn the memory"
-        return (f"{left} of its graph, which only the graph reaches",)
+        left = f"the checkpoints of thread {self.thread!r}"
+        if self.agent is None:
+            way = "until Memory.of(graph, config).forget removes it for good"
+            return (f"{left}, {way}",)
+        way = (
+            "until its next turn, and older ones until you remove them by the checkpointer's means"
+        )
+        return (f"{left}: the agent's state shows it {way}",)
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session; its checkpoints too, where an agent leads to them."""
@@ -151,7 +157,7 @@ class GraphAccess:
     def open(self) -> Step[OpenSession]:
         """Within a step: the session."""
         session, _ = yield from SessionClient(self.graph).read(self.config)
-        workspace = self.graph.builder.workspaces.open(session.id, self.graph.store, session.purges)
+        workspace = self.graph.builder.workspaces.open(session.id, self.graph.store)
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
         return OpenSession(session, workspace.store, workspace.whole)

@@ -61,6 +61,7 @@ class MemoryTopic(BaseModel, frozen=True):
         """Its messages in order, word for word."""
         yield from ()
         store, topic = self._kept
+        store.log.renew()  # it may have been purged since
         return list(store.topic_messages(topic))
 
     messages, amessages = both(_messages)

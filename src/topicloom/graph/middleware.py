@@ -46,7 +46,7 @@ from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import get_text
+from topicloom.state.stored_message import REMOVED, get_text
 from topicloom.storage.base import Storage
 
 try:
@@ -196,7 +196,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             # A session that knows from where on its channel shows all has written it anew, whole.
             rest = [] if told["session"].get("shown") else before
             new = shown.value if isinstance(shown, Overwrite) else [*rest, *shown]
-            whole = [own.get(m.id, m) for m in new]
+            whole = [m if get_text(m) == REMOVED else own.get(m.id, m) for m in new]
         elif before:  # the channel shows as much as it did, and what came behind it
             shown_since = state["topicloom"]["session"].get("shown", 0)
             told["session"] = told["session"] | {"shown": shown_since}

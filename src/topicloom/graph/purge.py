@@ -18,6 +18,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.graph.purged_state import MADE_IN_A_TURN
 from topicloom.graph.stored import Graph, find_deps, get_session, make_review_thread, open_session
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import dump
@@ -25,7 +26,7 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Turn
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.base import Storage
-from topicloom.storage.lines import catch_up, publish
+from topicloom.storage.lines import catch_up
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 
@@ -126,12 +127,11 @@ def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> 
     said = store.messages(catch_up(store, session))
     removed = {m.source: m.message for m in said if m.text == REMOVED}
     turn = Turn.model_validate(values["turn"])
-    session = session.model_copy(update={"purges": session.purges + 1})
-    publish(store, session)
+    session = session.model_copy(update={"purges": store.log.purges})
     update = dump(session, Turn(first=turn.first, user=turn.user, query="", answer=False))
     # A message that stood there with its old text would count as a new one.
     update["messages"] = [removed[m.id] for m in values["messages"] if m.id in removed]
-    update |= {name: None for name in ("readings", "calls", "layers", "plan") if name in values}
+    update |= {name: None for name in MADE_IN_A_TURN if name in values}
     graph.update_state(thread, update, as_node="finalize")
 
 

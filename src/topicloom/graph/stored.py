@@ -101,6 +101,7 @@ def open_session(
         storage: Another over the place of the graph's own; that if not given.
     """
     session = get_session(graph, config)
-    store = SessionStore((storage or find_storage(graph)).open(session.id))
+    log = (storage or find_storage(graph)).open(session.id)
+    store = SessionStore(log, watching=True)
     named = "checkpoint_id" in config["configurable"]
     return session if named else catch_up(store, session), store

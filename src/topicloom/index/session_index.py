@@ -63,7 +63,7 @@ class SessionIndex:
     """Messages of all topics by words and vectors, topics by centroid and brief.
 
     It is a cache: made from storage, brought up to date by `update`, made anew when the session
-    went back to an older checkpoint.
+    went back to an older checkpoint, and when something of it was purged.
     """
 
     def __init__(self, embedder: Embedder, log: SessionLog, budget: int) -> None:
@@ -80,6 +80,7 @@ class SessionIndex:
         self._clear()
 
     def _clear(self) -> None:
+        self._renewals = self._log.renewals
         self._awaited = 0
         self._taken: TopicTable | None = None
         self._heads: dict[str, tuple[int, str]] = {}
@@ -97,6 +98,8 @@ class SessionIndex:
         """
         with self._lock:
             down = getattr(self._encoder, "failure", "")
+            if self._renewals != self._log.renewals:
+                self._begin()  # something was purged
             if self._vectors.incomplete and not self._vectors.left and not down:
                 self._begin()  # the encoder may be back
             if table is self._taken:

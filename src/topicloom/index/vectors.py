@@ -97,11 +97,13 @@ class StoredVectors:
     def _embed(
         self, keys: Sequence[str], texts: Sequence[str], places: Sequence[Place] | None
     ) -> Vectors:
-        removals = self._session.removals
+        if places is None:
+            self._session.renew()
+        renewals = self._session.renewals
         vectors = self._embedder.embed(texts)
         made = [i for i in range(len(texts)) if vectors[i].any()]
         standing = (
-            self._find_made(keys, removals)
+            self._find_made(keys, renewals)
             if places is None
             else self._find_said(list(zip(keys, places, strict=False)))
         )
@@ -125,23 +127,25 @@ class StoredVectors:
             yield {key for key, place in said if rows.get(place) == key}
 
     @contextmanager
-    def _find_made(self, keys: Collection[str], removals: int) -> Iterator[Collection[str]]:
-        """The keys of texts that were made of messages, unless this process removed any since."""
+    def _find_made(self, keys: Collection[str], renewals: int) -> Iterator[Collection[str]]:
+        """The keys of texts that were made of messages, unless anything was purged since."""
         with self._session.hold():
+            self._session.renew()
             met = self._met and self._session.standing(self._met[0], [self._met[1]])
-            yield keys if met and self._session.removals == removals else ()
+            yield keys if met and self._session.renewals == renewals else ()
 
     def _embed_later(
         self, keys: Sequence[str], texts: Sequence[str], places: Sequence[Place]
     ) -> None:
         if self.left:
             return
-        self.left, removals = len(keys), self._session.removals
+        self.left, renewals = len(keys), self._session.renewals
 
         def work() -> None:
             try:
                 for begin in range(0, len(keys), _PART):
-                    if self._session.removals != removals:
+                    self._session.renew()
+                    if self._session.renewals != renewals:
                         break  # some of these may be gone: what is left is read again
                     part = slice(begin, begin + _PART)
                     with defer_exit():

@@ -41,6 +41,7 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.storage.lines import Head, find_rivals, publish, read_heads
+from topicloom.storage.sessions import SessionStore
 
 
 def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -79,7 +80,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         first = find_shown(shown, workspace.recent(closed, shown))
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
-            store.purge_superseded(closed)
+            closed = _purge_superseded(store, closed)
         # It is to take no time from this turn.
         ahead = partial(embed_said, deps, said, said if session.topics else ())
         current_run().call_afterwards(ahead)
@@ -87,6 +88,13 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
+
+
+def _purge_superseded(store: SessionStore, session: Session) -> Session:
+    """Purge what the application edited; the session, whose channel has nothing of that left."""
+    up_to_date = session.purges == store.log.purges
+    store.purge_superseded(session)
+    return session.model_copy(update={"purges": store.log.purges}) if up_to_date else session
 
 
 def _tell_waiting(workspace: Workspace) -> Iterator[str]:

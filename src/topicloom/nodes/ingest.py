@@ -146,13 +146,15 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
         deps, workspace, known, given, answer=turn_options().answer, cleared=cleared
     )
     session, events, update = _begin(workspace.store, edited, state, replay)
-    workspace = open_workspace(deps.workspaces, session)  # anew, if another writer purged
+    # What was purged since that checkpoint may still stand in its channel.
+    purges = workspace.store.log.purges
+    purged, session = purges != known.purges, session.model_copy(update={"purges": purges})
     # The channel is as old as the session that the checkpoint holds.
     recent = workspace.recent(session, messages, session.count - known.count)
     every = [*(workspace.recent(edited, messages) if events else ()), *recent]
     # A turn that failed has left its message in the channel: many of them would fill it.
     failed = _find_failed(state, known)
-    if events or edits or failed or [m.id for m in messages] != [m.id for m in given]:
+    if events or edits or failed or purged or [m.id for m in messages] != [m.id for m in given]:
         shown = show_newest(workspace.store, session, deps.settings.visible_messages)
         update["messages"] = Overwrite([*shown, *select_unstored(messages, every)])
         session = session.model_copy(

@@ -183,6 +183,7 @@ class _MainWindow:
 
     def _prepare(self, state: SessionState) -> _Prepared:
         session, turn, workspace = open_turn(self.deps.workspaces, state)
+        workspace.store.log.renew()  # something may have been purged while the topics were read
         store, window, settings = workspace.store, self.deps.window, self.deps.settings
         session, messages, edits = take_edits(self.deps, workspace, session, state["messages"])
         turn = turn.model_copy(update={"events": (*turn.events, *edits)})

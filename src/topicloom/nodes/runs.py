@@ -48,6 +48,9 @@ class Run:
     afterwards: list[Callable[[], object]] = field(default_factory=list, compare=False)
     """What its queue calls once it has ended."""
 
+    renewed: set[str] = field(default_factory=set, compare=False)
+    """The sessions of which this run has looked for purges: one look a run is enough."""
+
     def place(self, session: Session) -> Session:
         """The session on the line of turns that this run goes on with.
 

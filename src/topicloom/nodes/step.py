@@ -83,8 +83,14 @@ def current_plan(state: Any) -> TurnPlan | None:
 
 
 def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
-    """The workspace of a session, on the graph's own store if no other storage was given."""
-    return workspaces.open(session.id, get_runtime().store, session.purges)
+    """The workspace of a session, on the graph's own store if no other storage was given.
+
+    What was purged before the run began is not in its memory any more; see `Workspaces.open`.
+    """
+    renewed = current_run().renewed
+    workspace = workspaces.open(session.id, get_runtime().store, renewed=session.id in renewed)
+    renewed.add(session.id)
+    return workspace
 
 
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:

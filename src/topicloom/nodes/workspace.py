@@ -37,6 +37,7 @@ class TranscriptSizes:
         self._sizes: list[int] = []
         self._days: list[str] = [""]
         self._superseded: str | None = None
+        self._renewals = store.log.renewals
         self._mutex = Lock()
 
     def between(self, session: Session, first: int, last: int, layout: Layout) -> list[int]:
@@ -49,16 +50,19 @@ class TranscriptSizes:
 
     def _between(self, session: Session, first: int, last: int, layout: Layout) -> list[int]:
         refs, language = self._store.transcript_refs(session)[:last], session.language
-        edited = session.superseded != self._superseded
-        if first < self._first or not self._sizes or layout.cap != self._cap or edited:
-            self._superseded, self._cap = session.superseded, layout.cap
+        known, now = (
+            (self._superseded, self._renewals),
+            (session.superseded, self._store.log.renewals),
+        )
+        if first < self._first or not self._sizes or layout.cap != self._cap or known != now:
+            (self._superseded, self._renewals), self._cap = now, layout.cap
             self._first, self._refs, self._sizes, self._days = first, refs[: first - 1], [], [""]
-        known = count_shared(refs, self._refs)
-        if known < self._first - 1:
-            self._first, known = first, first - 1
-        del self._sizes[known - self._first + 1 :], self._days[known - self._first + 2 :]
-        shown = {m.seq: m for m in self._store.messages(session, known + 1, last)}
-        for message in map(shown.get, range(known + 1, last + 1)):
+        same = count_shared(refs, self._refs)
+        if same < self._first - 1:
+            self._first, same = first, first - 1
+        del self._sizes[same - self._first + 1 :], self._days[same - self._first + 2 :]
+        shown = {m.seq: m for m in self._store.messages(session, same + 1, last)}
+        for message in map(shown.get, range(same + 1, last + 1)):
             size, day = layout.count_tokens(message, language) if message else 0, self._days[-1]
             if message and message.role == "user" and message.day != day:
                 day = message.day
@@ -83,8 +87,6 @@ class Workspace:
     sizes: TranscriptSizes
     whole: SessionIndex
     """The index of all messages, those in no topic too; empty until it is searched."""
-    purges: int
-    """Purges of the thread that it comes after, as far as is known."""
     unread: dict[str, None] = field(default_factory=dict)
     """Why the graph's store could not be read in this turn."""
 
@@ -131,25 +133,31 @@ class Workspaces:
         self._stores: LRUCache[int, StoreStorage] = LRUCache(open_at_once)
         self._lock = RLock()
 
-    def open(self, session: str, store: BaseStore | None = None, purges: int = 0) -> Workspace:
-        """The workspace of a session, made on first use, and anew behind more `purges`.
+    def open(
+        self, session: str, store: BaseStore | None = None, *, renewed: bool = False
+    ) -> Workspace:
+        """The workspace of a session, made on first use.
 
-        Raises `StorageUnavailableError` if there is neither a storage nor the graph's store.
+        It has nothing in memory of what was purged by now, whichever process did it; `renewed` if
+        the caller has looked for that already.
+
+        Raises:
+            StorageUnavailableError: There is neither a storage nor the graph's store.
         """
         # One graph may be compiled over several stores; a workspace keeps its own alive.
         key = (0 if self.storage is not None else id(store), session)
         with self._lock:
             workspace = self._open.get(key)
-            if workspace is None or workspace.purges < purges:
+            if workspace is None:
                 log = self.choose_storage(store).open(session)
-                if purges:
-                    log.forget_bodies()
                 stored = SessionStore(log)
                 sizes = TranscriptSizes(stored)
                 workspace = self._open[key] = Workspace(
-                    stored, self._index(log), sizes, self._index(log), purges
+                    stored, self._index(log), sizes, self._index(log)
                 )
-            return workspace
+        if not renewed:
+            workspace.store.log.renew()
+        return workspace
 
     def delete(self, session: str, store: BaseStore | None = None) -> None:
         """Remove a session from its storage for good; see `Storage.delete`, and `open` for more."""

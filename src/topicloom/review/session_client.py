@@ -97,5 +97,4 @@ class ReviewDeps:
         return self.shared.settings.review
 
     def open_store(self, session: Session) -> SessionStore:
-        opened = self.shared.workspaces.open(session.id, self.client.graph.store, session.purges)
-        return opened.store
+        return self.shared.workspaces.open(session.id, self.client.graph.store).store

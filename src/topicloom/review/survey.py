@@ -37,8 +37,8 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Step[Update]:
         session, _ = yield from deps.client.read(name_thread(state["thread"]))
-        session = catch_up(deps.open_store(session), session)
-        store = deps.open_store(session)  # anew, if another writer purged
+        store = deps.open_store(session)
+        session = catch_up(store, session)
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)
         return {

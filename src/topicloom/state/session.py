@@ -108,8 +108,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     edits: str | None = None
     """Head of the journal of edits of the application's document."""
     purges: int = 0
-    """Purges of the thread: what a process has in memory from before the last of them counts no
-    more."""
+    """Digest of the purges that the `messages` channel comes after; 0 for none. Where the storage
+    has another one, the channel may still show what was purged since."""
     language: Language = "en"
     """Language of the prompts; looked at again at every split, so that prefixes last."""
     active: dict[str, tuple[float, ...]] = {}

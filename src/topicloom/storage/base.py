@@ -45,13 +45,16 @@ class Storage(ABC):
             session: Thread id: any text but the empty one.
 
         Returns:
-            The same object for the same session for as long as it is referenced.
+            The same object for the same session for as long as it is referenced. It has nothing in
+            memory of what was purged by now, whichever process did it.
 
         Raises:
             InvalidNameError: The name is empty.
             StorageUnavailableError: Nothing can be read there.
         """
-        return self._logs.get(session)
+        log = self._logs.get(session)
+        log.renew()
+        return log
 
     def delete(self, session: str) -> None:
         """Remove a session for good, if it is there; call it while nobody writes to it.

@@ -63,24 +63,14 @@ class WeighedCache(Generic[K, V]):
             self.put(key, value)
         return value
 
-    def replace(self, key: K, value: V) -> None:
-        """Put a value in the place of an outdated one, which no reader can put back."""
-        self.drop([key])
-        self.put(key, value)
-
-    def drop(self, keys: Iterable[K]) -> None:
-        with self._mutex:
-            for key in keys:
-                self._items.pop(key, None)
-
     def clear(self, matches: Callable[[K], bool] = lambda _: True) -> None:
         with self._mutex:
             for key in list(filter(matches, self._items)):
                 del self._items[key]
 
 
-BodyCache = WeighedCache[tuple[str, str, str], bytes]
-"""Bodies by session, chain and ref, as JSON text.
+BodyCache = WeighedCache[tuple[str, int, str, str], bytes]
+"""Bodies by session, the digest of its purges, chain and ref, as JSON text.
 
 Text and not objects: its size is known, and every reader parses a copy of its own.
 """

@@ -34,6 +34,7 @@ from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.disk import make_folder, reachable, read_file, remove_file, replace_file
 from topicloom.storage.file_rows import BatchFile, PackFiles
 from topicloom.storage.jsonl import ChainFile
+from topicloom.storage.log import PURGES
 from topicloom.storage.names import original_name, safe_name, unreserved_name
 
 _CARD = "session.json"
@@ -163,7 +164,7 @@ class FileBackend(Backend):
                 folder = self._folder.joinpath(*folders)
                 entries = ChainFile(
                     folder / f"{name}.jsonl",
-                    fsync=self._fsync and chain != HEADS,  # they speak to who writes now
+                    fsync=self._fsync and chain not in (HEADS, PURGES),  # for who is there now
                     reports=self.reports,
                     mutex=self.mutex,
                     lock=partial(self.lock, create=False),

@@ -17,7 +17,7 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, make_message_key
-from topicloom.storage.base import EDITS, HEADS, SUPERSEDED
+from topicloom.storage.base import EDITS, HEADS, SUPERSEDED, TRANSCRIPT
 from topicloom.storage.caches import count_shared
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
@@ -44,9 +44,13 @@ def find_rivals(
 ) -> list[Head]:
     """The heads of a session's line that it does not go on from, the oldest first.
 
-    Among all of its heads as they are now, unless these were read already.
+    Among all of its heads as they are now, unless these were read already. Where there are none,
+    another process may have deleted the session: nothing of it is in memory then.
     """
     heads = read_heads(store) if heads is None else heads
+    newest = session.transcript
+    if not heads and newest and not store.log.standing(TRANSCRIPT, [newest]):
+        store.log.forget()
     return [head for head in heads if _is_rival(store, session, head.session)]
 
 
@@ -121,7 +125,6 @@ def merge_sessions(store: SessionStore, one: Session, other: Session) -> Session
     merged = store.append(
         onto, [m.model_copy(update={"seq": n}) for n, m in enumerate(own, onto.count + 1)]
     )
-    merged = merged.model_copy(update={"purges": max(one.purges, other.purges)})
     merged = _carry_edits(store, session, onto, merged)
     for entry in find_edits(store, session, onto):
         number = parse_message_number(entry.message) + merged.count - session.count
@@ -155,8 +158,7 @@ def _is_rival(store: SessionStore, session: Session, head: Session) -> bool:
         return False
     related = not (session.turn and head.turn) or theirs[:1] == refs[:1]
     later = head.turn >= session.turn and head.turns != session.turns
-    purged = head.purges > session.purges
-    return related and (later or purged or bool(find_missing(store, head, session)))
+    return related and (later or bool(find_missing(store, head, session)))
 
 
 def find_missing(store: SessionStore, one: Session, other: Session) -> list[StoredMessage]:

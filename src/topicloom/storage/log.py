@@ -7,22 +7,51 @@ checkpoint saw. Purging is the one exception, and takes bodies only: refs and or
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import uuid4
 
 from topicloom.errors import InputError, MissingRecordError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.caches import BodyCache, HeadCache
-from topicloom.storage.chain import PURGED, RawEntry, draft, is_intact, link, load_body, tombstone
+from topicloom.storage.chain import (
+    PURGED,
+    RawEntry,
+    draft,
+    dump_body,
+    is_intact,
+    link,
+    load_body,
+    tombstone,
+)
 from topicloom.storage.chains import StoredChain
 from topicloom.storage.packing import ArchiveCard, card_text, is_month
 from topicloom.storage.vectors import VectorLog
 
+PURGES = "purges"
+"""The chain that tells of purges: one row, which each of them replaces."""
+_NEWEST = "0" * 15 + "1"
+"""The ref of that row."""
+_DIGEST_BYTES = 6
+"""Of a digest of the purges: as many as every JSON reader takes for a number."""
+
+
+class _Held(NamedTuple):
+    """What is in memory of a session, made anew behind every purge."""
+
+    purges: int
+    chains: dict[str, StoredChain]
+
 
 class SessionLog:
     """Everything durable of one session. Safe to use from several threads and processes.
+
+    Every purge changes the digest of the session's purges. `renew` compares that in storage with
+    the one that is known here. Where they differ, something was purged since, and nothing counts
+    that was read before. Whoever keeps what was read compares `renewals`, and forgets it too.
 
     All that writes raises StorageUnavailableError where nothing can be written.
     """
@@ -32,9 +61,44 @@ class SessionLog:
         self._bodies = bodies
         self._heads = HeadCache()
         self._mutex = backend.mutex
-        self._chains: dict[str, StoredChain] = {}
-        self.removals = 0
-        """Times that this process removed something for good."""
+        self._held = _Held(0, {})
+        self.renewals = 0
+        """Times that it forgot what it had read."""
+
+    @property
+    def purges(self) -> int:
+        """Digest of the purges that are known here; 0 before the first one."""
+        return self._held.purges
+
+    def renew(self) -> None:
+        """Forget what was read before the newest purge, whichever process made it.
+
+        Looks at the storage: at one row, or a file of a line. Whoever opens a session for reading
+        calls it first.
+        """
+        with self._mutex:  # or an older look might come behind a newer one
+            found = list(self._backend.entries(PURGES).read([_NEWEST]))
+            digest = hashlib.sha256(found[0].body).digest()[:_DIGEST_BYTES] if found else b""
+            if (purges := int.from_bytes(digest)) != self.purges:
+                self.forget(purges)
+
+    def tell_purge(self) -> None:
+        """Change the digest of the purges, so that whoever has the session open will `renew` it.
+
+        Two purges give two digests, also where both were made from the same state.
+        """
+        with self._mutex, self._backend.lock(create=False):
+            body = dump_body({"purge": uuid4().hex})
+            self._backend.entries(PURGES).replace([RawEntry(_NEWEST, None, body)])
+            self.renew()
+
+    def forget(self, purges: int = 0) -> None:
+        """Forget what was read, as of a session that has those purges; 0 for none."""
+        with self._mutex:
+            self._held = _Held(purges, {})
+            self._heads = HeadCache()
+            self._bodies.clear(lambda key: key[0] == self._backend.session)
+            self.renewals += 1
 
     def append(
         self, chain: str, head: str | None, bodies: Sequence[Mapping[str, Any]]
@@ -184,8 +248,8 @@ class SessionLog:
         of a body, by `keep`, with the key `purged`. The summary takes the place of an archive's,
         which may quote what is removed. Appending such an entry again does not bring its body
         back. Killed half-way, the same call finishes. What others have in memory stays there until
-        they `forget_bodies`. Messages are purged by `SessionStore.purge`, which knows
-        what has to stay of them and where else they stand.
+        they `renew`. Messages are purged by `SessionStore.purge`, which knows what has
+        to stay of them and where else they stand.
 
         Returns:
             How many were purged and had not been before.
@@ -197,7 +261,6 @@ class SessionLog:
                 nothing was changed.
         """
         with self._mutex:
-            self.removals += 1
             kept = keep or {}
             card_text(summary or {}, ())  # raises before anything is changed
             tombstones = {
@@ -214,22 +277,14 @@ class SessionLog:
                 for vectors in map(self._vectors, self._backend.spaces()):
                     vectors.remove({*tombstones, *keys})
                 count = self._chain(chain).purge(tombstones, summary or {})
-            for raw in tombstones.values():
-                self._bodies.replace((self._backend.session, chain, raw.ref), raw.body)
+                self.tell_purge()
             return count
 
     def delete(self) -> None:
         """Remove the session for good; see `Storage.delete`."""
         with self._mutex, self._backend.lock(create=False):
-            self.removals += 1
             self._backend.remove()
-            self._chains.clear()
-            self._heads = HeadCache()
-            self.forget_bodies()
-
-    def forget_bodies(self) -> None:
-        """Read bodies from the storage again: another process may have purged some."""
-        self._bodies.clear(lambda key: key[0] == self._backend.session)
+            self.forget()
 
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space, named by its embedder's fingerprint."""
@@ -246,24 +301,25 @@ class SessionLog:
 
     def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
         """Bodies by ref, without those that are not what was written."""
-        session = self._backend.session
-        cached = {ref: self._bodies.get((session, chain, ref)) for ref in refs}
+        session, purges = self._backend.session, self.purges
+        cached = {ref: self._bodies.get((session, purges, chain, ref)) for ref in refs}
         found = {ref: body for ref, body in cached.items() if body is not None}
         wanted = list(dict.fromkeys(ref for ref in refs if ref not in found))
         for raw in self._chain(chain).read(wanted) if wanted else ():
             if is_intact(raw):
-                self._keep(chain, raw)
+                self._keep(purges, chain, raw)
                 found[raw.ref] = raw.body
         return found
 
     def _chain(self, name: str) -> StoredChain:
-        if name not in self._chains:
-            chain = StoredChain(self._backend, name, partial(self._keep, name))
-            self._chains.setdefault(name, chain)
-        return self._chains[name]
+        purges, chains = self._held
+        if name not in chains:
+            chain = StoredChain(self._backend, name, partial(self._keep, purges, name))
+            chains.setdefault(name, chain)
+        return chains[name]
 
-    def _keep(self, chain: str, raw: RawEntry) -> None:
-        self._bodies.put((self._backend.session, chain, raw.ref), raw.body)
+    def _keep(self, purges: int, chain: str, raw: RawEntry) -> None:
+        self._bodies.put((self._backend.session, purges, chain, raw.ref), raw.body)
 
     def _vectors(self, batches: Rows[Batch]) -> VectorLog:
         return VectorLog(batches, partial(self._backend.lock, create=True))

@@ -221,11 +221,17 @@ def _clean_chains(log: SessionLog, derived: DerivedTexts, changed: _Wanted) -> d
 
 
 def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
-    """Remove what a plan says; returns how many entries were purged that had not been before."""
-    return sum(
+    """Remove what a plan says; returns how many entries were purged that had not been before.
+
+    Whoever has the session open learns of it, also where an earlier call was killed before that.
+    """
+    count = sum(
         log.purge(chain, list(keep), keep, plan.cards.get(chain))
         for chain, keep in plan.entries.items()
     )
+    if log.entries(TRANSCRIPT):
+        log.tell_purge()
+    return count
 
 
 def _all_rows(log: SessionLog, chain: str) -> _Rows:

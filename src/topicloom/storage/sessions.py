@@ -43,14 +43,37 @@ class SessionStore:
     something was appended, so the checkpoint that holds the session stays the authority.
     """
 
-    def __init__(self, log: SessionLog, *, cached_bytes: int = 16_000_000) -> None:
-        self.log = log
-        self._messages = WeighedCache[str, StoredMessage](cached_bytes, _weigh)
-        self._tables = WeighedCache[str | None, TopicTable](8)
-        self._runs = WeighedCache[_Run, Sequence[StoredMessage]](cached_bytes, _weigh_all)
-        self._notes = WeighedCache[str | None, Sequence[Note]](4)
-        self._superseded = WeighedCache[str, Mapping[int, StoredMessage | None]](8)
+    def __init__(
+        self, log: SessionLog, *, cached_bytes: int = 16_000_000, watching: bool = False
+    ) -> None:
+        """A session's chains.
+
+        Args:
+            log: The session.
+            cached_bytes: Memory for messages, and as much for lists of them.
+            watching: True if every reading looks for purges of other processes, by
+                `SessionLog.renew`; False where the caller does so before it reads.
+        """
+        self._log = log
+        self._watching = watching
+        self._cached_bytes = cached_bytes
+        self._caches = _Caches(log.renewals, cached_bytes)
         self._reported = 0
+
+    @property
+    def log(self) -> SessionLog:
+        """The session's log."""
+        if self._watching:
+            self._log.renew()
+        return self._log
+
+    @property
+    def _kept(self) -> _Caches:
+        """What was read of the session, and nothing that was read before the newest purge."""
+        kept, renewals = self._caches, self.log.renewals
+        if kept.renewals != renewals:
+            kept = self._caches = _Caches(renewals, self._cached_bytes)
+        return kept
 
     def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
         """Append messages to the transcript; their numbers continue the conversation's."""
@@ -82,7 +105,7 @@ class SessionStore:
     def tail(self, session: Session, first: int) -> Sequence[StoredMessage]:
         """Messages from `first` on, fetched once for all readers of a turn."""
         key = session.transcript, session.superseded, first
-        return self._runs.fetch(key, lambda: self.messages(session, first))
+        return self._kept.runs.fetch(key, lambda: self.messages(session, first))
 
     def transcript_refs(self, session: Session) -> Sequence[str]:
         """Refs of all messages, in order."""
@@ -119,7 +142,8 @@ class SessionStore:
         """What is shown in the place of superseded messages, by number; None for nothing."""
         if session.superseded is None:
             return {}
-        return self._superseded.fetch(session.superseded, lambda: fold_edits(self.edits(session)))
+        made = self._kept.superseded
+        return made.fetch(session.superseded, lambda: fold_edits(self.edits(session)))
 
     def edits(self, session: Session) -> list[Edit]:
         """The edits of the conversation, in order."""
@@ -137,12 +161,12 @@ class SessionStore:
 
     def topic_table(self, session: Session) -> TopicTable:
         """The topics of the checkpoint."""
-        return self._tables.fetch(session.roster, lambda: self._fold(session.roster))
+        return self._kept.tables.fetch(session.roster, lambda: self._fold(session.roster))
 
     def _fold(self, head: str | None) -> TopicTable:
-        refs = self.log.refs(ROSTER, head)
+        refs, tables = self.log.refs(ROSTER, head), self._kept.tables
         for back in range(1, min(len(refs), 64) + 1):
-            base = self._tables.get(refs[-back])
+            base = tables.get(refs[-back])
             if base is not None:
                 return TopicTable.fold(self._topic_rows(refs[len(refs) - back + 1 :]), base)
         return TopicTable.fold(self._topic_rows(refs))
@@ -192,17 +216,17 @@ class SessionStore:
             StorageError: A message cannot be read, and not be taken from the transcript either.
         """
         key = topic.chain, topic.head, start
-        return self._runs.fetch(key, lambda: self._read_topic(topic, start))
+        return self._kept.runs.fetch(key, lambda: self._read_topic(topic, start))
 
     def _read_topic(self, topic: Topic, start: int) -> list[StoredMessage]:
-        refs = self.log.refs(topic.chain, topic.head)[start:]
+        kept, refs = self._kept.messages, self.log.refs(topic.chain, topic.head)[start:]
         try:
             return self._read(topic.chain, refs)
         except StorageError:
             rows = recover_rows(self.log, topic.chain, refs)
         messages = list(map(from_row, rows))
         for ref, message in zip(refs, messages, strict=True):
-            self._messages.put(ref, message)
+            kept.put(ref, message)
         return messages
 
     def archive(self, topic: Topic, month: str) -> None:
@@ -262,12 +286,21 @@ class SessionStore:
         sources = {m.source for m in self._read(TRANSCRIPT, self._refs_of(session, numbers))}
         return numbers | {m.seq for m in before if m.source and m.source in sources}
 
+    def purged(self) -> Mapping[str, StoredMessage]:
+        """What is left of purged messages of all branches, by the ids that the application gave."""
+        return self._kept.purged.fetch("", self._find_purged)
+
+    def _find_purged(self) -> dict[str, StoredMessage]:
+        rows = self.log.readable(TRANSCRIPT, list(self.log.entries(TRANSCRIPT)))
+        gone = (from_row(row) for row in rows.values() if PURGED in row and "text" not in row)
+        return {message.source: message for message in gone if message.source}
+
     def purge(self, plan: PurgePlan) -> int:
         """Remove messages for good, and what was made of them; see `SessionLog.purge`.
 
         Their places stay: a purged message reads `REMOVED`, in every checkpoint. What is not in
         the session's chains is not reached: the newest messages in the checkpoints themselves,
-        stored facts, what others have in memory, and later messages that repeat it.
+        stored facts, and later messages that repeat it.
 
         Returns:
             How many entries were purged that had not been before.
@@ -276,11 +309,7 @@ class SessionStore:
             StorageError: An archive is damaged, so that its content is unknown. What was purged
                 before it stays purged; repair it, and purge again.
         """
-        count = execute_purge(self.log, plan)
-        self._messages.drop(ref for keep in plan.entries.values() for ref in keep)
-        for made in (self._tables, self._runs, self._notes, self._superseded):
-            made.clear()
-        return count
+        return execute_purge(self.log, plan)
 
     def purge_superseded(self, session: Session) -> int:
         """Purge all of superseded messages but the words that are shown; see `purge`."""
@@ -303,7 +332,7 @@ class SessionStore:
     def notes(self, session: Session) -> Sequence[Note]:
         """Recall notes since the last split, in order."""
         read = partial(self._rows, session, LEDGER)
-        return self._notes.fetch(session.ledger, lambda: [*map(Note.model_validate, read())])
+        return self._kept.notes.fetch(session.ledger, lambda: [*map(Note.model_validate, read())])
 
     def add_days(self, session: Session, topic: Topic, rounds: Sequence[Round]) -> Session:
         """Enter in the time index on which days a topic had messages."""
@@ -387,12 +416,26 @@ class SessionStore:
         return self.log.read(chain, refs[0 if newest is None else max(0, end - newest) : end])
 
     def _read(self, chain: str, refs: Sequence[str]) -> list[StoredMessage]:
-        found = self._messages.get_all(refs)
+        kept = self._kept.messages
+        found = kept.get_all(refs)
         if missing := [ref for ref in refs if ref not in found]:
             for ref, row in zip(missing, self.log.read(chain, missing), strict=True):
                 found[ref] = from_row(row)
-                self._messages.put(ref, found[ref])
+                kept.put(ref, found[ref])
         return [found[ref] for ref in refs]
+
+
+class _Caches:
+    """What was read of a session behind the same purge."""
+
+    def __init__(self, renewals: int, cached_bytes: int) -> None:
+        self.renewals = renewals
+        self.messages = WeighedCache[str, StoredMessage](cached_bytes, _weigh)
+        self.tables = WeighedCache[str | None, TopicTable](8)
+        self.runs = WeighedCache[_Run, Sequence[StoredMessage]](cached_bytes, _weigh_all)
+        self.notes = WeighedCache[str | None, Sequence[Note]](4)
+        self.superseded = WeighedCache[str, Mapping[int, StoredMessage | None]](8)
+        self.purged = WeighedCache[str, Mapping[str, StoredMessage]](1)
 
 
 _Run = tuple[str | None, str | None, int]
