@@ -332,3 +332,12 @@ def test_requests_of_a_session_are_in_line(behind: Behind) -> None:
         both = first.result()[:1] + second.result()[:1]
         assert len(remembered(behind.folder, behind.graph, "a")) == 4
         assert [m for m in remembered(behind.folder, behind.graph, "a") if m in both] == both
+
+
+def test_line_breaks_of_one_user_let_others_be_answered(client: openai.OpenAI, url: str) -> None:
+    """One call of a quadratic pattern would hold the interpreter for hours."""
+    history: list[Any] = []
+    for text in ("the boiler " + "w " * 100, "my notes:" + "\n" * 300_000 + "end", "the oven?"):
+        history = ask(client, history, text, extra_headers={"x-chat-id": "c"})
+    assert httpx.get(url.replace("/v1", "/health"), timeout=60).json() == {"status": "ok"}
+    assert ask(client, [], "hello", extra_headers={"x-chat-id": "d"}, timeout=60)

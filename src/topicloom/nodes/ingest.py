@@ -31,7 +31,7 @@ from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
 from topicloom.state.language import detect_language
-from topicloom.state.messages import find_new_messages, select_unstored
+from topicloom.state.messages import find_new_messages, select_unstored, shorten_query
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
@@ -72,10 +72,10 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         # What came of a tool is answered as well: of a caller's own, or of another agent's.
         due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
         answer = bool(due) and options.answer
-        query = asked.text if answer and asked else get_text(newest)
+        query = shorten_query(asked.text if answer and asked else get_text(newest))
         if answer and (asked in said or not said):
-            query = yield from _rewrite(deps, session, query, recent, calls)
-            if asked and query != asked.text:
+            plain, query = query, (yield from _rewrite(deps, session, query, recent, calls))
+            if asked and query != plain:
                 rewritten = asked.model_copy(update={"query": query})
                 said = [rewritten if m is asked else m for m in said]
         # No model is asked here, where the user waits: an arbiter is when the tail is split.
