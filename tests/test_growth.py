@@ -34,6 +34,7 @@ from topicloom.review.reviewer import is_informative, parse_review
 from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
 from topicloom.serve.wire import describe_said
 from topicloom.state.language import detect_language
+from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
 from topicloom.state.safe_text import KnownText, clip, describe_error, fence, fence_line
 from topicloom.state.stored_message import to_stored_message
@@ -209,6 +210,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "is_informative": lambda t: is_informative(to_stored_message(HumanMessage(t), seq=1, time="")),
     "parse_review": lambda t: parse_review(f"<summary>{t}</summary>"),
     "describe_said": lambda t: describe_said(HumanMessage(t)),
+    "find_form_fault": lambda t: find_form_fault(HumanMessage([t, {"type": "text", "text": t}])),
     "says_something": lambda t: says_something(AIMessage(t)),
     "detect_language": lambda t: detect_language([t]),
     "EstimatingCounter": EstimatingCounter("o200k").text,

@@ -43,8 +43,7 @@ def find_new_messages(
     `NoNewMessageError` if there is none, nothing waits and the turn may not be `silent`, and
     `InputError` if what there is to answer is empty.
     """
-    if messages and not has_content(messages[-1]):
-        raise InputError("the message is empty: give it a text or another content block")
+    check_content(messages)
     fresh = select_unstored(messages, recent)
     waits = _is_unanswered(messages, fresh, recent)
     if not (fresh or waits or silent):
@@ -89,6 +88,12 @@ def select_unstored(
         if has_content(m)
         and not any(s.text == REMOVED or says_same(m, s.message) for s in known.get(m.id, ()))
     ]
+
+
+def check_content(messages: Sequence[BaseMessage]) -> None:
+    """Raise `InputError` if the newest message is a user's that says nothing."""
+    if messages and not has_content(messages[-1]):
+        raise InputError("the message is empty: give it a text or another content block")
 
 
 def has_content(message: BaseMessage) -> bool:
