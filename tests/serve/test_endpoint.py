@@ -332,3 +332,26 @@ def test_requests_of_a_session_are_in_line(behind: Behind) -> None:
         both = first.result()[:1] + second.result()[:1]
         assert len(remembered(behind.folder, behind.graph, "a")) == 4
         assert [m for m in remembered(behind.folder, behind.graph, "a") if m in both] == both
+
+
+def test_a_message_that_cannot_be_taken_in_is_named_and_leaves_nothing(
+    client: openai.OpenAI, behind: Behind
+) -> None:
+    blocks: Any = [{"type": ["x"]}, {"type": "text", "text": "hi"}]
+    chat: Any = {"x-chat-id": "c"}
+    history = ask(client, [], "茶：一", extra_headers=chat)
+    for told in ([], history):
+        asked: Any = [*told, {"role": "user", "content": blocks}]
+        with pytest.raises(openai.BadRequestError, match=r"\['x'\]: a type is a text"):
+            client.chat.completions.create(model="topicloom", messages=asked, extra_headers=chat)
+    history = ask(client, history, "茶：二", extra_headers=chat)
+    assert remembered(behind.folder, behind.graph, "c") == history
+
+
+def test_line_breaks_of_one_user_let_others_be_answered(client: openai.OpenAI, url: str) -> None:
+    """One call of a quadratic pattern would hold the interpreter for hours."""
+    history: list[Any] = []
+    for text in ("the boiler " + "w " * 100, "my notes:" + "\n" * 300_000 + "end", "the oven?"):
+        history = ask(client, history, text, extra_headers={"x-chat-id": "c"})
+    assert httpx.get(url.replace("/v1", "/health"), timeout=60).json() == {"status": "ok"}
+    assert ask(client, [], "hello", extra_headers={"x-chat-id": "d"}, timeout=60)

@@ -20,9 +20,11 @@ from topicloom.errors import InputError, MissingThreadError, TopicLoomWarning, s
 from topicloom.graph.purged_state import hide_purged
 from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.runs import RunQueue, warn_of_part
+from topicloom.nodes.runs import RunQueue, warn_of_left_out, warn_of_part
 from topicloom.nodes.step import NO_THREAD
 from topicloom.state.channels import DomainInput, SessionInput, SessionState, TurnOptions
+from topicloom.state.message_form import check_message, read_messages, select_usable
+from topicloom.state.messages import check_content
 from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.superseding import removes_all
 
@@ -61,7 +63,7 @@ class CompiledSessionGraph(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Generator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
-        self._check_input(input)
+        input = self._check_input(input, config)
         with (
             self.builder.runs.hold(self._check_thread(config, input)) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
@@ -79,7 +81,7 @@ class CompiledSessionGraph(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncGenerator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
-        self._check_input(input)
+        input = self._check_input(input, config)
         async with (
             self.builder.runs.ahold(self._check_thread(config, input)) as run,
             aclosing(
@@ -125,6 +127,7 @@ class CompiledSessionGraph(
 
         Where it removes all messages, these are all that were ever said.
         """
+        _check_updates(supersteps)
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, self.get_state(config).values, supersteps)
         return super().bulk_update_state(config, supersteps)
@@ -136,18 +139,38 @@ class CompiledSessionGraph(
 
         Where it removes all messages, these are all that were ever said.
         """
+        _check_updates(supersteps)
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
         return await super().abulk_update_state(config, supersteps)
 
-    def _check_input(self, given: object) -> None:
-        """Raise `InputError` if an input is certainly not what was meant."""
+    def _check_input(self, given: Any, config: RunnableConfig | None) -> Any:
+        """The input, of which a message that cannot be taken in is refused.
+
+        Of a graph around this one, only the newest is: it sends all that it keeps each time.
+
+        Raises:
+            InputError: It cannot be used, or is certainly not what was meant.
+        """
         way = 'pass what is new as {"messages": [("user", "...")]}'
         if isinstance(given, str | Sequence | BaseMessage):
             raise InputError(f"an input of the session is no {type(given).__name__}: {way}")
         if isinstance(given, Mapping) and given and not self.builder.channels.keys() & given.keys():
             name = next(iter(map(str, given)))
             raise InputError(f"the session takes no {name!r}: {way}{suggest(name, ['messages'])}")
+        values = given.update if isinstance(given, Command) else given
+        messages = read_messages(values)
+        around = ensure_config(merge_configs(self.config, config)).get("configurable", {})
+        if not (around.get("checkpoint_ns") and isinstance(given, Mapping)):
+            for message in messages:
+                check_message(message)
+            check_content(messages)
+            return given
+        usable, faults = select_usable(messages)
+        if not faults:
+            return given
+        warn_of_left_out(faults)
+        return {**given, "messages": usable}
 
     def _check_thread(self, config: RunnableConfig | None, data: object) -> dict[str, Any]:
         """What a run is given by its caller and around it; warns if nothing keeps its thread."""
@@ -186,6 +209,14 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
 
 def _names_checkpoint(config: RunnableConfig) -> bool:
     return bool(config.get("configurable", {}).get("checkpoint_id"))
+
+
+def _check_updates(supersteps: Sequence[Sequence[StateUpdate]]) -> None:
+    """Raise `InputError` for a message that no later turn could take in."""
+    for message in (
+        m for step in supersteps for update in step for m in read_messages(update.values)
+    ):
+        check_message(message)
 
 
 def _clears(supersteps: Sequence[Sequence[StateUpdate]]) -> bool:

@@ -26,7 +26,7 @@ from topicloom.storage.sessions import SessionStore
 
 _NAME = 80
 """Characters of a topic's name."""
-_TO = re.compile(r"\s*[-–—~]\s*")
+_TO = re.compile(r"(?:(?<!\s)\s++)?[-–—~]\s*+")
 _BETWEEN = re.compile(r"[\s,;、，；]+")
 
 

@@ -35,7 +35,7 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
-from topicloom.nodes.runs import Run, warn_of_part
+from topicloom.nodes.runs import Run, warn_of_left_out, warn_of_part
 from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failure, turn_options
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
@@ -44,6 +44,7 @@ from topicloom.roles.choice import ModelSpec
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
+from topicloom.state.message_form import select_usable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import REMOVED, get_text
@@ -291,6 +292,14 @@ def _take_over(state: TopicState) -> tuple[Update, list[AnyMessage], list[AnyMes
     are what they were. A summary that stands for messages is none of the session's, but where it is
     older than that.
     """
+    known, before, newest = _find_newest(state)
+    usable, faults = select_usable(newest)
+    if faults:
+        warn_of_left_out(faults)
+    return known, before, usable
+
+
+def _find_newest(state: TopicState) -> tuple[Update, list[AnyMessage], list[AnyMessage]]:
     known, messages = state.get("topicloom") or {}, state["messages"]
     if any(map(_is_summary, messages)):
         if not known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
@@ -57,18 +57,19 @@ def _find_owners(graph: Graph) -> list[tuple[str, Deps]]:
 
 
 def save_session(
-    graph: Graph, config: RunnableConfig, session: Session, shown: Sequence[AnyMessage] = ()
+    graph: Graph, config: RunnableConfig, session: Session, shown: Sequence[BaseMessage] = ()
 ) -> None:
     """Put a session into a new checkpoint of its thread, between two turns.
 
-    With the messages that a session graph's channel is to show as well.
+    With an update of the `messages` channel: what it is to show as well, or not any more.
     """
     agent, update = graph.get_state(config).values.get("topicloom"), dump(session)
-    if agent is None:
+    last, _ = _find_owners(graph)[-1]
+    if not last:
         graph.update_state(config, {**update, "messages": shown}, as_node="finalize")
     else:
-        last, _ = _find_owners(graph)[-1]
-        graph.update_state(config, {"topicloom": {**agent, **update}}, as_node=last)
+        told = {"topicloom": {**agent, **update}} if agent is not None else {}
+        graph.update_state(config, {**told, "messages": shown}, as_node=last)
 
 
 def get_session(graph: Graph, config: RunnableConfig) -> Session:

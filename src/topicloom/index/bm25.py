@@ -128,7 +128,8 @@ _BESIDE = 0.3
 """Share of what a sentence says of a query that counts for the ones beside it."""
 _GAP, _MARK = 3, 3
 """Tokens of what stands between two stretches, and characters of a number with its full stop."""
-_CUT = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+_CUT = re.compile(r"(?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？])")
+"""Ends of sentences and of lines; of blank lines in a row, one."""
 
 
 def _passage_of(text: str) -> int:

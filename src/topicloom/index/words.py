@@ -81,7 +81,7 @@ def _without_suffix(word: str) -> str:
     return word
 
 
-_ASIDE = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
+_ASIDE = re.compile(r"(?:(?<!\s)\s++)?[(（\[][^()（）\[\]]*+[)）\]]\s*+$")
 """What tells things of one name apart: "(film)", "（小说）"."""
 _WORD = re.compile(r"\w+")
 _SHORTEST, _SHORTEST_CJK = 3, 2
@@ -127,7 +127,7 @@ class NameFinder:
 
 
 _EMPTY_WORDS = FUNCTION_WORDS | load_words("empty_words")
-_PHRASE_WORD = re.compile(rf"(?:(?!{CJK_RUN.pattern})[^\W\d_])(?:(?!{CJK_RUN.pattern})[\w'’-])+")
+_PHRASE_WORD = re.compile(rf"(?:(?!{_CJK})[^\W\d_])(?:(?!{_CJK})[\w'’-])+")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _ASIDES = re.compile("|".join(load_rows("cues/asides")), re.I)
 _CANDIDATES = 12

@@ -31,7 +31,8 @@ from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
 from topicloom.state.language import detect_language
-from topicloom.state.messages import find_new_messages, select_unstored
+from topicloom.state.message_form import select_usable
+from topicloom.state.messages import find_new_messages, select_unstored, shorten_query
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
@@ -72,10 +73,10 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         # What came of a tool is answered as well: of a caller's own, or of another agent's.
         due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
         answer = bool(due) and options.answer
-        query = asked.text if answer and asked else get_text(newest)
+        query = shorten_query(asked.text if answer and asked else get_text(newest))
         if answer and (asked in said or not said):
-            query = yield from _rewrite(deps, session, query, recent, calls)
-            if asked and query != asked.text:
+            plain, query = query, (yield from _rewrite(deps, session, query, recent, calls))
+            if asked and query != plain:
                 rewritten = asked.model_copy(update={"query": query})
                 said = [rewritten if m is asked else m for m in said]
         # No model is asked here, where the user waits: an arbiter is when the tail is split.
@@ -93,7 +94,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             said=bool(fresh),
             amnesia=answer and user >= first and deps.amnesia.found_in(get_text(newest)),
             started=deps.clock().isoformat(),
-            events=(*past.edits, *past.events),
+            events=(*past.edits, *past.events, *past.left_out),
         )
         # A turn that failed left its calls: those of this one stand in their place.
         begun_anew = {"readings": None, "calls": Overwrite(dumped(calls))}
@@ -118,6 +119,8 @@ class _Past:
     """What the application edited, in words for the receipt."""
     events: tuple[str, ...]
     """What others did, likewise."""
+    left_out: tuple[str, ...]
+    """What an older version left in the channel that nobody can take in, likewise."""
     update: Update
     """The update of the document and of the channel by that."""
 
@@ -142,8 +145,9 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
     known = current_session(state)
     workspace = open_workspace(deps.workspaces, known)
     given, cleared = state.get("messages", []), current_run().cleared
+    usable, faults = select_usable(given)
     edited, messages, edits = take_edits(
-        deps, workspace, known, given, answer=turn_options().answer, cleared=cleared
+        deps, workspace, known, usable, answer=turn_options().answer, cleared=cleared
     )
     session, events, update = _begin(workspace.store, edited, state, replay)
     # What was purged since that checkpoint may still stand in its channel.
@@ -162,7 +166,10 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
         )
     if not recent:  # the channel shows all that there is
         session = session.model_copy(update={"shown": 1})
-    return _Past(workspace, session, messages, recent, every, edits, events, update)
+    left_out = tuple(
+        f"message {id_!r} was left out: nothing can take in its form" for id_ in faults
+    )
+    return _Past(workspace, session, messages, recent, every, edits, events, left_out, update)
 
 
 def _find_failed(state: SessionState, session: Session) -> Turn | None:

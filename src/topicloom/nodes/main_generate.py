@@ -36,6 +36,7 @@ from topicloom.roles.models import get_usage
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.roles.servers import Server
 from topicloom.state.channels import SessionState
+from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import (
     find_edit_calls,
     find_search_request,
@@ -221,6 +222,11 @@ class _MainWindow:
 
     def _conclude(self, prepared: _Prepared, message: AIMessage, seen: bool) -> Update:
         turn, reply, window = prepared.turn, prepared.reply, self.deps.window
+        if fault := find_form_fault(message):
+            raise ReplyError(
+                f"{self._model} gave a reply that cannot be kept: {fault}; your message is kept,"
+                " send the next"
+            )
         cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")
         if cut:  # no tool is run by half of what it was to be told
             message = strip_tool_calls(message)

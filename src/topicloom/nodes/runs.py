@@ -104,6 +104,12 @@ def warn_of_part(messages: Sequence[object]) -> None:
         )
 
 
+def warn_of_left_out(faults: Mapping[str, str]) -> None:
+    """Warn of messages that a graph or an agent around a session keeps, and no turn can take in."""
+    named = "; ".join(f"{id_!r}: {fault}" for id_, fault in faults.items())
+    warnings.warn(f"left out of the session: {named}", TopicLoomWarning, stacklevel=4)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Place:
     """A place in a queue."""

@@ -45,7 +45,7 @@ _WORTH_KEEPING = 0.6
 _ONCE = 2
 """Rounds of one day up to which a topic that was never used again is over, if all that the
 user did was to ask."""
-_STATEMENT = re.compile(r"[^.!?。！？\n]{4,}(?:[.!。！\n]|$)")
+_STATEMENT = re.compile(r"(?<![^.!?。！？\n])[^.!?。！？\n]{4,}+(?:[.!。！\n]|$)")
 """A sentence that does not end as a question."""
 _OWN_AFFAIRS = re.compile(
     r"\b(?:i|i['’](?:m|ve|d|ll)|my|mine|myself|we|we['’](?:re|ve|d|ll)|our|ours)\b|[我咱俺]",

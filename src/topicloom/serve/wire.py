@@ -187,8 +187,18 @@ def _find_session(
     return f"chat-{digest_histories(messages[:1])[1]}", True
 
 
-_SPACE_OR_THOUGHTS = re.compile(r"<think>.*?</think>|\s+", re.DOTALL)
-"""What clients change in the messages that they send again."""
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_SPACE = re.compile(r"\s+")
+
+
+def _strip_what_clients_change(text: str) -> str:
+    """The text of a message without what clients change in it when they send it again.
+
+    Thoughts are looked for up to where the last of them ends: one that is left open would be
+    searched to the end of the text, once for each.
+    """
+    end = text.rfind("</think>") + len("</think>")
+    return _SPACE.sub("", _THOUGHTS.sub("", text[:end]) + text[end:])
 
 
 def digest_histories(messages: Sequence[AnyMessage]) -> list[str]:
@@ -207,7 +217,7 @@ def describe_said(message: AnyMessage) -> list[Any]:
     media = [b for b in blocks if isinstance(b, dict) and "text" not in b and message.type != "ai"]
     return [
         message.type,
-        _SPACE_OR_THOUGHTS.sub("", get_text(message)),
+        _strip_what_clients_change(get_text(message)),
         [call["id"] for call in calls],
         getattr(message, "tool_call_id", ""),
         json.dumps(media, sort_keys=True, default=str),

@@ -43,8 +43,7 @@ def find_new_messages(
     `NoNewMessageError` if there is none, nothing waits and the turn may not be `silent`, and
     `InputError` if what there is to answer is empty.
     """
-    if messages and not has_content(messages[-1]):
-        raise InputError("the message is empty: give it a text or another content block")
+    check_content(messages)
     fresh = select_unstored(messages, recent)
     waits = _is_unanswered(messages, fresh, recent)
     if not (fresh or waits or silent):
@@ -91,6 +90,12 @@ def select_unstored(
     ]
 
 
+def check_content(messages: Sequence[BaseMessage]) -> None:
+    """Raise `InputError` if the newest message is a user's that says nothing."""
+    if messages and not has_content(messages[-1]):
+        raise InputError("the message is empty: give it a text or another content block")
+
+
 def has_content(message: BaseMessage) -> bool:
     """False for a user's message that says nothing; a result, or a reply that calls, may."""
     return not isinstance(message, HumanMessage) or says_something(message)
@@ -117,6 +122,20 @@ def find_visible(messages: Sequence[AnyMessage], keep: int) -> int:
     """The place where the newest whole rounds begin that have so many messages, if there are."""
     starts = [i for i, m in enumerate(messages) if get_message_type(m) == "human"]
     return max((i for i in starts if len(messages) - i >= keep), default=0)
+
+
+_LONGEST_QUERY = 8_192
+"""Characters that topics are searched with at most: as many as an encoder is given of a text."""
+
+
+def shorten_query(text: str) -> str:
+    """What a message is searched with: of a very long one its beginning and its end.
+
+    A pasted document has what is asked about it before it or behind it, and no search gets better
+    by a thousand words more.
+    """
+    half = _LONGEST_QUERY // 2
+    return text if len(text) <= _LONGEST_QUERY else f"{text[:half]}\n{text[-half:]}"
 
 
 def find_edit_calls(message: BaseMessage, tool: str) -> list[tuple[str, object]]:

@@ -20,10 +20,12 @@ _ECHO = 3
 """Words in a row that an error hardly shares with a prompt unless it repeats it."""
 _SECRETS = re.compile("auth|key|token|secret|cookie", re.I)
 """In the names of headers that hold a key."""
-_KEY = re.compile(r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}")
+_KEY = re.compile(r"(?<![\w-])(?=[\w-]*?\d)(?=[\w-]*?[A-Za-z])[\w-]{20,}+")
 """Keys, whoever was sent them: letters and digits that are no word."""
 _CJK = CJK_RUN.pattern.removesuffix("+")
 _WORD = re.compile(rf"{_CJK}|(?:(?!{_CJK})\w)+")
+_HOLES = re.compile(r"…\W*…")
+"""Parts that were taken out, with nothing said between them."""
 
 TextHash = tuple[int, int]
 
@@ -90,10 +92,14 @@ class KnownText:
             row = words[first : first + _ECHO]
             if self._words.issuperset(row[1:-1]) and " ".join(row) in self._joined:
                 gone.update(range(first, first + _ECHO))
-        for number in sorted(gone, reverse=True):
-            start, end = found[number].span()
-            plain = f"{plain[:start]}…{plain[end:]}"
-        return re.sub(r"…(?:\W*…)+", "…", plain) if gone else text
+        if not gone:
+            return text
+        ends = [0, *(match.end() for match in found)]
+        kept = (
+            plain[ends[n] : match.start()] + ("…" if n in gone else match[0])
+            for n, match in enumerate(found)
+        )
+        return _HOLES.sub("…", "".join(kept) + plain[ends[-1] :])
 
 
 def _is_telling(word: str) -> bool:
@@ -102,8 +108,8 @@ def _is_telling(word: str) -> bool:
 
 def _unescape(text: str) -> str:
     """Text as it was before it was written as JSON, or as Python's `repr`, as often as it was."""
-    text = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
-    return replace_surrogates(re.sub(r"\\+[nrtbf]?", " ", text))
+    text = re.sub(r"(?<!\\)\\++u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
+    return replace_surrogates(re.sub(r"\\++[nrtbf]?", " ", text))
 
 
 def replace_surrogates(text: str) -> str:
@@ -117,28 +123,69 @@ _TAGS = (
     *("topic_split", "topic_brief", "topic_review", "topic_routing", "matched_topics", "turn_plan"),
 )
 """Tags of blocks and answers; not words that any markup has, such as `summary`."""
-_LINES = (
+_WHOLE = (
     r"\[[mtf]\d+\]",  # [m42] user: ...
     r"\[[^\]\n]{1,50}[:：]\s?m\d+\]",  # [image: m42]
-    r"[#＃].*[(（]t\d+[)）]",  # # Boiler (t3)
-    r"={3,}.*={3,}",  # === The conversation now ===
-    r"--.*--[ \t]*$",  # -- 2026-03-02 (Monday) --
-    r"\d{4}-\d\d-\d\d:[ \t]*$",  # 2026-03-02:
+    r"\d{4}-\d\d-\d\d:[ \t]*+$",  # 2026-03-02:
 )
 """Beginnings of lines that have a meaning in prompts."""
+_BEGUN = (
+    r"(?P<topic>[#＃])",  # # Boiler (t3)
+    r"(?P<heading>={3})",  # === The conversation now ===
+    r"(?P<day>--)",  # -- 2026-03-02 (Monday) --
+)
+"""The same, of lines that also need an end: `_find_ends` has those."""
 _BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _HIDDEN = r"\s\u200b-\u200f\u2060\ufeff"
 """Characters that nobody sees; a model may pass over them, too."""
-_TAG = re.compile(rf"[<＜](?=[{_HIDDEN}/／]*(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
-_LINE = re.compile(rf"({_BREAK}[{_HIDDEN}]*)(?={'|'.join(_LINES)})", re.MULTILINE)
+_TAG = re.compile(rf"[<＜](?=[{_HIDDEN}/／]*+(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
+_LINE = re.compile(
+    rf"{_BREAK}[{_HIDDEN}]*+(?:(?=(?P<whole>{'|'.join(_WHOLE)})|{'|'.join(_BEGUN)}))?", re.MULTILINE
+)
+"""Every break, with the hidden characters behind it; a group tells what line of ours may follow.
+
+It matches whatever follows, so no break is looked at twice."""
+_TOPIC_END = re.compile(r"[(（]t\d++[)）]")
 
 
 def fence(text: str) -> str:
     r"""The text, in which our own tags begin with `&lt;` and what looks like our lines with `\`.
 
     All else stays character for character. For prompts alone: what is stored is never changed.
+    The time it takes is linear in the text, whatever the text is.
     """
-    return _LINE.sub(r"\1\\", "\n" + _TAG.sub("&lt;", text))[1:]
+    text = "\n" + _TAG.sub("&lt;", text)
+    ends, stop = dict[str, int](), 0
+
+    def mark(found: re.Match[str]) -> str:
+        nonlocal ends, stop
+        kind, start = found.lastgroup, found.end()
+        if kind is None:
+            return found[0]
+        if kind != "whole":
+            if start >= stop:
+                stop = text.find("\n", start)
+                stop = len(text) if stop < 0 else stop
+                ends = _find_ends(text[start:stop], start)
+            if start + len(found[kind]) > ends[kind]:
+                return found[0]
+        return found[0] + "\\"
+
+    return _LINE.sub(mark, text)[1:]
+
+
+def _find_ends(line: str, start: int) -> dict[str, int]:
+    r"""Where in a text the last end of a line of each kind begins; -1 without one.
+
+    The `line` begins at `start` and goes on to the next `\n`; there may be other breaks in it.
+    """
+    dated = line.rstrip(" \t")
+    found = {
+        "topic": max((end.start() for end in _TOPIC_END.finditer(line)), default=-1),
+        "heading": line.rfind("==="),
+        "day": len(dated) - 2 if dated.endswith("--") else -1,
+    }
+    return {kind: start + place if place >= 0 else -1 for kind, place in found.items()}
 
 
 def fence_line(text: str) -> str:

@@ -151,7 +151,7 @@ def to_stored_message(
         speaker=message.name,
         source=message.id,
         opens=opens,
-        whole=None if _is_plain(message) else _dump_message(message),
+        whole=None if is_plain(message) else _dump_message(message),
     )
 
 
@@ -234,7 +234,8 @@ def get_block_text(block: str | dict[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _is_plain(message: BaseMessage) -> bool:
+def is_plain(message: BaseMessage) -> bool:
+    """True for a message of which its text says all, beside who said it and when."""
     if not isinstance(message.content, str) or isinstance(message, ToolMessage):
         return False
     if get_message_type(message) not in ("human", "ai"):

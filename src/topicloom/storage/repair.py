@@ -44,7 +44,7 @@ class Fault:
     """Something that is wrong with a session."""
 
     place: str
-    """The chain that it is in."""
+    """The chain that it is in; `messages` for the channel, `checkpoints` for a lack of them."""
     what: str
     mend: str = ""
     """What a repair does about it; "" where it can do nothing."""

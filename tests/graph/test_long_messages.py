@@ -1,0 +1,59 @@
+"""A very long message costs a turn little more than a short one, and nobody else waits for it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+from sessions import last_receipt, open_graph, thread
+
+from topicloom.graph.checkpoints import local_checkpointer
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import get_session
+from topicloom.settings import Settings
+from topicloom.state.messages import shorten_query
+from topicloom.testing import Clock
+
+LENGTH = 1_000_000
+"""Characters of the message."""
+SECONDS = 3.0
+"""Of CPU in a turn; measured are .2 to .7. Quadratic work would take hours."""
+TOPICS = ("tea", "boat", "oven", "dog")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["\n", "\n ", "\r#", "\\"])
+def test_a_message_of_a_million_characters(tmp_path: Path, unit: str) -> None:
+    graph = build_session_graph(
+        settings=Settings(folder=tmp_path, window=2_000, fsync=False), clock=Clock()
+    ).compile(checkpointer=local_checkpointer(tmp_path))
+
+    def say(text: str) -> float:
+        began = time.process_time()
+        graph.invoke({"messages": [HumanMessage(text)]}, thread())
+        return time.process_time() - began
+
+    for number in range(12):
+        topic = TOPICS[number % len(TOPICS)]
+        say(f"{topic}: number {number} " + " ".join(f"w{number}x{n}" for n in range(60)))
+    assert get_session(graph, thread()).topics
+    spent = [say("tea: " + unit * (LENGTH // len(unit)) + "a")]
+    spent += [say(f"{topic}: and now? " + "w " * 200) for topic in TOPICS[:3]]
+    assert max(spent) < SECONDS, spent
+
+
+def test_topics_are_searched_with_its_beginning_and_its_end(tmp_path: Path) -> None:
+    graph = open_graph(tmp_path)
+    text = "What of the boat? " + "x " * 50_000 + "And the oven?"
+    graph.invoke({"messages": [HumanMessage(text)]}, thread())
+    query = graph.get_state(thread()).values["turn"]["query"]
+    assert len(query) < 10_000
+    assert query.startswith("What of the boat?")
+    assert query.endswith("And the oven?")
+    assert last_receipt(tmp_path, graph, thread()).user == "m1"
+
+
+def test_another_message_is_searched_with_as_it_is() -> None:
+    assert shorten_query("a " * 4_000) == "a " * 4_000

@@ -1,0 +1,239 @@
+"""A message that cannot be taken in is refused, and the session goes on as if it never came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import ScriptedModel, open_agent, remember
+from hypothesis import HealthCheck, given, settings, strategies as st
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, StateUpdate
+from sessions import open_graph, tell, thread
+
+from topicloom import (
+    InputError,
+    Memory,
+    ReplyError,
+    TopicLoomWarning,
+    check_session,
+    repair_session,
+)
+from topicloom.graph.stored import Graph
+from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
+
+REPLY = "All right, noted."
+KINDS = [["x"], {"a": 1}, ("x",)]
+
+
+def bad(kind: object = ["x"]) -> HumanMessage:
+    return HumanMessage([{"type": kind}, {"type": "text", "text": "hi"}])
+
+
+def remembered(graph: Graph) -> list[str]:
+    return [m.text for m in Memory.of(graph, thread()).history(limit=None)]
+
+
+def shown(graph: Graph) -> list[str]:
+    return [m.text for m in graph.get_state(thread()).values["messages"]]
+
+
+def leave_in_channel(graph: Graph, *messages: AnyMessage) -> None:
+    """What version 0.1.0 left behind: the message in the channel, and `ingest` to be run."""
+    update = StateUpdate({"messages": list(messages)}, "__start__")
+    CompiledStateGraph.bulk_update_state(graph, thread(), [[update]])
+    assert graph.get_state(thread()).next == ("ingest",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("durability", ["async", "exit"])
+async def test_nothing_of_it_stays(tmp_path: Path, kind: object, durability: Any) -> None:
+    graph = open_graph(tmp_path)
+    for given_ in ([bad(kind)], [bad(kind), HumanMessage("Hello")], bad(kind)):
+        with pytest.raises(InputError, match=r"block 1 .*a type is a text"):
+            graph.invoke({"messages": given_}, thread(), durability=durability)
+        with pytest.raises(InputError, match="a type is a text"):
+            await graph.ainvoke({"messages": given_}, thread(), durability=durability)
+    assert not graph.get_state(thread()).values.get("messages")
+    tell(graph, thread(), "Hello")
+    with pytest.raises(InputError, match="a type is a text"):
+        graph.invoke({"messages": [bad(kind)]}, thread(), durability=durability)
+    assert shown(graph) == ["Hello", REPLY]
+    tell(graph, thread(), "And now?")
+    assert remembered(graph) == ["Hello", REPLY, "And now?", REPLY]
+    assert check_session(graph, thread()) == []
+
+
+async def test_an_update_of_the_state(tmp_path: Path) -> None:
+    graph = open_graph(tmp_path)
+    tell(graph, thread(), "Hello")
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        graph.update_state(thread(), {"messages": [bad()]})
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        await graph.aupdate_state(thread(), {"messages": bad()})
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        graph.invoke(Command(update={"messages": [bad()]}), thread())
+    graph.update_state(thread(), {"messages": [("user", "By the way")]})
+    tell(graph, thread(), "And now?")
+    assert remembered(graph) == ["Hello", REPLY, "By the way", "And now?", REPLY]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_one_that_an_older_version_left_is_reported_and_mended(tmp_path: Path, first: bool) -> None:
+    graph = open_graph(tmp_path)
+    if not first:
+        tell(graph, thread(), "Hello")
+    leave_in_channel(graph, bad(), bad({"a": 1}))
+    faults = check_session(graph, thread())
+    assert [(f.place, bool(f.mend)) for f in faults] == [("messages", True)] * 2
+    assert "['x']" in faults[0].what
+    assert repair_session(graph, thread()) == faults
+    assert check_session(graph, thread()) == []
+    assert graph.get_state(thread()).next == ()
+    tell(graph, thread(), "And now?")
+    assert remembered(graph) == ([] if first else ["Hello", REPLY]) + ["And now?", REPLY]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_next_turn_goes_on_without_a_repair(tmp_path: Path, first: bool) -> None:
+    graph = open_graph(tmp_path)
+    if not first:
+        tell(graph, thread(), "Hello")
+    leave_in_channel(graph, bad())
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        graph.invoke(None, thread())
+    tell(graph, thread(), "And now?")
+    assert remembered(graph) == ([] if first else ["Hello", REPLY]) + ["And now?", REPLY]
+    assert shown(graph) == remembered(graph)
+    (event,) = Memory.of(graph, thread()).receipts()[-1].events
+    assert "left out" in event
+    assert "hi" not in event.replace("nothing", "")
+    assert check_session(graph, thread()) == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_an_agent_keeps_it_no_longer_than_its_own_turn(tmp_path: Path, first: bool) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    said = [] if first else ["Hello", REPLY]
+    if not first:
+        agent.invoke({"messages": [HumanMessage("Hello")]}, thread())
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        agent.invoke({"messages": [bad()]}, thread())
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        await agent.ainvoke({"messages": [bad()]}, thread())
+    with pytest.warns(TopicLoomWarning, match="left out of the session"):
+        agent.invoke({"messages": [HumanMessage("And now?")]}, thread())
+    assert remembered(agent) == shown(agent) == [*said, "And now?", REPLY]
+    agent.invoke({"messages": [HumanMessage("And then?")]}, thread())
+    assert shown(agent)[-2:] == ["And then?", REPLY]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_agent_is_reported_and_mended(tmp_path: Path, first: bool) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    said = [] if first else ["Hello", REPLY]
+    if not first:
+        agent.invoke({"messages": [HumanMessage("Hello")]}, thread())
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        agent.invoke({"messages": [bad()]}, thread())
+    (fault,) = check_session(agent, thread())
+    assert repair_session(agent, thread()) == [fault]
+    assert check_session(agent, thread()) == []
+    agent.invoke({"messages": [HumanMessage("And now?")]}, thread())
+    assert remembered(agent) == [*said, "And now?", REPLY]
+
+
+def test_a_graph_around_it_keeps_what_it_was_given(tmp_path: Path) -> None:
+    around = StateGraph(MessagesState)
+    around.add_node("talk", open_graph(tmp_path).builder.compile(checkpointer=True))
+    around.add_edge(START, "talk")
+    graph = around.compile(checkpointer=InMemorySaver())
+    graph.invoke({"messages": [HumanMessage("Hello")]}, thread())
+    with pytest.raises(InputError, match=r"\['x'\]"):
+        graph.invoke({"messages": [bad()]}, thread())
+    with pytest.warns(TopicLoomWarning, match="left out of the session"):
+        graph.invoke({"messages": [HumanMessage("And now?")]}, thread())
+    assert [m.text for m in graph.get_state(thread()).values["messages"]][-1] == REPLY
+
+
+def test_a_tool_that_gives_one(tmp_path: Path) -> None:
+    def give(query: str) -> Any:
+        """Give a message."""
+        return Command(
+            update={"messages": [ToolMessage([{"type": ["x"]}], tool_call_id="call-give")]}
+        )
+
+    call = make_tool_call("give", {"query": "a"})
+    responder = ScriptedResponder("Hi", call, "Done")
+    graph = open_graph(tmp_path, fake_roles(responder), tools=[give])
+    tell(graph, thread(), "Hello")
+    with pytest.raises(InputError, match=r"tool 'give' .*\['x'\]"):
+        tell(graph, thread(), "Look it up")
+    tell(graph, thread(), "And now?")
+    assert remembered(graph)[:3] == ["Hello", "Hi", "Look it up"]
+    assert "And now?" in remembered(graph)
+
+
+def test_a_model_that_replies_one(tmp_path: Path) -> None:
+    responder = ScriptedResponder("Hi", [AIMessageChunk(content=[{"type": {"a": 1}}])], "Done")
+    graph = open_graph(tmp_path, fake_roles(responder), reply_attempts=1)
+    tell(graph, thread(), "Hello")
+    with pytest.raises(ReplyError, match="a type is a text"):
+        tell(graph, thread(), "And now?")
+    tell(graph, thread(), "And then?")
+    assert remembered(graph) == ["Hello", "Hi", "And now?", "And then?", "Done"]
+
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["text", "image", "x", ""])
+)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "image_url", "url", "data"]), inner, max_size=3
+        )
+    ),
+    max_leaves=5,
+)
+KEYS = [
+    "type",
+    "text",
+    "refusal",
+    "image_url",
+    "source_type",
+    "source",
+    "data",
+    "id",
+    "reasoning",
+    "file",
+]
+BLOCKS = st.lists(
+    st.text("ab \n", max_size=3) | st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4),
+    max_size=3,
+)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(content=BLOCKS, role=st.sampled_from([HumanMessage, AIMessage]))
+def test_whatever_blocks_come_the_session_goes_on(
+    tmp_path_factory: pytest.TempPathFactory, content: list[Any], role: type[Any]
+) -> None:
+    graph = open_graph(tmp_path_factory.mktemp("drawn"))
+    tell(graph, thread(), "Hello")
+    try:
+        graph.invoke({"messages": [role(content)]}, thread())
+    except InputError:
+        assert shown(graph) == ["Hello", REPLY]
+    tell(graph, thread(), "And now?")
+    tell(graph, thread(), "And then?", keep=0)
+    assert remembered(graph)[-4:] == ["And now?", REPLY, "And then?", REPLY]
+    assert check_session(graph, thread()) == []

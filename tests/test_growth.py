@@ -1,0 +1,282 @@
+"""Whatever text comes from outside, the time it takes grows with its length, not with the square.
+
+`re` holds the interpreter's lock: a single call that takes minutes stops every other session of the
+process, and no deadline ends it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from itertools import product
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+
+import topicloom
+from topicloom.boundary.cues import cues_of
+from topicloom.context.token_count import EstimatingCounter
+from topicloom.context.tokens import count_budget_tokens
+from topicloom.index.bm25 import LexicalIndex, passages_of, select_sentences
+from topicloom.index.encoders import script_shares
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.index.time_expressions import asked_for, parse_when
+from topicloom.index.words import NameFinder, extract_phrases, telling_words, words_of
+from topicloom.prompts.loader import load_cues, normalize
+from topicloom.reflection.grounding import find_assertions, find_statements
+from topicloom.review.reviewer import is_informative, parse_review
+from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
+from topicloom.serve.wire import describe_said
+from topicloom.state.language import detect_language
+from topicloom.state.message_form import find_form_fault
+from topicloom.state.messages import says_something
+from topicloom.state.safe_text import KnownText, clip, describe_error, fence, fence_line
+from topicloom.state.stored_message import to_stored_message
+
+UNITS = (
+    *(
+        "\n",
+        " ",
+        "\u200b",
+        "\n ",
+        "\r\n",
+        "<",
+        "</",
+        "< ",
+        "<think>",
+        "\n[",
+        "\n[m1",
+        "[m1",
+        "# (t1",
+    ),
+    *("\r#", "\r# (t1", "\r===", "\r--", "\n--", "=", "-", "-- ", "1", "2026-", "中", "中。", "\\"),
+    *(
+        "\\u00",
+        "'",
+        '"',
+        "a b ",
+        "a",
+        "Aa ",
+        "a.",
+        ". ",
+        "? ",
+        ", ",
+        ": ",
+        "(",
+        "(a",
+        "{",
+        "{#",
+        "… ",
+    ),
+    *("_", "/", "I'm ", "\u202e", "um, "),
+)
+"""What a text is made of again and again."""
+FRAMES = (("", "a"), ("\n#<(“a", "?"))
+"""What stands before them and behind them."""
+FEW, MANY = 1_000, 8_000
+"""Characters of a text, and of one that is eight times as long."""
+SOON = 0.01
+"""Seconds in which many characters are done, whatever the growth: nobody is kept waiting."""
+GROWTH = 24
+"""Times as long as for few characters: eight if linear, 64 if quadratic."""
+
+
+def cpu_seconds(call: Callable[[], object], times: int = 1) -> float:
+    """The least of some times: what else goes on in the machine only adds to it."""
+    spent = list[float]()
+    for _ in range(times):
+        began = time.process_time()
+        call()
+        spent.append(time.process_time() - began)
+    return min(spent)
+
+
+def find_fast_growth(read: Callable[[str], object]) -> Iterator[tuple[str, float, float]]:
+    """Units of which a function takes much longer for many than for few, with the seconds."""
+    for unit, (before, behind) in product(UNITS, FRAMES):
+        few, many = (before + unit * (n // len(unit)) + behind for n in (FEW, MANY))
+        if cpu_seconds(partial(read, many)) > SOON:
+            short = cpu_seconds(partial(read, few), 3)
+            if cpu_seconds(partial(read, many)) > GROWTH * short:
+                long = cpu_seconds(partial(read, many), 3)
+                if long > GROWTH * short:
+                    yield unit, round(short, 4), round(long, 4)
+
+
+def test_the_ruler_sees_a_quadratic_pattern() -> None:
+    slow = re.compile(r"\s+x")
+    assert next(find_fast_growth(partial(slow.sub, "")))[0] == "\n"
+    assert next(find_fast_growth(partial(re.compile(r"\s++").sub, "")), None) is None
+
+
+def write_plainly(text: str) -> str:
+    """What `fence` does, as two expressions; it takes quadratic time."""
+    hidden, breaks = r"\s\u200b-\u200f\u2060\ufeff", r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+    begun = r"\[[mtf]\d+\]|\[[^\]\n]{1,50}[:：]\s?m\d+\]|\d{4}-\d\d-\d\d:[ \t]*$"
+    ended = r"[#＃].*[(（]t\d+[)）]|={3,}.*={3,}|--.*--[ \t]*$"
+    tags = re.compile(rf"[<＜](?=[{hidden}/／]*(?:memory|topic_brief)\b)", re.IGNORECASE)
+    plain = "\n" + tags.sub("&lt;", text)
+    return re.sub(rf"({breaks}[{hidden}]*)(?={begun}|{ended})", r"\1\\", plain, flags=re.MULTILINE)[
+        1:
+    ]
+
+
+PIECES = (
+    *(
+        "\n",
+        "\r",
+        "\r\n",
+        "\u2028",
+        "\x85",
+        " ",
+        "\t",
+        "\u200b",
+        "#",
+        "＃",
+        "(t1)",
+        "（t2）",
+        "(t",
+        "===",
+    ),
+    *(
+        "=",
+        "--",
+        "-",
+        "[m1]",
+        "[t",
+        "]",
+        "2026-01-01:",
+        "image: m4",
+        "[",
+        "<",
+        "/",
+        "memory",
+        "1",
+        "x",
+    ),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join))
+@settings(max_examples=300)
+def test_fence_does_what_it_says(text: str) -> None:
+    assert fence(text) == write_plainly(text)
+
+
+def known(text: str) -> object:
+    return KnownText(text).remove_from(text)
+
+
+def ranked(text: str) -> object:
+    index = LexicalIndex()
+    index.add("user", text)
+    return index.scores(text[:2_000])
+
+
+NOW = datetime.fromisoformat("2026-03-02T09:00:00+08:00")
+FUNCTIONS: Mapping[str, Callable[[str], object]] = {
+    "fence": fence,
+    "fence_line": fence_line,
+    "KnownText": known,
+    "clip": clip,
+    "describe_error": lambda t: describe_error(ValueError(t), t[:4_000]),
+    "extract_answers": lambda t: list(extract_answers(t)),
+    "find_elements": lambda t: list(find_elements(t, "fact")),
+    "find_json_values": lambda t: list(find_json_values(t)),
+    "lookups": lambda t: list(lookups(t, "fact")),
+    "asked_for": lambda t: asked_for(t, NOW),
+    "parse_when": lambda t: parse_when(clip(t), NOW),
+    "words_of": words_of,
+    "telling_words": telling_words,
+    "extract_phrases": lambda t: extract_phrases([t]),
+    "NameFinder": lambda t: NameFinder([t, "a b"]).within(t),
+    "passages_of": passages_of,
+    "select_sentences": lambda t: select_sentences(t, "tea and boats", 400, len),
+    "LexicalIndex": ranked,
+    "script_shares": script_shares,
+    "HashingEmbedder": lambda t: HashingEmbedder().embed([t]),
+    "normalize": normalize,
+    "amnesia": load_cues("amnesia").found_in,
+    "fillers": load_cues("fillers").is_all_of,
+    "cues_of": cues_of,
+    "find_statements": find_statements,
+    "find_assertions": find_assertions,
+    "is_informative": lambda t: is_informative(to_stored_message(HumanMessage(t), seq=1, time="")),
+    "parse_review": lambda t: parse_review(f"<summary>{t}</summary>"),
+    "describe_said": lambda t: describe_said(HumanMessage(t)),
+    "find_form_fault": lambda t: find_form_fault(HumanMessage([t, {"type": "text", "text": t}])),
+    "says_something": lambda t: says_something(AIMessage(t)),
+    "detect_language": lambda t: detect_language([t]),
+    "EstimatingCounter": EstimatingCounter("o200k").text,
+    "count_budget_tokens": count_budget_tokens,
+}
+"""What reads whole messages, or what models and clients say."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_reads_a_text_from_outside(name: str) -> None:
+    assert list(find_fast_growth(FUNCTIONS[name])) == []
+
+
+ANCHORED = frozenset(
+    {
+        "topicloom.boundary.cues._LEANS",
+        "topicloom.domain.skeleton._PURPOSE",
+        "topicloom.recordings.exports._MEMBER",
+        "topicloom.review.reviewer._NO",
+        "topicloom.roles.values._BARE",
+        "topicloom.state.hierarchy._NUMBERED",
+    }
+)
+"""Patterns that are only matched at the beginning of a text, or with all of it."""
+OF_SHORT_TEXTS = (
+    "topicloom.domain.edit_forms.",  # of 200 characters: `_LONGEST_EDIT`
+    "topicloom.serve.wire._THOUGHTS",  # only as far as the last of them ends
+)
+"""Beginnings of the names of patterns that never see a long text as it came."""
+
+
+def list_patterns() -> dict[str, list[re.Pattern[str]]]:
+    """Every pattern that a module of the package compiles when it is imported."""
+    found: dict[str, list[re.Pattern[str]]] = {}
+    for module in pkgutil.walk_packages(topicloom.__path__, "topicloom."):
+        if not module.name.endswith("__main__"):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if patterns := list(_flatten(value)):
+                    found[f"{module.name}.{name}"] = patterns
+    return found
+
+
+def _flatten(value: object) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _flatten(tuple(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _flatten(part)
+
+
+def test_every_pattern() -> None:
+    patterns, looked, fast = list_patterns(), set[re.Pattern[str]](), list[object]()
+    assert patterns.keys() >= ANCHORED
+    for name in patterns:
+        for pattern in patterns[name]:
+            if pattern in looked or name.startswith(OF_SHORT_TEXTS):
+                continue
+            looked.add(pattern)
+
+            def read(text: str) -> None:
+                pattern.match(text)  # noqa: B023
+                pattern.fullmatch(text)  # noqa: B023
+                if name not in ANCHORED:  # noqa: B023
+                    pattern.sub("", text)  # noqa: B023
+
+            fast += [(name, *found) for found in find_fast_growth(read)]
+    assert fast == []
