@@ -49,7 +49,7 @@ def run(folder: Path, reviews: Reviews) -> Iterator[MemoryRow | ReviewReport | i
     # Few topics are awake, or the question of the first day would be one of them still.
     settings = Settings.model_validate({"activation": {"floor": 1, "usual": 2, "ceiling": 2}})
     evaluation = MemoryEvaluation(
-        budget=400, window=1_500, topic_window=4_000, reviews=reviews, settings=settings
+        budgets=(400,), window=1_500, topic_window=4_000, reviews=reviews, settings=settings
     )
     return evaluation.run(talk(), folder)
 

@@ -38,7 +38,8 @@ def rows_of(
     # Few topics are awake, so that a router has something to wake.
     settings = Settings.model_validate({"activation": {"floor": 1, "usual": 4, "ceiling": 4}})
     evaluation = MemoryEvaluation(
-        budget=400,
+        budgets=(400,),
+        recent=0,
         window=1_000,
         topic_window=4_000,
         readers=ReaderChoice.parse(readers),

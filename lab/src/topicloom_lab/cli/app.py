@@ -53,11 +53,23 @@ eval_app = Typer(
 @eval_app.command()
 def memory(
     file: Conversations,
-    budget: Annotated[int, number("Tokens of recalled context.")] = 4_000,
+    budget: Annotated[
+        list[int] | None, number("Tokens of recalled context; may be repeated. [default: 4000]")
+    ] = None,
     out: Rows = None,
-    recent: Annotated[int, number("Newest messages that stay in view anyway.", 0)] = 0,
+    recent: Annotated[
+        int | None,
+        number("Newest messages in view anyway; else none, or those before a turn that asks.", 0),
+    ] = None,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
+    topics: Annotated[
+        Literal["own", "gold", "none"],
+        Option(help="The session's own topics, those of --threads, or one for all."),
+    ] = "own",
+    threads: Annotated[
+        Path | None, Option(help="The threads of the same messages, one JSON a line.")
+    ] = None,
     reviews: Annotated[
         Literal["none", "daily"],
         Option(help="Review at every midnight that the recorded dates pass."),
@@ -74,8 +86,10 @@ def memory(
     """Replay conversations, ask their questions, and see whether the evidence is in the context.
 
     A token here is a CJK character or four other characters, of `speaker: text`. Each question
-    starts from the state after the whole conversation (or before the message that asks it) and
-    does not become part of it. The clock is that of the recording. At the end every message must
+    starts from the state after the whole conversation and does not become part of it. One that is a
+    turn of the conversation (`asked_at`) is asked in its place: only what was said before it is
+    known, and what a session would have in view there is in view. Several budgets are asked of the
+    same session. The clock is that of the recording. At the end every message must
     be in exactly one place, word for word.
 
     Readers other than the embedded ones are simulated chat models on the real prompts, and so is
@@ -83,11 +97,21 @@ def memory(
     `garbage` ones answer rubbish.
     """
     from topicloom_lab.cli.memory import run_memory
+    from topicloom_lab.known_topics import load_labels
     from topicloom_lab.memory import MemoryEvaluation
     from topicloom_lab.readers import ReaderChoice
 
-    who = ReaderChoice.parse(readers)
-    evaluation = MemoryEvaluation(budget, recent, window, topic_window, reviews, who, agent)
+    evaluation = MemoryEvaluation(
+        budgets=tuple(dict.fromkeys(budget or (4_000,))),
+        recent=recent,
+        window=window,
+        topic_window=topic_window,
+        topics=topics,
+        labels=load_labels(threads) if threads else {},
+        reviews=reviews,
+        readers=ReaderChoice.parse(readers),
+        agent=agent,
+    )
     run_memory(file, out, evaluation, as_json=json)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -125,15 +125,31 @@ def evidence_in(
     return tuple(i for i in wanted if i in quoted and texts[i] in context)
 
 
-def share_shown(texts: Sequence[str], context: str) -> float | None:
-    """The share of the tokens of some texts whose sentences stand in a context, word for word.
+@dataclass(frozen=True, slots=True)
+class EvidenceTokens:
+    """Tokens of a question's evidence: all of them, and those that a context shows."""
 
-    So it counts excerpts, too. None if there are no texts.
-    """
+    held: int
+    """Tokens of the sentences that stand in the context, word for word."""
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """The share that the context shows; None without evidence."""
+        return self.held / self.total if self.total else None
+
+
+def count_evidence(texts: Iterable[str], context: str) -> EvidenceTokens:
+    """Count the tokens of some texts whose sentences stand in a context, excerpts included."""
     said = [text[slice(*span)] for text in texts for span in sentences_of(text)]
     tokens = [count_budget_tokens(sentence) for sentence in said]
     held = sum(n for n, sentence in zip(tokens, said, strict=True) if sentence in context)
-    return held / sum(tokens) if said else None
+    return EvidenceTokens(held, sum(tokens))
+
+
+def share_shown(texts: Sequence[str], context: str) -> float | None:
+    """The share of the tokens of some texts that stand in a context; None without texts."""
+    return count_evidence(texts, context).share
 
 
 @dataclass(frozen=True, slots=True)
