@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Literal
 
 from topicloom.errors import ConfigurationError
@@ -15,7 +14,6 @@ from topicloom.state.splitting import Assignment
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
-from topicloom_lab.threads import load_threads
 
 TopicKind = Literal["own", "gold", "none"]
 """Topics of a session: its own, those of a threads file, or one for all messages."""
@@ -25,15 +23,6 @@ Labels = Mapping[str, str | None]
 
 ONE = "conversation"
 """Name of the topic that holds all messages where there are no topics."""
-
-
-def load_labels(path: Path) -> dict[str, Labels]:
-    """The labels of a threads file, by conversation.
-
-    Raises:
-        NotAConversationError: If the file cannot be read or holds something else.
-    """
-    return {c.id: {m.id: m.thread for m in c.messages} for c in load_threads(path)}
 
 
 def find_labels(labels: Mapping[str, Labels], conversation: Conversation) -> Labels:

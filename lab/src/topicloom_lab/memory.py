@@ -45,6 +45,7 @@ from topicloom_lab.asking import (
 from topicloom_lab.comparison.config import place_of
 from topicloom_lab.comparison.measures import answer_stands_in, count_evidence
 from topicloom_lab.conservation import check_session
+from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
 from topicloom_lab.known_topics import KnownSplitter, Labels, TopicKind, find_labels
 from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
@@ -114,7 +115,9 @@ class MemoryEvaluation:
     topics: TopicKind = "own"
     """The topics that messages are moved into."""
     labels: Mapping[str, Labels] = field(default_factory=dict)
-    """Those that are known, by conversation; for `gold` topics."""
+    """Those that are known, by conversation; for `gold` topics, and a `gold` splitter."""
+    splitter: SplitterKind = "embedded"
+    """Who moves messages into the session's own topics."""
     readers: ReaderChoice = EMBEDDED
     """Who reads topics for a question."""
     agent: bool = False
@@ -123,18 +126,22 @@ class MemoryEvaluation:
     """Everything else."""
 
     def __post_init__(self) -> None:
-        """Check that gold topics are known.
+        """Check that topics and splitter go together, and that gold topics are known.
 
         Raises:
-            ConfigurationError: If they are not.
+            ConfigurationError: If they do not, or are not.
         """
-        if self.topics == "gold" and not self.labels:
+        if self.topics != "own" and self.splitter == "gold":
+            raise ConfigurationError(
+                f"--topics {self.topics} needs no splitter: leave --splitter or --topics out"
+            )
+        if "gold" in (self.topics, self.splitter) and not self.labels:
             raise ConfigurationError("gold topics need the file that has them: give --threads FILE")
 
     @property
     def setup(self) -> dict[str, object]:
         """The keys that distinguish the rows of this run in a shared file."""
-        keys = ("recent", "window", "topic_window", "reviews", "agent", "topics")
+        keys = ("recent", "window", "topic_window", "reviews", "agent", "topics", "splitter")
         return {key: getattr(self, key) for key in keys} | {"readers": str(self.readers)}
 
     def run(
@@ -222,6 +229,9 @@ class MemoryEvaluation:
             windows["index_topics"] = _ENDLESS
             known = find_labels(self.labels, conversation)
             roles = roles.replace(SPLITTER, KnownSplitter(storage, known))
+        elif self.splitter == "gold":
+            told = KnownSplitter(storage, find_labels(self.labels, conversation))
+            roles = roles.replace(SPLITTER, GoldSplitter(told, self.window))
         settings = self.settings.model_copy(update=windows)
         return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 

@@ -41,6 +41,10 @@ BaseUrl = Annotated[str | None, Option(help="The server, such as http://127.0.0.
 Rows = Annotated[Path | None, Option(help="Results, one JSON a case; goes on where it stopped.")]
 Window = Annotated[int, number("Main window in tokens during the replay.", 1_000)]
 TopicWindow = Annotated[int, number("Window of a topic in tokens.", 1_000)]
+Splitter = Annotated[
+    Literal["embedded", "gold"],
+    Option(help="Who moves messages into topics; `gold`: a model that knows the threads."),
+]
 
 eval_app = Typer(
     help="Measure on recorded conversations.",
@@ -70,13 +74,14 @@ def memory(
     threads: Annotated[
         Path | None, Option(help="The threads of the same messages, one JSON a line.")
     ] = None,
+    splitter: Splitter = "embedded",
     reviews: Annotated[
         Literal["none", "daily"],
         Option(help="Review at every midnight that the recorded dates pass."),
     ] = "none",
     readers: Annotated[
         str,
-        Option(help="Who reads for a question: embedded, ideal, noisy:SHARE or garbage."),
+        Option(help="Who reads for a question: embedded, ideal, noisy:SHARE, silent or garbage."),
     ] = "embedded",
     agent: Annotated[
         bool, Option(help="An agent with TopicMiddleware instead of the session graph.")
@@ -94,12 +99,13 @@ def memory(
 
     Readers other than the embedded ones are simulated chat models on the real prompts, and so is
     the router: `ideal` ones know the evidence, `noisy:0.2` ones are wrong one time in five,
-    `garbage` ones answer rubbish.
+    `silent` ones say that no topic matters, `garbage` ones answer rubbish. A `gold` splitter is a
+    simulated chat model likewise, and knows --threads; `--topics gold` asks no model.
     """
     from topicloom_lab.cli.memory import run_memory
-    from topicloom_lab.known_topics import load_labels
     from topicloom_lab.memory import MemoryEvaluation
     from topicloom_lab.readers import ReaderChoice
+    from topicloom_lab.threads import load_labels
 
     evaluation = MemoryEvaluation(
         budgets=tuple(dict.fromkeys(budget or (4_000,))),
@@ -108,6 +114,7 @@ def memory(
         topic_window=topic_window,
         topics=topics,
         labels=load_labels(threads) if threads else {},
+        splitter=splitter,
         reviews=reviews,
         readers=ReaderChoice.parse(readers),
         agent=agent,
@@ -160,17 +167,19 @@ def retrieval(
 def threads(
     file: Annotated[Path, Argument(help="Conversations with threads, one JSON a line.")],
     window: Window = 8_000,
+    splitter: Splitter = "embedded",
     out: Annotated[Path | None, Option(help="Results, one JSON a conversation.")] = None,
     json: AsJson = False,
 ) -> None:
     """Feed interleaved talk to a session, and compare its topics with the known ones.
 
     Twice: as messages come, when the graph only knows where a topic begins, and after the splits
-    moved them. Small windows split often; what is still unsplit at the end is split then.
+    moved them. Small windows split often; what is still unsplit at the end is split then. Messages
+    without a thread are not judged; one that the session has in no topic is a topic of its own.
     """
     from topicloom_lab.cli.boundaries import run_threads
 
-    run_threads(file, window, out, as_json=json)
+    run_threads(file, window, splitter, out, as_json=json)
 
 
 @eval_app.command()

@@ -143,7 +143,7 @@ def by_date(rows: Sequence[MemoryRow]) -> str:
     return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."
 
 
-_EARLIER = {"readers": "embedded", "agent": False, "topics": "own"}
+_EARLIER = {"readers": "embedded", "agent": False, "topics": "own", "splitter": "embedded"}
 """What holds of rows of results that do not say it."""
 
 
