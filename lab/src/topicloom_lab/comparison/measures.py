@@ -43,6 +43,8 @@ class QuestionResult(BaseModel, frozen=True):
     """True if the expected answer stood in the context, word for word; None if there is none."""
     tokens: int
     """Tokens of the context."""
+    evidence_tokens: int | None = None
+    """Those of them that are evidence, excerpts included; None in results of earlier versions."""
     messages: int
     """Messages of the prompt, without instructions and question."""
     originals: int
@@ -147,9 +149,18 @@ def count_evidence(texts: Iterable[str], context: str) -> EvidenceTokens:
     return EvidenceTokens(held, sum(tokens))
 
 
-def share_shown(texts: Sequence[str], context: str) -> float | None:
-    """The share of the tokens of some texts that stand in a context; None without texts."""
-    return count_evidence(texts, context).share
+def share_of_evidence(counts: Iterable[tuple[int, int | None]]) -> float | None:
+    """The precision of some contexts: the share of all their tokens that is evidence.
+
+    Args:
+        counts: The tokens of each, and those of its evidence; None where they were not counted.
+
+    Returns:
+        The share; None if there are no tokens, or none were counted.
+    """
+    known = [(tokens, held) for tokens, held in counts if held is not None]
+    shown = sum(tokens for tokens, _ in known)
+    return sum(held for _, held in known) / shown if shown else None
 
 
 @dataclass(frozen=True, slots=True)
