@@ -24,6 +24,7 @@ from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
@@ -49,6 +50,7 @@ from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
 from topicloom_lab.known_topics import KnownSplitter, Labels, TopicKind, find_labels
 from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
+from topicloom_lab.turn_costs import FedTurn, TurnClock
 
 Reviews = Literal["none", "daily"]
 _ENDLESS = 10**9
@@ -84,6 +86,8 @@ class MemoryRow:
     """True if the expected answer stands in the context, word for word; None if there is none."""
     failed: dict[str, int] = field(default_factory=dict)
     """Those of the calls that gave nothing usable."""
+    reader_tokens: int = 0
+    """Tokens of prompts and answers of all readers, by estimate; embedded ones have none."""
 
     @property
     def recall(self) -> float:
@@ -146,8 +150,8 @@ class MemoryEvaluation:
 
     def run(
         self, conversation: Conversation, folder: Path
-    ) -> Iterator[MemoryRow | ReviewReport | int]:
-        """Replay and ask; yields rows, and between them reviews and how many messages were fed.
+    ) -> Iterator[MemoryRow | ReviewReport | FedTurn]:
+        """Replay and ask; yields rows, and between them reviews and turns that were fed.
 
         The conversation is fed to the embedded roles, whoever reads for the questions, and recalls
         what the settings say: readers and budgets are asked of the same session then.
@@ -195,15 +199,16 @@ class MemoryEvaluation:
                     )
                     yield _measure(conversation, question, budget, shown)
 
-        due = _group_by_round(conversation)
+        due, turn = _group_by_round(conversation), TurnClock()
         for place, round_ in enumerate(cut_rounds(conversation)):
             moment = clock.after(round_.said)
             if self.reviews == "daily":
                 yield from daily.until(moment)
             clock.now = moment
             yield from ask(due.get(place, ()), in_place=True)
-            feed_round(graph, recorded, round_, config)
-            yield len(round_)
+            turn.start()
+            feed_round(graph, recorded, round_, {**config, "callbacks": [turn]})
+            yield turn.stop(len(round_))
         yield from ask(due.get(None, ()), in_place=False)
         session = get_session(graph, config)
         store = SessionStore(FileStorage(folder).open(session.id))
@@ -269,6 +274,11 @@ def _measure(
         shown=held.share,
         answer_in=answer_stands_in(context, question.answer),
         failed=dict(shown.failed),
+        reader_tokens=sum(
+            call.input_tokens + call.output_tokens
+            for call in shown.receipt.calls
+            if call.role == READER.name
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from topicloom_lab.comparison.config import load_source, name_of
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
 from topicloom_lab.opened import load_rows
 from topicloom_lab.readers import ReaderChoice
+from topicloom_lab.turn_costs import FedTurn
 
 
 def run_memory(file: str, out: Path | None, evaluation: MemoryEvaluation, *, as_json: bool) -> None:
@@ -68,8 +69,8 @@ def _one(
             if isinstance(event, MemoryRow):
                 rows.append(event)
                 progress.advance(asked)
-            elif isinstance(event, int):
-                progress.advance(fed, event)
+            elif isinstance(event, FedTurn):
+                progress.advance(fed, event.messages)
             else:
                 archived += len(event.archived)
                 merged += len(event.merged)
@@ -130,9 +131,10 @@ def by_readers(rows: Sequence[MemoryRow], readers: ReaderChoice) -> str:
     failed = {role: sum(row.failed.get(role, 0) for row in rows) for role in ("reader", "router")}
     # The calls of the stand-ins that followed those that failed are calls of the role, too.
     made = {role: sum(row.calls.get(role, 0) for row in rows) - n for role, n in failed.items()}
+    read = sum(row.reader_tokens for row in rows) / max(1, len(rows))
     return (
         f"Readers: {readers}, {made['reader']:,} calls and {made['router']:,} of the router; "
-        f"{sum(failed.values()):,} could not be parsed."
+        f"{sum(failed.values()):,} could not be parsed; {read:,.0f} tokens a question."
     )
 
 
