@@ -84,17 +84,19 @@ def summary(rows: Sequence[MemoryRow], where: str) -> Table:
 
     Recall counts whole messages; "its tokens" is the share of the evidence's tokens that are shown,
     in excerpts too, "answer" of questions whose expected answer stands in the context. "tokens" are
-    all that is shown, "recalled" those that were recalled for the question; "evidence" is the share
-    of the column before it that is evidence.
+    all that is shown. Where a part of it was in view anyway, "recalled" are those that were
+    recalled for the question. "evidence" is the share of the column before it that is evidence.
     """
     scored = [row for row in rows if row.evidence and row.category != BY_DATE]
     groups = [
         (c, [r for r in scored if r.category == c]) for c in sorted({r.category for r in scored})
     ]
-    heads = ("questions", "recall", "all of it", "its tokens", "answer")
+    heads = ["questions", "recall", "all of it", "its tokens", "answer", "tokens", "evidence"]
+    in_view = any(row.recalled < row.tokens for row in scored)
+    heads += ["recalled", "evidence"] if in_view else []
     table = make_table(
         f"Evidence recall at {where}",
-        ("category", *heads, "tokens", "evidence", "recalled", "evidence"),
+        ("category", *heads),
         (
             (
                 name,
@@ -104,7 +106,11 @@ def summary(rows: Sequence[MemoryRow], where: str) -> Table:
                 _mean_known([r.shown for r in group]),
                 _mean_known([r.answer_in for r in group]),
                 *_precision([(r.tokens, r.evidence_tokens) for r in group]),
-                *_precision([(r.recalled, r.recalled_evidence) for r in group]),
+                *(
+                    _precision([(r.recalled, r.recalled_evidence) for r in group])
+                    if in_view
+                    else ()
+                ),
             )
             for name, group in (*groups, ("all", scored))
             if group
