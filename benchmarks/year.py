@@ -55,7 +55,7 @@ from topicloom import (
     embedded_roles,
     get_session,
 )
-from topicloom_lab.memory import check_session
+from topicloom_lab.conservation import check_session
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
 from topicloom_lab.talk import FILLING, THEMES, Echo
 

@@ -6,11 +6,11 @@ Evidence recall under some budgets of the package's ranking (`topicloom.index.ra
 searches, for each kind. "left out" has the weights that were best on all other kinds, among those
 of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
 manner of the two on each, and shows what the floor is worth. The last rows say what is quoted with
-excerpts of long messages and without: whole messages, tokens of the evidence, answers. Vectors are
-made once and kept in a folder. What a quote costs beside its line in a session (number, day,
-heading of its topic) is `FRAME` tokens here, as it came to in LoCoMo (2.8) and REALTALK; topics
-that stay closed and what is in view already are not looked at, so `topicloom eval memory` has the
-last word.
+excerpts of long messages and without: whole messages, tokens of the evidence, answers, tokens that
+are shown and the share of these that is evidence. Vectors are made once and kept in a folder. What
+a quote costs beside its line in a session (number, day, heading of its topic) is `FRAME` tokens
+here, as it came to in LoCoMo (2.8) and REALTALK; topics that stay closed and what is in view
+already are not looked at, so `topicloom eval memory` has the last word.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from topicloom.recordings.replay import iso_time
 from topicloom.state.quoting import PromptCosts, select_quotes
 from topicloom.state.recall import Quote, Reading, Stretches, parse_message_number
 from topicloom_lab.comparison.config import Comparison, load_source
-from topicloom_lab.comparison.measures import answer_stands_in, share_shown
+from topicloom_lab.comparison.measures import answer_stands_in, count_evidence
 from topicloom_lab.comparison.results import mean_interval, table
 from topicloom_lab.comparison.run import Bench, Trial
 from topicloom_lab.strategies.base import StrategyOptions, line_of
@@ -148,8 +148,11 @@ class Case:
         flat = search_flat(self.cosine, self.lexical, self.trust)
         return keep_floor(best, flat, self.messages.costs, budget)
 
-    def shown(self, order: Places, budget: int, *, in_part: bool) -> tuple[float, float, float]:
-        """Recall of whole messages, share of the evidence's tokens, and if the answer is shown."""
+    def shown(self, order: Places, budget: int, *, in_part: bool) -> tuple[float, ...]:
+        """Recall, share of the evidence's tokens, 1 for an answer; tokens shown, those of evidence.
+
+        An answer that is not known is no number.
+        """
         costs = self.messages.costs
         worths = worth(np.minimum(costs, budget)[order], budget)
         found = zip(order.tolist(), worths.tolist(), strict=True)
@@ -186,9 +189,10 @@ class Case:
             [*map(text, whole), *(show_stretches(text(i), s, i, "en") for i, s in parts)]
         )
         recall = len(self.evidence & {parse_message_number(i) for i in whole}) / self.gold
-        share = share_shown([self.spoken[i].text for i in self.evidence], context)
+        held = count_evidence([self.spoken[i].text for i in self.evidence], context)
         answered = answer_stands_in(context, self.answer)
-        return recall, share or 0.0, np.nan if answered is None else float(answered)
+        said = np.nan if answered is None else float(answered)
+        return recall, held.share or 0.0, said, count_budget_tokens(context), held.held
 
     def flat(self) -> list[float]:
         """Recall of the search that the floor is of, by budget; it pays for frames too."""
@@ -367,12 +371,15 @@ def report(found: dict[str, list[Case]]) -> str:
 def shown_line(found: dict[str, list[Case]], budget: int, in_part: bool) -> list[str]:
     """Recall, share of the evidence's tokens, and of the answers that are shown, by kind."""
     name = "with excerpts" if in_part else "whole messages alone"
-    cells = [f"{name} at {budget:,}: recall / tokens / answers"]
+    cells = [f"{name} at {budget:,}: recall / tokens / answers; shown, of it evidence"]
     for cases in found.values():
         orders = [
             (case, case.kept(case.best(weights_for(case.messages)), budget)) for case in cases
         ]
-        cells.append(figures([c.shown(order, budget, in_part=in_part) for c, order in orders]))
+        rows = [c.shown(order, budget, in_part=in_part) for c, order in orders]
+        tokens, held = (sum(row[place] for row in rows) for place in (3, 4))
+        beside = f"{tokens / len(rows):,.0f}, {held / max(1, tokens):.3f}"
+        cells.append(f"{figures([row[:3] for row in rows])}; {beside}")
     return cells
 
 

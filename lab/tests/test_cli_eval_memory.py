@@ -20,8 +20,8 @@ def test_a_run_with_reviews_and_again(run: Run, recording: Path, tmp_path: Path)
     assert "quoted when asked for by date" in first.out
     rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert {row["reviews"] for row in rows} == {"daily"}
-    assert [row["question"] for row in rows[:3]] == ["q2", "q1", "q3"]
-    assert rows[1]["evidence"] == ["a0"]
+    assert [row["question"] for row in rows[:3]] == ["q2", "q3", "q1"]
+    assert rows[2]["evidence"] == ["a0"]
     again = run(*given, "--reviews", "daily")
     assert "in" in again.out
     assert "already" in again.out
@@ -96,7 +96,7 @@ def test_results_that_name_no_readers_are_of_the_embedded_ones(
         "evidence": ["a0"],
     }
     row |= {"message_ids": ["a0"], "tokens": 90, "calls": {"reader": 1}, "reviews": "none"}
-    row |= {"budget": 200, "recent": 0, "window": 1000, "topic_window": 2000}
+    row |= {"budget": 200, "recent": None, "window": 1000, "topic_window": 2000}
     out = tmp_path / "rows.jsonl"
     rows = [json.dumps(row | {"question": name}) for name in ("q1", "q2", "q3")]
     out.write_text("".join(f"{line}\n" for line in rows), "utf-8")

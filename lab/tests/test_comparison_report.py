@@ -62,6 +62,16 @@ class TestSummaries:
         assert ours.whole == 0.25
         assert ours.mean_of("oracle") == ours.mean_of("answer_in") == 0.75
         assert ours.calls == {"reader": 2.0}
+        assert ours.precision is None
+
+    def test_precision_is_the_share_of_all_tokens_that_is_evidence(self) -> None:
+        rows = [asked(f"q{n}", 1, evidence_tokens=held) for n, held in enumerate((9, 27, None))]
+        (found,) = summaries([cell("topicloom", 100).model_copy(update={"asked": tuple(rows)})])
+        assert found.precision == pytest.approx(36 / 180)
+        assert "  topicloom         0.250 (90, 0.200)" in recall_lines(found.cells)
+
+    def test_categories(self) -> None:
+        ours = summaries(CELLS)[0]
         assert ours.by_category() == {"x": 0.875, "y": 0.625}
 
     def test_failed_cells_take_no_part(self) -> None:
@@ -82,17 +92,20 @@ class TestSummaries:
 
     def test_lines_for_the_terminal(self) -> None:
         lines = recall_lines(CELLS)
-        assert "talks: evidence recall at 100, 200 tokens" in lines
-        assert "  dense             0.000      -" in lines
+        beside = "(tokens shown, share of them that is evidence)"
+        assert f"talks: evidence recall at 100, 200 tokens {beside}" in lines
+        assert "  dense             0.000 (90, -)              -" in lines
 
 
 class TestTables:
     def test_the_best_of_a_budget_is_bold_and_stands_first(self) -> None:
         rows = recall_table(summaries(CELLS)).splitlines()
-        assert rows[0] == "| strategy | 100 | all | 200 | all |"
-        assert rows[2] == "| topicloom | **0.750** | 0.250 | 0.938 | 0.750 |"
-        assert rows[3] == "| bm25 | 0.312 | 0.000 | **1.000** | 1.000 |"
-        assert rows[-1] == "| everything | 1.000 | 1.000 | - | - |"
+        assert (
+            rows[0] == "| strategy | 100 | all | shown | evidence | 200 | all | shown | evidence |"
+        )
+        assert rows[2] == "| topicloom | **0.750** | 0.250 | 90 | - | 0.938 | 0.750 | 90 | - |"
+        assert rows[3] == "| bm25 | 0.312 | 0.000 | 90 | - | **1.000** | 1.000 | 90 | - |"
+        assert rows[-1] == "| everything | 1.000 | 1.000 | 90 | - | - | - | - | - |"
 
     def test_it_says_where_topicloom_is_behind(self) -> None:
         rows = lead_table(summaries(CELLS), 0).splitlines()

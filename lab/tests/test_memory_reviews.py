@@ -12,6 +12,7 @@ from topicloom.recordings.conversations import Conversation, Question, RecordedM
 from topicloom.review.channels import ReviewReport
 from topicloom.settings import Settings
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
+from topicloom_lab.turn_costs import FedTurn
 
 pytestmark = pytest.mark.slow
 
@@ -45,11 +46,11 @@ def talk() -> Conversation:
     return Conversation(id="茶", lang="zh", messages=tuple(messages), questions=(question,))
 
 
-def run(folder: Path, reviews: Reviews) -> Iterator[MemoryRow | ReviewReport | int]:
+def run(folder: Path, reviews: Reviews) -> Iterator[MemoryRow | ReviewReport | FedTurn]:
     # Few topics are awake, or the question of the first day would be one of them still.
     settings = Settings.model_validate({"activation": {"floor": 1, "usual": 2, "ceiling": 2}})
     evaluation = MemoryEvaluation(
-        budget=400, window=1_500, topic_window=4_000, reviews=reviews, settings=settings
+        budgets=(400,), window=1_500, topic_window=4_000, reviews=reviews, settings=settings
     )
     return evaluation.run(talk(), folder)
 
@@ -64,7 +65,7 @@ def test_what_was_asked_once_is_archived_and_quoted_for_its_day(tmp_path: Path) 
     by_date = [row for row in rows if row.category == BY_DATE]
     assert by_date
     assert all(row.recall > 0 for row in by_date)
-    assert sum(e for e in events if isinstance(e, int)) == len(talk().messages)
+    assert sum(e.messages for e in events if isinstance(e, FedTurn)) == len(talk().messages)
 
 
 def test_without_reviews_nothing_is(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from topicloom.state.receipt import Call
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom_lab.memory import MemoryEvaluation, MemoryRow
-from topicloom_lab.readers import RUBBISH, ReaderChoice
+from topicloom_lab.readers import RUBBISH, ReaderChoice, summarize_said
 
 WORKTOP = Question(id="q1", question="What does the oak worktop cost at first?", evidence=("a0",))
 LAKE = Question(
@@ -38,7 +38,8 @@ def rows_of(
     # Few topics are awake, so that a router has something to wake.
     settings = Settings.model_validate({"activation": {"floor": 1, "usual": 4, "ceiling": 4}})
     evaluation = MemoryEvaluation(
-        budget=400,
+        budgets=(400,),
+        recent=0,
         window=1_000,
         topic_window=4_000,
         readers=ReaderChoice.parse(readers),
@@ -66,6 +67,38 @@ def test_noisy_readers_err_alike_in_every_run(recording: Path, tmp_path: Path) -
 def test_readers_that_are_never_wrong_are_ideal(recording: Path, tmp_path: Path) -> None:
     (row,) = rows_of(recording, tmp_path / "s", "noisy:0", (WORKTOP,))
     assert (row.recall, row.failed) == (1.0, {})
+
+
+def test_silent_readers_answer_and_name_nothing(recording: Path, tmp_path: Path) -> None:
+    silent = rows_of(recording, tmp_path / "one", "silent", (WORKTOP, VAGUE))
+    assert not any(row.failed for row in silent)
+    assert all(row.calls["reader"] for row in silent)
+    ideal = rows_of(recording, tmp_path / "two", "ideal", (VAGUE,))
+    assert silent[1].recall < ideal[0].recall
+
+
+class TestSummaries:
+    def test_they_hold_the_sentences_that_the_question_is_about(self) -> None:
+        texts = [
+            "Hello again. " * 30 + "The oak worktop costs 140 euros. " + "What a day. " * 30,
+            "Anna brings the oak oil. " + "Nothing else happened. " * 30,
+        ]
+        found = summarize_said(texts, "What does the oak worktop cost, and who brings the oil?")
+        assert "The oak worktop costs 140 euros." in found
+        assert "Anna brings the oak oil." in found
+        assert len(found) <= 400
+
+    def test_a_sentence_that_is_too_long_ends_with_a_whole_word(self) -> None:
+        found = summarize_said(["worktop " * 200], "The worktop?")
+        assert 380 < len(found) <= 400
+        assert set(found.split()) == {"worktop"}
+
+    def test_many_messages_share_the_room(self) -> None:
+        texts = [f"Day {n}: we walked around the lake and saw the boats." for n in range(50)]
+        assert len(summarize_said(texts, "the lake")) <= 400
+
+    def test_of_nothing_there_is_nothing(self) -> None:
+        assert summarize_said([], "the lake") == ""
 
 
 def read(answer: str) -> tuple[Reading | None, Reading, list[Call]]:
@@ -110,7 +143,7 @@ def test_of_garbage_some_cannot_be_parsed(recording: Path, tmp_path: Path) -> No
     assert 0 < failed < sum(row.calls["reader"] for row in rows) - failed
 
 
-@pytest.mark.parametrize("text", ["embedded", "ideal", "garbage", "noisy:0.2", "noisy:1"])
+@pytest.mark.parametrize("text", ["embedded", "ideal", "silent", "garbage", "noisy:0.2", "noisy:1"])
 def test_readers_are_named_as_they_are_asked_for(text: str) -> None:
     assert str(ReaderChoice.parse(text)) == text
     assert ReaderChoice.parse("noisy:.20") == ReaderChoice.parse("noisy:0.2")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from command_line import Run, assert_one_line, read_rows
 
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.hashing import HashingEmbedder
 from topicloom_lab.retrieval import WAYS, evaluate_retrieval, load_retrieval, place_of
 
@@ -43,10 +44,13 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     file.write_text(json.dumps({"docs": DOCS, "queries": [["tea", [0]]]}), "utf-8")
     outcome = run("eval", "retrieval", str(file), "--encoder", "hashing")
     assert outcome.code == 0, outcome.err
-    assert "1.000 (1.00)" in outcome.out
+    assert "1.000 (1.00; " in " ".join(outcome.out.split())
     rows = read_rows(run, "eval", "retrieval", str(file), "--encoder", "hashing")
     assert [row["way"] for row in rows] == list(WAYS)
     assert rows[0]["mrr"] == 1.0
+    costs = list(map(count_budget_tokens, DOCS))
+    assert rows[0]["shown"] == sum(costs)
+    assert rows[0]["precision"] == pytest.approx(costs[0] / sum(costs))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from topicloom.state.stored_message import MessageRole, StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
-from topicloom_lab.memory import check_session
+from topicloom_lab.conservation import check_session
 
 
 @dataclass

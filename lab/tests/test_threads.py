@@ -112,6 +112,11 @@ class TestMeasures:
     def test_one_topic_found_exactly(self) -> None:
         assert thread_scores(list("aabbc"), [0, 0, 1, 2, 2]).exact == pytest.approx(0.5)
 
+    def test_what_is_in_no_topic_is_a_topic_of_its_own(self) -> None:
+        alone = thread_scores(list("aabb"), [None, None, "t1", "t1"])
+        assert alone == thread_scores(list("aabb"), ["x", "y", "t1", "t1"])
+        assert alone != thread_scores(list("aabb"), ["x", "x", "t1", "t1"])
+
     def test_nothing_to_find_and_nothing_told(self) -> None:
         assert thread_scores(list("abc"), [0, 1, 2]).exact == 1
 

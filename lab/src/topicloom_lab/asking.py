@@ -79,12 +79,18 @@ class AnsweringModel(SimpleChatModel):
         return self.answer(messages, kwargs.get("tools", ()))
 
 
+NOTHING_IN_VIEW = TurnOptions(keep_messages=0)
+"""For a question that everything is recalled for: all that was said is in topics."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The prompt of the main model for a question."""
 
     prompt: tuple[BaseMessage, ...]
     """Everything but system prompt and question."""
+    note: str
+    """The part of it that was recalled for the question; "" if nothing was."""
     originals: tuple[StoredMessage, ...]
     """Messages that were quoted whole, or stood in view."""
     receipt: Receipt
@@ -113,10 +119,8 @@ class Questioner:
     """The storage of the session."""
     oracle: ScriptedResponder
     """Answers in the graph, by itself or behind a recording."""
-    recent: int = 0
-    """Newest messages that stay in view."""
 
-    def ask(self, question: str) -> Shown:
+    def ask(self, question: str, options: TurnOptions = NOTHING_IN_VIEW) -> Shown:
         """Ask from where the thread is; it goes on from there, not from the question."""
         base = self.graph.get_state(self.config)
         begun = bool(base.values)
@@ -126,7 +130,7 @@ class Questioner:
             for event in self.graph.stream(
                 {"messages": [HumanMessage(question)]},
                 base.config if begun else self.config,
-                context=TurnOptions(keep_messages=self.recent),
+                context=options,
                 stream_mode="custom",
                 durability="exit",
             )
@@ -136,7 +140,9 @@ class Questioner:
         shown = self._originals(receipt)
         if begun:
             self.graph.update_state(base.config, {"messages": []})
-        return Shown(_without(self.oracle.requests[-1].messages, question), shown, receipt)
+        view, note = _take_apart(self.oracle.requests[-1].messages, question)
+        prompt = (*view, *([SystemMessage(note)] if note else []))
+        return Shown(prompt, note, shown, receipt)
 
     def _originals(self, receipt: Receipt) -> tuple[StoredMessage, ...]:
         session = get_session(self.graph, self.config)
@@ -149,11 +155,12 @@ class Questioner:
         return tuple(store.pick(session, numbers).values())
 
 
-def _without(prompt: Sequence[BaseMessage], question: str) -> tuple[BaseMessage, ...]:
-    """A prompt without its system message and the question; the note behind that stays."""
+def _take_apart(
+    prompt: Sequence[BaseMessage], question: str
+) -> tuple[tuple[BaseMessage, ...], str]:
+    """What stands before the question, without system messages, and the note behind it."""
     *view, last = [m for m in prompt if m.type != "system"]
-    note = get_text(last).partition(question)[2].strip("\n")
-    return (*view, *([SystemMessage(note)] if note else []))
+    return tuple(view), get_text(last).partition(question)[2].strip("\n")
 
 
 class BudgetCounter:

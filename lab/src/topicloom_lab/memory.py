@@ -1,14 +1,11 @@
-"""Evidence recall: does the context that a question gets hold the messages it rests on?
-
-And is nothing of the session lost, there twice, or changed?
-"""
+"""Evidence recall: does the context that a question gets hold the messages it rests on?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,113 +14,47 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.errors import BrokenInvariantError
+from topicloom.errors import ConfigurationError
 from topicloom.graph.middleware import TopicMiddleware
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER
 from topicloom.roles.responder import RESPONDER, RecordedResponder
+from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.language import Language
-from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder
-from topicloom_lab.asking import BudgetCounter, Questioner, RespondingModel
-from topicloom_lab.comparison.measures import answer_stands_in, share_shown
+from topicloom_lab.asking import (
+    NOTHING_IN_VIEW,
+    BudgetCounter,
+    Questioner,
+    RespondingModel,
+    Shown,
+)
+from topicloom_lab.comparison.config import place_of
+from topicloom_lab.comparison.measures import answer_stands_in, count_evidence
+from topicloom_lab.conservation import check_session
+from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
+from topicloom_lab.known_topics import KnownSplitter, Labels, TopicKind, find_labels
 from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
-
-
-def check_session(
-    store: SessionStore, session: Session, said: Sequence[RecordedMessage] | None = None
-) -> None:
-    """Check that every message is in exactly one place, word for word.
-
-    Args:
-        store: The session's storage, best opened anew: nothing is then taken from memory.
-        session: As its checkpoint has it.
-        said: What was said, in order, where that is known from elsewhere.
-
-    Raises:
-        BrokenInvariantError: If something does not hold; it names the message.
-        StorageError: If a message cannot be read.
-    """
-    transcript = store.messages(session)
-    _check_numbers(transcript, session)
-    if said is not None:
-        _check_verbatim(transcript, said)
-    homes = _homes(store, session, transcript)
-    for stored in transcript[: session.tail - 1]:
-        if stored.seq not in homes:
-            raise _broken(session, stored, "is in no topic, and not in the tail either")
-    for round_ in group_rounds(transcript[: session.tail - 1]):
-        parts = {homes[r.seq] for r in round_.messages}
-        if len(parts) > 1:
-            where = " and ".join(sorted(parts))
-            raise _broken(session, round_.messages[0], f"and its exchange are parted: {where}")
-
-
-def _check_numbers(transcript: Sequence[StoredMessage], session: Session) -> None:
-    for place, stored in enumerate(transcript, start=1):
-        if stored.seq != place:
-            raise _broken(session, stored, f"stands in place {place}")
-    if len(transcript) != session.count:
-        raise BrokenInvariantError(
-            f"session {session.id!r} has {len(transcript)} messages, not {session.count}"
-        )
-
-
-def _check_verbatim(transcript: Sequence[StoredMessage], said: Sequence[RecordedMessage]) -> None:
-    for stored, message in zip(transcript, said, strict=False):
-        if (stored.source, stored.text) != (message.id, message.text):
-            raise BrokenInvariantError(
-                f"message {stored.id} is not what was said: {stored.source!r} {stored.text[:60]!r}"
-                f" instead of {message.id!r} {message.text[:60]!r}"
-            )
-    if len(transcript) != len(said):
-        missing = said[len(transcript) : len(transcript) + 1]
-        first = f": {missing[0].id!r} is missing" if missing else ""
-        raise BrokenInvariantError(
-            f"{len(said)} messages were said, {len(transcript)} are kept{first}"
-        )
-
-
-def _homes(
-    store: SessionStore, session: Session, transcript: Sequence[StoredMessage]
-) -> dict[int, str]:
-    """The topic of each message that is in one, by number."""
-    homes: dict[int, str] = {}
-    for topic in store.topic_table(session):
-        last = 0
-        for stored in store.topic_messages(topic):
-            if stored.seq >= session.tail:
-                raise _broken(session, stored, f"is in the tail and in {topic.id}")
-            if stored.seq in homes:
-                raise _broken(session, stored, f"is in {homes[stored.seq]} and in {topic.id}")
-            if stored != transcript[stored.seq - 1]:
-                raise _broken(session, stored, f"reads otherwise in {topic.id}")
-            if stored.seq <= last:
-                raise _broken(session, stored, f"stands after m{last} in {topic.id}")
-            homes[stored.seq] = topic.id
-            last = stored.seq
-    return homes
-
-
-def _broken(session: Session, stored: StoredMessage, what: str) -> BrokenInvariantError:
-    return BrokenInvariantError(f"message {stored.id} of session {session.id!r} {what}")
-
+from topicloom_lab.turn_costs import FedTurn, TurnClock
 
 Reviews = Literal["none", "daily"]
+_ENDLESS = 10**9
+"""Tokens or topics that no session comes to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +68,26 @@ class MemoryRow:
     budget: int
     message_ids: tuple[str, ...]
     """Ids, in the recording, of the originals whose whole text stands in the context."""
-    tokens: int
-    """Tokens of the context without system prompt and question, by `count_budget_tokens`."""
     calls: dict[str, int]
     """Calls by role."""
     evidence: tuple[str, ...]
     """Ids of the gold messages."""
+    tokens: int
+    """Tokens of the context without system prompt and question, by `count_budget_tokens`."""
+    recalled: int = 0
+    """Those of them that were recalled for the question; the others were in view anyway."""
+    evidence_tokens: int = 0
+    """Tokens of the evidence in the context, excerpts included."""
+    recalled_evidence: int = 0
+    """Those of them that were recalled."""
     shown: float | None = None
     """Share of their tokens in the context, excerpts included; None without evidence."""
     answer_in: bool | None = None
     """True if the expected answer stands in the context, word for word; None if there is none."""
     failed: dict[str, int] = field(default_factory=dict)
     """Those of the calls that gave nothing usable."""
+    reader_tokens: int = 0
+    """Tokens of prompts and answers of all readers, by estimate; embedded ones have none."""
 
     @property
     def recall(self) -> float:
@@ -166,16 +105,23 @@ class MemoryRow:
 class MemoryEvaluation:
     """One run over a conversation: replay it, then ask about it."""
 
-    budget: int
-    """Tokens of recalled context."""
-    recent: int = 0
-    """Newest messages that stay in view anyway."""
+    budgets: tuple[int, ...]
+    """Tokens that are recalled for a question; it is asked under each of them."""
+    recent: int | None = None
+    """Newest messages that stay in view for a question anyway. None for what a session has in view
+    where a question is asked in its place, and for nothing where it is asked at the end."""
     window: int = 8_000
     """Main window while the conversation is replayed."""
     topic_window: int = 64_000
     """Window of a topic."""
     reviews: Reviews = "none"
     """True if the session is reviewed at every midnight that the recording passes."""
+    topics: TopicKind = "own"
+    """The topics that messages are moved into."""
+    labels: Mapping[str, Labels] = field(default_factory=dict)
+    """Those that are known, by conversation; for `gold` topics, and a `gold` splitter."""
+    splitter: SplitterKind = "embedded"
+    """Who moves messages into the session's own topics."""
     readers: ReaderChoice = EMBEDDED
     """Who reads topics for a question."""
     agent: bool = False
@@ -183,19 +129,32 @@ class MemoryEvaluation:
     settings: Settings = field(default_factory=Settings)
     """Everything else."""
 
+    def __post_init__(self) -> None:
+        """Check that topics and splitter go together, and that gold topics are known.
+
+        Raises:
+            ConfigurationError: If they do not, or are not.
+        """
+        if self.topics != "own" and self.splitter == "gold":
+            raise ConfigurationError(
+                f"--topics {self.topics} needs no splitter: leave --splitter or --topics out"
+            )
+        if "gold" in (self.topics, self.splitter) and not self.labels:
+            raise ConfigurationError("gold topics need the file that has them: give --threads FILE")
+
     @property
     def setup(self) -> dict[str, object]:
         """The keys that distinguish the rows of this run in a shared file."""
-        keys = ("budget", "recent", "window", "topic_window", "reviews", "agent")
+        keys = ("recent", "window", "topic_window", "reviews", "agent", "topics", "splitter")
         return {key: getattr(self, key) for key in keys} | {"readers": str(self.readers)}
 
     def run(
         self, conversation: Conversation, folder: Path
-    ) -> Iterator[MemoryRow | ReviewReport | int]:
-        """Replay and ask; yields rows, and between them reviews and how many messages were fed.
+    ) -> Iterator[MemoryRow | ReviewReport | FedTurn]:
+        """Replay and ask; yields rows, and between them reviews and turns that were fed.
 
-        The conversation is fed to the embedded roles, whoever reads for the questions: they are
-        asked of the same session then.
+        The conversation is fed to the embedded roles, whoever reads for the questions, and recalls
+        what the settings say: readers and budgets are asked of the same session then.
 
         Each question starts from the state at its place in the conversation (the end, or
         `asked_at`) and does not become part of it. Last come questions of our own for what was
@@ -203,82 +162,124 @@ class MemoryEvaluation:
 
         Raises:
             BrokenInvariantError: If at the end a message is lost, twice, or not what was said.
+            ConfigurationError: If gold topics are not known for all messages.
         """
         oracle = ScriptedResponder(otherwise="-")
         recorded = RecordedResponder(oracle)
         storage = FileStorage(folder, fsync=False)
         clock = RecordedClock.of(conversation.messages)
-        options = self._options(recorded, storage, clock)
+        options = self._options(conversation, recorded, storage, clock)
         saver = InMemorySaver()
         compiled = _compile_agent if self.agent else _compile_graph
-        graph = asked = compiled(options, saver)
-        readers = SimulatedReaders(self.readers, conversation, storage)
-        if self.readers != EMBEDDED:
-            roles = readers.play(options["roles"], self.topic_window)
-            asked = compiled(options | {"roles": roles}, saver)
+        graph = compiled(options, saver)
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+        readers = SimulatedReaders(self.readers, conversation, storage)
+        asked = dict(options)
+        if self.readers != EMBEDDED:
+            asked["roles"] = readers.play(options["roles"], options["settings"].topic_window)
+        questioners = {
+            budget: Questioner(
+                compiled(asked | {"settings": _set_budget(asked["settings"], budget)}, saver),
+                config,
+                storage,
+                oracle,
+            )
+            for budget in self.budgets
+        }
         if self.reviews == "daily":
             reviewed = build_review_graph(graph, **options).compile()
             daily = DailyReviews(reviewed, clock, conversation.id)
-        questioner = Questioner(asked, config, storage, oracle, self.recent)
-        ask = partial(self._ask, questioner, readers, conversation)
-        due = _by_place(conversation)
-        for round_ in cut_rounds(conversation):
+
+        def ask(questions: Iterable[Question], *, in_place: bool) -> Iterator[MemoryRow]:
+            for question in questions:
+                readers.expect(question)
+                for budget, questioner in questioners.items():
+                    shown = questioner.ask(
+                        question.question, self._turn_options(budget, in_place=in_place)
+                    )
+                    yield _measure(conversation, question, budget, shown)
+
+        due, turn = _group_by_round(conversation), TurnClock()
+        for place, round_ in enumerate(cut_rounds(conversation)):
             moment = clock.after(round_.said)
             if self.reviews == "daily":
                 yield from daily.until(moment)
             clock.now = moment
-            for message_id in round_.ids:
-                for question in due.pop(message_id, ()):
-                    yield ask(question)
-            feed_round(graph, recorded, round_, config)
-            yield len(round_)
-        for question in (q for questions in due.values() for q in questions):
-            yield ask(question)
+            yield from ask(due.get(place, ()), in_place=True)
+            turn.start()
+            feed_round(graph, recorded, round_, {**config, "callbacks": [turn]})
+            yield turn.stop(len(round_))
+        yield from ask(due.get(None, ()), in_place=False)
         session = get_session(graph, config)
         store = SessionStore(FileStorage(folder).open(session.id))
         check_session(store, session, [m for m in conversation.messages if m.text.strip()])
-        for question in questions_by_date(store, session):
-            yield ask(question)
+        yield from ask(questions_by_date(store, session), in_place=False)
 
     def _options(
-        self, recorded: RecordedResponder, storage: FileStorage, clock: RecordedClock
+        self,
+        conversation: Conversation,
+        recorded: RecordedResponder,
+        storage: FileStorage,
+        clock: RecordedClock,
     ) -> dict[str, Any]:
         """The arguments of session graph and review graph."""
-        settings = self.settings.model_copy(
-            update={
-                "window": self.window,
-                "topic_window": self.topic_window,
-                "recall_tokens": self.budget,
-            }
-        )
+        windows = {"window": self.window, "topic_window": self.topic_window}
         roles = embedded_roles(default_embedder()).replace(RESPONDER, recorded)
+        if self.topics == "none":
+            # One topic is never divided, however large it grows.
+            windows["topic_window"] = _ENDLESS
+            roles = roles.replace(SPLITTER, KnownSplitter(storage, None))
+        elif self.topics == "gold":
+            # Only a topic that the splitter is told of can be gone on with.
+            windows["index_topics"] = _ENDLESS
+            known = find_labels(self.labels, conversation)
+            roles = roles.replace(SPLITTER, KnownSplitter(storage, known))
+        elif self.splitter == "gold":
+            told = KnownSplitter(storage, find_labels(self.labels, conversation))
+            roles = roles.replace(SPLITTER, GoldSplitter(told, self.window))
+        settings = self.settings.model_copy(update=windows)
         return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 
-    def _ask(
-        self,
-        questioner: Questioner,
-        readers: SimulatedReaders,
-        conversation: Conversation,
-        question: Question,
-    ) -> MemoryRow:
-        readers.expect(question)
-        shown = questioner.ask(question.question)
-        context = "\n".join(map(get_text, shown.prompt))
-        gold = set(question.evidence)
-        return MemoryRow(
-            conversation=conversation.id,
-            question=question.id,
-            category=question.category,
-            budget=self.budget,
-            message_ids=tuple(r.source for r in shown.originals if r.source and r.text in context),
-            tokens=count_budget_tokens(context),
-            calls=dict(shown.calls),
-            evidence=question.evidence,
-            shown=share_shown([m.text for m in conversation.messages if m.id in gold], context),
-            answer_in=answer_stands_in(context, question.answer),
-            failed=dict(shown.failed),
-        )
+    def _turn_options(self, budget: int, *, in_place: bool) -> TurnOptions:
+        """The options of a question's turn; one in its place finds the view as it is there."""
+        if self.recent is not None:
+            return TurnOptions(keep_messages=self.recent)
+        # What is recalled for the question takes no room from what is in view.
+        return TurnOptions(window=self.window + budget) if in_place else NOTHING_IN_VIEW
+
+
+def _set_budget(settings: Settings, budget: int) -> Settings:
+    return settings.model_copy(update={"recall_tokens": budget})
+
+
+def _measure(
+    conversation: Conversation, question: Question, budget: int, shown: Shown
+) -> MemoryRow:
+    context = "\n".join(map(get_text, shown.prompt))
+    wanted = set(question.evidence)
+    gold = [m.text for m in conversation.messages if m.id in wanted]
+    held = count_evidence(gold, context)
+    return MemoryRow(
+        conversation=conversation.id,
+        question=question.id,
+        category=question.category,
+        budget=budget,
+        message_ids=tuple(r.source for r in shown.originals if r.source and r.text in context),
+        calls=dict(shown.calls),
+        evidence=question.evidence,
+        tokens=count_budget_tokens(context),
+        recalled=count_budget_tokens(shown.note),
+        evidence_tokens=held.held,
+        recalled_evidence=count_evidence(gold, shown.note).held,
+        shown=held.share,
+        answer_in=answer_stands_in(context, question.answer),
+        failed=dict(shown.failed),
+        reader_tokens=sum(
+            call.input_tokens + call.output_tokens
+            for call in shown.receipt.calls
+            if call.role == READER.name
+        ),
+    )
 
 
 def _compile_graph(options: dict[str, Any], saver: InMemorySaver) -> Graph:
@@ -291,10 +292,15 @@ def _compile_agent(options: dict[str, Any], saver: InMemorySaver) -> Graph:
     return create_agent(model, middleware=[memory], context_schema=TurnOptions, checkpointer=saver)
 
 
-def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:
-    due: dict[str | None, list[Question]] = {}
+def _group_by_round(conversation: Conversation) -> dict[int | None, list[Question]]:
+    """Questions by the number of the round that they are asked before; None for the end."""
+    said = conversation.messages
+    numbers = {m.id: number for number, m in enumerate(said)}
+    rounds = [max(numbers[i] for i in round_.ids) for round_ in cut_rounds(conversation)]
+    due: dict[int | None, list[Question]] = {}
     for question in conversation.questions:
-        due.setdefault(question.asked_at, []).append(question)
+        place = bisect_left(rounds, place_of(question, said))
+        due.setdefault(place if place < len(rounds) else None, []).append(question)
     return due
 
 

@@ -18,6 +18,7 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import Step
 from topicloom.errors import ConfigurationError
+from topicloom.index.bm25 import select_sentences
 from topicloom.prompts.wording import get_wording
 from topicloom.recordings.conversations import Conversation, Question
 from topicloom.roles.base import Answer
@@ -30,11 +31,14 @@ from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.asking import AnsweringModel
 
-ReaderKind = Literal["embedded", "ideal", "noisy", "garbage"]
+ReaderKind = Literal["embedded", "ideal", "noisy", "silent", "garbage"]
 SimulatedRole = Literal["reader", "router"]
 
 _MOST_WRONG = 4
 """Ids that a wrong answer names."""
+_SUMMARY = 400
+"""Characters of a summary at most."""
+_NOTHING_SAID = "What the newest message asks for was said here."
 _BOTH = (get_wording("en"), get_wording("zh"))
 _NOW = re.compile("|".join(re.escape(words.now) for words in _BOTH))
 _TOPICS = re.compile("|".join(re.escape(words.topics) for words in _BOTH))
@@ -46,7 +50,7 @@ _READING = """<topic_result>
 {ids}
 </referenced_messages>
 <summary>
-What the newest message asks for was said here.
+{summary}
 </summary>
 </topic_result>"""
 _NO_READING = "<topic_result>\n<relevance_score>0.1</relevance_score>\n</topic_result>"
@@ -62,9 +66,9 @@ RUBBISH: Mapping[SimulatedRole, Mapping[str, str]] = {
         "empty": "",
         "prose": "Happy to help! What a lovely conversation this is, m1 above all.",
         "truncated": "<topic_result>\n<relevance_score>0.",
-        "strangers": _READING.format(score=0.9, ids="m900001\nm900002"),
-        "huge": _READING.format(score=10**30, ids="m" + "9" * 40),
-        "everything": _READING.format(score=0.9, ids="m1-m9999"),
+        "strangers": _READING.format(score=0.9, ids="m900001\nm900002", summary=_NOTHING_SAID),
+        "huge": _READING.format(score=10**30, ids="m" + "9" * 40, summary=_NOTHING_SAID),
+        "everything": _READING.format(score=0.9, ids="m1-m9999", summary=_NOTHING_SAID),
     },
     "router": {
         "empty": "",
@@ -90,16 +94,17 @@ class ReaderChoice:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The choice that `ideal`, `noisy:0.2`, `garbage` or `embedded` names.
+        """The choice that `ideal`, `noisy:0.2`, `silent`, `garbage` or `embedded` names.
 
         Raises:
             ConfigurationError: It names none.
         """
-        match = re.fullmatch(r"(embedded|ideal|garbage)|(noisy):(\d*\.?\d+)", text)
+        match = re.fullmatch(r"(embedded|ideal|silent|garbage)|(noisy):(\d*\.?\d+)", text)
         share = float(match[3] or 0) if match else 0.0
         if match is None or share > 1:
             raise ConfigurationError(
-                f"no readers {text!r}: there are embedded, ideal, noisy:SHARE (0 to 1) and garbage"
+                f"no readers {text!r}: "
+                "there are embedded, ideal, noisy:SHARE (0 to 1), silent and garbage"
             )
         return cls(cast("ReaderKind", match[1] or match[2]), share)
 
@@ -117,14 +122,15 @@ class SimulatedReaders:
     def __init__(self, choice: ReaderChoice, conversation: Conversation, storage: Storage) -> None:
         """Readers that answer so well what is asked about a conversation in a storage."""
         self._choice, self._storage = choice, storage
-        said = (m for m in conversation.messages if m.text.strip())
+        said = [m for m in conversation.messages if m.text.strip()]
         self._numbers = {message.id: f"m{n}" for n, message in enumerate(said, start=1)}
-        self._question = ""
+        self._texts = {f"m{n}": message.text for n, message in enumerate(said, start=1)}
+        self._question, self._query = "", ""
         self._gold: set[str] = set()
 
     def expect(self, question: Question) -> None:
         """Be asked for the evidence of a question from now on."""
-        self._question = question.id
+        self._question, self._query = question.id, question.question
         self._gold = {self._numbers[i] for i in question.evidence if i in self._numbers}
 
     def expect_topics(self, request: RouteRequest) -> None:
@@ -145,17 +151,28 @@ class SimulatedReaders:
 
     def answer(self, role: SimulatedRole, prompt: Sequence[BaseMessage]) -> str:
         """The answer to a prompt: always the same to the same question about the same topic."""
+        if self._choice.kind == "silent":
+            return self._write_answer(role, ())
         listed = _ids_to_choose_from(role, prompt)
         draw = random.Random(f"{role} {self._question} {listed[:1]}")
         if self._choice.kind == "garbage":
             return draw.choice(list(RUBBISH[role].values()))
         right = [i for i in listed if i in self._gold]
         if draw.random() >= self._choice.share:
-            return _write_answer(role, right)
+            return self._write_answer(role, right)
         others = [i for i in listed if i not in self._gold]
         wrong = [None, draw.sample(others, min(_MOST_WRONG, len(others)))]
         named = draw.choice([*wrong, []] if right else wrong)
-        return "" if named is None else _write_answer(role, named)
+        return "" if named is None else self._write_answer(role, named)
+
+    def _write_answer(self, role: SimulatedRole, ids: Sequence[str]) -> str:
+        if role == "reader":
+            said = [self._texts[i] for i in ids if i in self._texts]
+            summary = summarize_said(said, self._query)
+            listed = "\n".join(ids)
+            return _READING.format(score=0.9, ids=listed, summary=summary) if ids else _NO_READING
+        topics = "\n".join(_ROUTED.format(id=i, relevance="high") for i in ids)
+        return _ROUTE.format(topics=topics) if ids else _NO_ROUTE
 
 
 def _ids_to_choose_from(role: SimulatedRole, prompt: Sequence[BaseMessage]) -> list[str]:
@@ -165,11 +182,30 @@ def _ids_to_choose_from(role: SimulatedRole, prompt: Sequence[BaseMessage]) -> l
     return _LISTED.findall(part)
 
 
-def _write_answer(role: SimulatedRole, ids: Sequence[str]) -> str:
-    if role == "reader":
-        return _READING.format(score=0.9, ids="\n".join(ids)) if ids else _NO_READING
-    topics = "\n".join(_ROUTED.format(id=i, relevance="high") for i in ids)
-    return _ROUTE.format(topics=topics) if ids else _NO_ROUTE
+def summarize_said(texts: Sequence[str], query: str, limit: int = _SUMMARY) -> str:
+    """What some texts have on a question: of each the sentences that say most of it.
+
+    They share `limit` characters; one whose best sentence is longer than its share is cut.
+    """
+    parts = list[str]()
+    for place, text in enumerate(texts):
+        # A line end between two parts counts as well.
+        room = (limit - sum(len(part) + 1 for part in parts)) // (len(texts) - place)
+        stretches = select_sentences(text, query, room, len)
+        found = " ".join(text[begin:end].strip() for begin, end in stretches)
+        part = " ".join(found.split()) or cut_at_word(text, room)
+        if part:
+            parts.append(part)
+    return "\n".join(parts)
+
+
+def cut_at_word(text: str, limit: int) -> str:
+    """The beginning of a text in one line, at most `limit` characters, without a torn word."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    begun = line[: max(0, limit)]
+    return begun.rpartition(" ")[0] or begun
 
 
 class _InformedRouter(ChatRouter):

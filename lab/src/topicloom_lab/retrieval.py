@@ -18,6 +18,8 @@ from topicloom.recordings.conversations import parse_record, read_recording
 
 PART = 32
 """Texts between two reports of progress."""
+_FIRST = 10
+"""Texts that are taken for found."""
 
 
 class RetrievalSet(BaseModel, frozen=True):
@@ -58,6 +60,10 @@ class Found:
     """Mean of one over the place of the first right text."""
     recall: float
     """Share of the queries with a right text among the first ten."""
+    shown: float
+    """Mean tokens of the first ten."""
+    precision: float
+    """Share of these tokens that is of right texts."""
 
 
 WAYS = ("words", "encoder", "both", "ranking")
@@ -77,6 +83,7 @@ def evaluate_retrieval(
     for text in given.docs:
         words.add("", text)
     places: dict[str, list[float]] = {way: [] for way in WAYS}
+    shown: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
     for (query, right), vector in zip(given.queries, queries, strict=True):
         cosine = (vectors @ vector).astype(float)
         lexical, cover = words.scores(query)
@@ -89,7 +96,8 @@ def evaluate_retrieval(
         )
         for way, found in zip(WAYS, scores, strict=True):
             places[way].append(place_of(found, right))
-    return {way: summarize(found) for way, found in places.items()}
+            shown[way].append(count_first(found, right, messages.costs))
+    return {way: summarize(places[way], shown[way]) for way in WAYS}
 
 
 def place_of(scores: Floats, right: Sequence[int]) -> float:
@@ -98,10 +106,21 @@ def place_of(scores: Floats, right: Sequence[int]) -> float:
     return float(1 + (scores > best).sum() + ((scores == best).sum() - 1) // 2)
 
 
-def summarize(places: Sequence[float]) -> Found:
-    """The figures of a way by the places of the right texts."""
-    found = np.array(places)
-    return Found(float((1 / found).mean()), float((found <= 10).mean()))
+def count_first(scores: Floats, right: Sequence[int], costs: Floats) -> tuple[float, float]:
+    """Tokens of the first ten texts, and of those that are right among them."""
+    first = np.argsort(-scores, kind="stable")[:_FIRST]
+    return float(costs[first].sum()), float(costs[np.intersect1d(first, list(right))].sum())
+
+
+def summarize(places: Sequence[float], shown: Sequence[tuple[float, float]]) -> Found:
+    """The figures of a way, by query: the place of the best right text, and `count_first`."""
+    found, (tokens, right) = np.array(places), np.array(shown).sum(axis=0)
+    return Found(
+        mrr=float((1 / found).mean()),
+        recall=float((found <= _FIRST).mean()),
+        shown=float(tokens / len(shown)),
+        precision=float(right / tokens),
+    )
 
 
 def as_messages(texts: Sequence[str]) -> Messages:

@@ -3,7 +3,8 @@
 A conversation is fed message by message, as `topicloom eval memory` feeds it. Its topics are told
 twice: as messages come, when all that the graph knows is where one begins, so that what returns
 counts as new; and after the splits moved them, by the topic that each message is in at the end. A
-part of a topic that was divided for its size counts as that topic.
+part of a topic that was divided for its size counts as that topic, and a message in no topic as a
+topic of its own. Only messages whose thread is known are judged.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.choice import embedded_roles
+from topicloom.roles.registry import Roles
+from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.hierarchy import find_path
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
+from topicloom_lab.known_topics import KnownSplitter, Labels
 from topicloom_lab.recorded_time import RecordedClock
 from topicloom_lab.segmentation import read_records
 
@@ -132,8 +137,8 @@ class ThreadRow:
     id: str
     segments: tuple[int, ...]
     """Number of the segment of each message, as it came."""
-    topics: tuple[str, ...]
-    """Id of the topic of each message, after it was moved."""
+    topics: tuple[str | None, ...]
+    """Id of the topic of each message, after it was moved; None for no topic."""
     as_they_come: ThreadScores | None
     """The agreement of the segments; None where fewer than two messages are labelled."""
     moved: ThreadScores | None
@@ -150,16 +155,31 @@ def load_threads(path: Path) -> Iterator[ThreadedConversation]:
     return read_records(path, ThreadedConversation, "interleaved conversation", wanted)
 
 
+def load_labels(path: Path) -> dict[str, Labels]:
+    """The topics of the messages of a file, by conversation; raises what `load_threads` raises."""
+    return {c.id: {m.id: m.thread for m in c.messages} for c in load_threads(path)}
+
+
 def evaluate_threads(
-    conversations: Iterable[ThreadedConversation], *, window: int = WINDOW
+    conversations: Iterable[ThreadedConversation],
+    *,
+    window: int = WINDOW,
+    splitter: SplitterKind = "embedded",
 ) -> Iterator[ThreadRow]:
     """Feed conversations to a session each, with the embedded roles, and judge their topics.
 
-    One at a time is in memory; a smaller main window, in tokens, is split earlier.
+    One at a time is in memory; a smaller main window, in tokens, is split earlier. A gold splitter
+    shows what the session makes of right answers.
     """
     for conversation in conversations:
         with TemporaryDirectory() as folder:
-            labels = _feed(conversation.recorded(), Path(folder), window)
+            storage = FileStorage(Path(folder), fsync=False)
+            roles = embedded_roles(default_embedder())
+            if splitter == "gold":
+                places = {str(n): m.thread for n, m in enumerate(conversation.messages)}
+                known = KnownSplitter(storage, places)
+                roles = roles.replace(SPLITTER, GoldSplitter(known, window))
+            labels = _feed(conversation.recorded(), storage, roles, window)
         segments = tuple(label.segment for label in labels)
         topics = tuple(label.topic for label in labels)
         gold = [message.thread for message in conversation.messages]
@@ -173,17 +193,18 @@ class _Label:
 
     segment: int
     """Number of the segment, as the message came."""
-    topic: str
-    """Id of the topic at the end; of the whole one, where it was divided."""
+    topic: str | None
+    """Id of the topic at the end; of the whole one, where it was divided; None for no topic."""
 
 
-def _feed(messages: Sequence[RecordedMessage], folder: Path, window: int) -> list[_Label]:
+def _feed(
+    messages: Sequence[RecordedMessage], storage: FileStorage, roles: Roles, window: int
+) -> list[_Label]:
     """Feed a session; returns a label for each message, without text that of the one before it."""
-    storage = FileStorage(folder, fsync=False)
     clock = RecordedClock.of(messages)
     graph: Graph = build_session_graph(
         settings=Settings(window=window),
-        roles=embedded_roles(default_embedder()),
+        roles=roles,
         storage=storage,
         clock=clock,
     ).compile(checkpointer=InMemorySaver())
@@ -208,16 +229,17 @@ def _record(
 
 
 def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Label]:
-    """The labels of all messages that are in topics, by the ids that they came with."""
+    """The labels of all messages, by the ids that they came with."""
     stored_messages, topics = store.messages(session), store.topic_table(session).topics
-    numbers = accumulate(int(message.opens) for message in stored_messages)
-    segments = {
-        message.seq: number for message, number in zip(stored_messages, numbers, strict=True)
-    }
-    return {
-        message.source: _Label(segments[message.seq], find_path(topic, topics)[0].id)
+    homes = {
+        message.seq: find_path(topic, topics)[0].id
         for topic in topics.values()
         for message in store.topic_messages(topic)
+    }
+    numbers = accumulate(int(message.opens) for message in stored_messages)
+    return {
+        message.source: _Label(number, homes.get(message.seq))
+        for message, number in zip(stored_messages, numbers, strict=True)
     }
 
 
@@ -228,8 +250,14 @@ def _score(gold: Sequence[str | None], predicted: Sequence[Hashable]) -> ThreadS
 
 
 def thread_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> ThreadScores:
-    """Judge the topics of labelled messages [n], n of at least two."""
-    known, found = list(gold), list(predicted)
+    """Judge the topics of labelled messages [n], n of at least two.
+
+    A message that is predicted to be in no topic (None) counts as a topic of its own.
+    """
+    known = list(gold)
+    apart = [(n if topic is None else -1, topic) for n, topic in enumerate(predicted)]
+    numbers = {topic: number for number, topic in enumerate(dict.fromkeys(apart))}
+    found = [numbers[topic] for topic in apart]
     table = contingency_matrix(known, found)
     sizes, found_sizes = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
     # A topic shares all that it has with itself.

@@ -41,6 +41,10 @@ BaseUrl = Annotated[str | None, Option(help="The server, such as http://127.0.0.
 Rows = Annotated[Path | None, Option(help="Results, one JSON a case; goes on where it stopped.")]
 Window = Annotated[int, number("Main window in tokens during the replay.", 1_000)]
 TopicWindow = Annotated[int, number("Window of a topic in tokens.", 1_000)]
+Splitter = Annotated[
+    Literal["embedded", "gold"],
+    Option(help="Who moves messages into topics; `gold`: a model that knows the threads."),
+]
 
 eval_app = Typer(
     help="Measure on recorded conversations.",
@@ -53,18 +57,31 @@ eval_app = Typer(
 @eval_app.command()
 def memory(
     file: Conversations,
-    budget: Annotated[int, number("Tokens of recalled context.")] = 4_000,
+    budget: Annotated[
+        list[int] | None, number("Tokens of recalled context; may be repeated. [default: 4000]")
+    ] = None,
     out: Rows = None,
-    recent: Annotated[int, number("Newest messages that stay in view anyway.", 0)] = 0,
+    recent: Annotated[
+        int | None,
+        number("Newest messages in view anyway; else none, or those before a turn that asks.", 0),
+    ] = None,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
+    topics: Annotated[
+        Literal["own", "gold", "none"],
+        Option(help="The session's own topics, those of --threads, or one for all."),
+    ] = "own",
+    threads: Annotated[
+        Path | None, Option(help="The threads of the same messages, one JSON a line.")
+    ] = None,
+    splitter: Splitter = "embedded",
     reviews: Annotated[
         Literal["none", "daily"],
         Option(help="Review at every midnight that the recorded dates pass."),
     ] = "none",
     readers: Annotated[
         str,
-        Option(help="Who reads for a question: embedded, ideal, noisy:SHARE or garbage."),
+        Option(help="Who reads for a question: embedded, ideal, noisy:SHARE, silent or garbage."),
     ] = "embedded",
     agent: Annotated[
         bool, Option(help="An agent with TopicMiddleware instead of the session graph.")
@@ -74,20 +91,34 @@ def memory(
     """Replay conversations, ask their questions, and see whether the evidence is in the context.
 
     A token here is a CJK character or four other characters, of `speaker: text`. Each question
-    starts from the state after the whole conversation (or before the message that asks it) and
-    does not become part of it. The clock is that of the recording. At the end every message must
+    starts from the state after the whole conversation and does not become part of it. One that is a
+    turn of the conversation (`asked_at`) is asked in its place: only what was said before it is
+    known, and what a session would have in view there is in view. Several budgets are asked of the
+    same session. The clock is that of the recording. At the end every message must
     be in exactly one place, word for word.
 
     Readers other than the embedded ones are simulated chat models on the real prompts, and so is
     the router: `ideal` ones know the evidence, `noisy:0.2` ones are wrong one time in five,
-    `garbage` ones answer rubbish.
+    `silent` ones say that no topic matters, `garbage` ones answer rubbish. A `gold` splitter is a
+    simulated chat model likewise, and knows --threads; `--topics gold` asks no model.
     """
     from topicloom_lab.cli.memory import run_memory
     from topicloom_lab.memory import MemoryEvaluation
     from topicloom_lab.readers import ReaderChoice
+    from topicloom_lab.threads import load_labels
 
-    who = ReaderChoice.parse(readers)
-    evaluation = MemoryEvaluation(budget, recent, window, topic_window, reviews, who, agent)
+    evaluation = MemoryEvaluation(
+        budgets=tuple(dict.fromkeys(budget or (4_000,))),
+        recent=recent,
+        window=window,
+        topic_window=topic_window,
+        topics=topics,
+        labels=load_labels(threads) if threads else {},
+        splitter=splitter,
+        reviews=reviews,
+        readers=ReaderChoice.parse(readers),
+        agent=agent,
+    )
     run_memory(file, out, evaluation, as_json=json)
 
 
@@ -171,17 +202,19 @@ def retrieval(
 def threads(
     file: Annotated[Path, Argument(help="Conversations with threads, one JSON a line.")],
     window: Window = 8_000,
+    splitter: Splitter = "embedded",
     out: Annotated[Path | None, Option(help="Results, one JSON a conversation.")] = None,
     json: AsJson = False,
 ) -> None:
     """Feed interleaved talk to a session, and compare its topics with the known ones.
 
     Twice: as messages come, when the graph only knows where a topic begins, and after the splits
-    moved them. Small windows split often; what is still unsplit at the end is split then.
+    moved them. Small windows split often; what is still unsplit at the end is split then. Messages
+    without a thread are not judged; one that the session has in no topic is a topic of its own.
     """
     from topicloom_lab.cli.boundaries import run_threads
 
-    run_threads(file, window, out, as_json=json)
+    run_threads(file, window, splitter, out, as_json=json)
 
 
 @eval_app.command()

@@ -10,6 +10,7 @@ from topicloom.cli.console import open_console, print_dim
 from topicloom.errors import StorageUnavailableError
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.cli.output import counting, in_sample, make_table, open_figures, write_rows
+from topicloom_lab.gold_splitter import SplitterKind
 from topicloom_lab.segmentation import Mode, evaluate_segmentation, load_dialogues
 from topicloom_lab.threads import ThreadRow, evaluate_threads, load_threads, summary
 from topicloom_lab.training.boundary import train_boundary
@@ -58,7 +59,9 @@ def run_segmentation(
         print_dim(console, remark)
 
 
-def run_threads(file: Path, window: int, out: Path | None, *, as_json: bool) -> None:
+def run_threads(
+    file: Path, window: int, splitter: SplitterKind, out: Path | None, *, as_json: bool
+) -> None:
     """Feed every conversation of a file to a session, and compare its topics with the known ones.
 
     Raises:
@@ -68,7 +71,7 @@ def run_threads(file: Path, window: int, out: Path | None, *, as_json: bool) -> 
     console, conversations = open_figures(as_json=as_json), list(load_threads(file))
     rows = list[ThreadRow]()
     with counting(console, "conversations", len(conversations)) as progress:
-        for row in evaluate_threads(conversations, window=window):
+        for row in evaluate_threads(conversations, window=window, splitter=splitter):
             rows.append(row)
             progress(len(rows))
     if out is not None:

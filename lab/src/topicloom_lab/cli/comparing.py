@@ -150,8 +150,9 @@ def _write(results: Results, console: Console, *, as_json: bool) -> None:
 
 def _to_row(found: Summary) -> dict[str, Any]:
     where = {"source": name_of(found.source), "strategy": found.strategy, "budget": found.budget}
-    figures = {"recall": found.recall, "all": found.whole, "tokens": found.tokens}
-    return where | {"questions": len(found.asked)} | figures
+    figures = {"recall": found.recall, "all": found.whole}
+    shown = {"tokens": found.tokens, "precision": found.precision}
+    return where | {"questions": len(found.asked)} | figures | shown
 
 
 def _bench(comparison: Comparison) -> Bench:

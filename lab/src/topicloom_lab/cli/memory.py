@@ -18,6 +18,7 @@ from topicloom_lab.comparison.config import load_source, name_of
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
 from topicloom_lab.opened import load_rows
 from topicloom_lab.readers import ReaderChoice
+from topicloom_lab.turn_costs import FedTurn
 
 
 def run_memory(file: str, out: Path | None, evaluation: MemoryEvaluation, *, as_json: bool) -> None:
@@ -43,7 +44,9 @@ def run_memory(file: str, out: Path | None, evaluation: MemoryEvaluation, *, as_
         rows += found
         if out is not None:
             write_rows(out, (row.as_json() | evaluation.setup for row in found), add=True)
-    console.print(summary(rows, f"{evaluation.budget:,} tokens: {name_of(file)}"))
+    for budget in evaluation.budgets:
+        here = [row for row in rows if row.budget == budget]
+        console.print(summary(here, f"{budget:,} tokens: {name_of(file)}"))
     console.print(by_readers(rows, evaluation.readers), highlight=False)
     if evaluation.reviews != "none":
         console.print(by_date(rows))
@@ -60,13 +63,14 @@ def _one(
         open_bars(console) as progress,
     ):
         fed = progress.add_task(f"{conversation.id}: messages", total=spoken)
-        asked = progress.add_task("questions", total=len(conversation.questions))
+        questions = len(conversation.questions) * len(evaluation.budgets)
+        asked = progress.add_task("questions", total=questions)
         for event in evaluation.run(conversation, Path(folder)):
             if isinstance(event, MemoryRow):
                 rows.append(event)
                 progress.advance(asked)
-            elif isinstance(event, int):
-                progress.advance(fed, event)
+            elif isinstance(event, FedTurn):
+                progress.advance(fed, event.messages)
             else:
                 archived += len(event.archived)
                 merged += len(event.merged)
@@ -76,16 +80,20 @@ def _one(
 
 
 def summary(rows: Sequence[MemoryRow], where: str) -> Table:
-    """Recall by category; questions without evidence are left out.
+    """Recall and precision by category; questions without evidence are left out.
 
     Recall counts whole messages; "its tokens" is the share of the evidence's tokens that are shown,
-    in excerpts too, "answer" of questions whose expected answer stands in the context.
+    in excerpts too, "answer" of questions whose expected answer stands in the context. "tokens" are
+    all that is shown. Where a part of it was in view anyway, "recalled" are those that were
+    recalled for the question. "evidence" is the share of the column before it that is evidence.
     """
     scored = [row for row in rows if row.evidence and row.category != BY_DATE]
     groups = [
         (c, [r for r in scored if r.category == c]) for c in sorted({r.category for r in scored})
     ]
-    heads = ("questions", "recall", "all of it", "its tokens", "answer", "tokens")
+    heads = ["questions", "recall", "all of it", "its tokens", "answer", "tokens", "evidence"]
+    in_view = any(row.recalled < row.tokens for row in scored)
+    heads += ["recalled", "evidence"] if in_view else []
     table = make_table(
         f"Evidence recall at {where}",
         ("category", *heads),
@@ -97,7 +105,12 @@ def summary(rows: Sequence[MemoryRow], where: str) -> Table:
                 _mean_known([r.recall == 1 for r in group]),
                 _mean_known([r.shown for r in group]),
                 _mean_known([r.answer_in for r in group]),
-                f"{mean(r.tokens for r in group):.0f}",
+                *_precision([(r.tokens, r.evidence_tokens) for r in group]),
+                *(
+                    _precision([(r.recalled, r.recalled_evidence) for r in group])
+                    if in_view
+                    else ()
+                ),
             )
             for name, group in (*groups, ("all", scored))
             if group
@@ -106,6 +119,12 @@ def summary(rows: Sequence[MemoryRow], where: str) -> Table:
     for row in table.rows[-2:-1]:
         row.end_section = True
     return table
+
+
+def _precision(counts: Sequence[tuple[int, int]]) -> tuple[str, str]:
+    """The mean of tokens, and the share of them that is evidence, by pairs of both."""
+    tokens, held = (sum(column) for column in zip(*counts, strict=True))
+    return f"{tokens / len(counts):.0f}", f"{held / tokens:.3f}" if tokens else "-"
 
 
 def _mean_known(values: Sequence[float | None]) -> str:
@@ -118,9 +137,10 @@ def by_readers(rows: Sequence[MemoryRow], readers: ReaderChoice) -> str:
     failed = {role: sum(row.failed.get(role, 0) for row in rows) for role in ("reader", "router")}
     # The calls of the stand-ins that followed those that failed are calls of the role, too.
     made = {role: sum(row.calls.get(role, 0) for row in rows) - n for role, n in failed.items()}
+    read = sum(row.reader_tokens for row in rows) / max(1, len(rows))
     return (
         f"Readers: {readers}, {made['reader']:,} calls and {made['router']:,} of the router; "
-        f"{sum(failed.values()):,} could not be parsed."
+        f"{sum(failed.values()):,} could not be parsed; {read:,.0f} tokens a question."
     )
 
 
@@ -131,6 +151,10 @@ def by_date(rows: Sequence[MemoryRow]) -> str:
     return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."
 
 
+_EARLIER = {"readers": "embedded", "agent": False, "topics": "own", "splitter": "embedded"}
+"""What holds of rows of results that do not say it."""
+
+
 def _done(
     out: Path | None, evaluation: MemoryEvaluation, conversations: Sequence[Conversation]
 ) -> list[MemoryRow]:
@@ -139,7 +163,7 @@ def _done(
     Raises:
         ConfigurationError: If other readers wrote any of it, or something else.
     """
-    rows = [{"readers": "embedded", "agent": False} | row for row in load_rows(out)]
+    rows = [_EARLIER | row for row in load_rows(out)]
     others = sorted({str(row["readers"]) for row in rows} - {str(evaluation.readers)})
     if others:
         raise ConfigurationError(
@@ -153,6 +177,13 @@ def _done(
         raise ConfigurationError(
             f"{out} holds what is no row of results: choose another file with --out"
         ) from error
-    found = {(row.conversation, row.question): row for row in read}
-    parts = {c.id for c in conversations if any((c.id, q.id) not in found for q in c.questions)}
+    found = {(row.conversation, row.question, row.budget): row for row in read}
+    found = {key: row for key, row in found.items() if row.budget in evaluation.budgets}
+    parts = {
+        conversation.id
+        for conversation in conversations
+        for question in conversation.questions
+        for budget in evaluation.budgets
+        if (conversation.id, question.id, budget) not in found
+    }
     return [row for row in found.values() if row.conversation not in parts]

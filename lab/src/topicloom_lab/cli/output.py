@@ -79,7 +79,8 @@ def make_table(
     """A table of figures, to the right, about what is named in one column, to the left."""
     table = Table(title=title, caption=caption or None)
     for place, head in enumerate(heads):
-        table.add_column(head, justify="left" if place == named else "right")
+        # A narrow terminal breaks a word; it hides none.
+        table.add_column(head, justify="left" if place == named else "right", overflow="fold")
     for line in lines:
         table.add_row(*line)
     return table

@@ -9,7 +9,7 @@ from pathlib import Path
 from topicloom.cli.console import open_console, print_json
 from topicloom.index.encoders import open_embedder
 from topicloom_lab.cli.output import counting, make_table
-from topicloom_lab.retrieval import WAYS, evaluate_retrieval, load_retrieval
+from topicloom_lab.retrieval import WAYS, Found, evaluate_retrieval, load_retrieval
 
 
 def run_retrieval(files: Sequence[Path], encoder: str | None, *, as_json: bool) -> None:
@@ -27,11 +27,15 @@ def run_retrieval(files: Sequence[Path], encoder: str | None, *, as_json: bool) 
         sizes = len(sets.docs), len(sets.queries)
         with counting(console, file.name, sum(sizes)) as progress:
             found = evaluate_retrieval(sets, embedder, progress)
-        figures = (f"{found[way].mrr:.3f} ({found[way].recall:.2f})" for way in WAYS)
+        figures = (_show(found[way]) for way in WAYS)
         lines.append((file.name, *map(str, sizes), *figures))
         rows += [{"file": file.name, "way": way} | asdict(found[way]) for way in WAYS]
     heads = ("file", "texts", "queries", *WAYS)
-    title = "MRR (recall at 10)"
+    title = "MRR (recall at 10; tokens of the ten, share of them that is of right texts)"
     console.print(make_table(title, heads, lines, f"encoder: {embedder.fingerprint}"))
     if as_json:
         print_json(rows)
+
+
+def _show(found: Found) -> str:
+    return f"{found.mrr:.3f} ({found.recall:.2f}; {found.shown:,.0f}, {found.precision:.3f})"

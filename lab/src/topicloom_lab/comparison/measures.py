@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -43,6 +43,8 @@ class QuestionResult(BaseModel, frozen=True):
     """True if the expected answer stood in the context, word for word; None if there is none."""
     tokens: int
     """Tokens of the context."""
+    evidence_tokens: int | None = None
+    """Those of them that are evidence, excerpts included; None in results of earlier versions."""
     messages: int
     """Messages of the prompt, without instructions and question."""
     originals: int
@@ -125,15 +127,40 @@ def evidence_in(
     return tuple(i for i in wanted if i in quoted and texts[i] in context)
 
 
-def share_shown(texts: Sequence[str], context: str) -> float | None:
-    """The share of the tokens of some texts whose sentences stand in a context, word for word.
+@dataclass(frozen=True, slots=True)
+class EvidenceTokens:
+    """Tokens of a question's evidence: all of them, and those that a context shows."""
 
-    So it counts excerpts, too. None if there are no texts.
-    """
+    held: int
+    """Tokens of the sentences that stand in the context, word for word."""
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """The share that the context shows; None without evidence."""
+        return self.held / self.total if self.total else None
+
+
+def count_evidence(texts: Iterable[str], context: str) -> EvidenceTokens:
+    """Count the tokens of some texts whose sentences stand in a context, excerpts included."""
     said = [text[slice(*span)] for text in texts for span in sentences_of(text)]
     tokens = [count_budget_tokens(sentence) for sentence in said]
     held = sum(n for n, sentence in zip(tokens, said, strict=True) if sentence in context)
-    return held / sum(tokens) if said else None
+    return EvidenceTokens(held, sum(tokens))
+
+
+def share_of_evidence(counts: Iterable[tuple[int, int | None]]) -> float | None:
+    """The precision of some contexts: the share of all their tokens that is evidence.
+
+    Args:
+        counts: The tokens of each, and those of its evidence; None where they were not counted.
+
+    Returns:
+        The share; None if there are no tokens, or none were counted.
+    """
+    known = [(tokens, held) for tokens, held in counts if held is not None]
+    shown = sum(tokens for tokens, _ in known)
+    return sum(held for _, held in known) / shown if shown else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from topicloom_lab.comparison.results import (
     Results,
     Summary,
     best_other,
+    show_share,
     summaries,
     table,
 )
@@ -84,12 +85,13 @@ def recall_table(here: Sequence[Summary]) -> str:
         for budget in budgets:
             summary = cell.get((name, budget))
             if summary is None:
-                rows[-1] += ["-", "-"]
+                rows[-1] += ["-"] * 4
                 continue
             text = f"{summary.recall:.3f}"
             wins = name in bounded and summary.recall == best[budget]
-            rows[-1] += [f"**{text}**" if wins else text, f"{summary.whole:.3f}"]
-    heads = [h for b in budgets for h in (f"{b:,}", "all")]
+            shown = f"{summary.tokens:,.0f}", show_share(summary.precision)
+            rows[-1] += [f"**{text}**" if wins else text, f"{summary.whole:.3f}", *shown]
+    heads = [h for b in budgets for h in (f"{b:,}", "all", "shown", "evidence")]
     return table(["strategy", *heads], rows)
 
 
@@ -152,7 +154,7 @@ def _costs(here: Sequence[Summary]) -> str:
                 s.strategy,
                 f"{s.tokens:,.0f}",
                 " / ".join(f"{s.mean_of(name):.0f}" for name in ("messages", "originals")),
-                *(_show(s.mean_of(name)) for name in ("shown", "answer_in")),
+                *(show_share(s.mean_of(name)) for name in ("shown", "answer_in")),
                 f"{s.mean_of('oracle'):.2f}",
                 calls or "none",
                 " / ".join(f"{1_000 * sum(spent) / heard:.1f}" for spent in _times(s.cells)),
@@ -170,20 +172,16 @@ def _times(measured: Sequence[Cell | QuestionResult]) -> tuple[list[float], list
     return [m.seconds for m in measured], [m.cpu_seconds for m in measured]
 
 
-def _show(share: float | None) -> str:
-    return "-" if share is None else f"{share:.3f}"
-
-
 def _categories(here: Sequence[Summary]) -> str:
     names = sorted({name for s in here for name in s.by_category()})
     found = [(s.strategy, s.by_category()) for s in here]
-    rows = [[strategy, *(_show(means.get(n)) for n in names)] for strategy, means in found]
+    rows = [[strategy, *(show_share(means.get(n)) for n in names)] for strategy, means in found]
     return table(["strategy", *names], rows)
 
 
 def _answers(here: Sequence[Summary]) -> str:
     names = ("exact", "f1", "judged")
-    rows = [[s.strategy, *(_show(s.mean_of(name)) for name in names)] for s in here]
+    rows = [[s.strategy, *(show_share(s.mean_of(name)) for name in names)] for s in here]
     return table(["strategy", "exact match", "F1", "judged right"], rows)
 
 
@@ -203,10 +201,12 @@ def _how_to_read(found: Sequence[Summary]) -> str:
     return (
         "Evidence recall is the mean share of the messages an answer rests on whose whole text "
         "stands in the context, under a budget in tokens (a CJK character or four others); *all* "
-        "is the share of questions with all of it. Every strategy hears the same messages, has "
-        "the same sentence encoder and is asked the same questions. Times leave out the vectors of "
-        "messages and questions, which are made once and shared; who is the first to need others "
-        "pays for them. Calls that were made while listening are shared out over the questions."
+        "is the share of questions with all of it, *shown* the mean of the tokens in the context, "
+        "and *evidence* the share of these that is evidence. Every strategy hears the same "
+        "messages, has the same sentence encoder and is asked the same questions. Times leave out "
+        "the vectors of messages and questions, which are made once and shared; who is the first "
+        "to need others pays for them. Calls that were made while listening are shared out over "
+        "the questions."
         f"{'' if graded else _ORACLE}"
     )
 

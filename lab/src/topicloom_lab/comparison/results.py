@@ -17,7 +17,7 @@ from topicloom.errors import ConfigurationError, StorageUnavailableError
 from topicloom.storage.disk import replace_file
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.comparison.config import name_of
-from topicloom_lab.comparison.measures import QuestionResult
+from topicloom_lab.comparison.measures import QuestionResult, share_of_evidence
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
 Key = tuple[str, str, str, int]
@@ -189,6 +189,11 @@ class Summary:
         return mean(row.tokens for row in self.asked)
 
     @property
+    def precision(self) -> float | None:
+        """Share of these tokens that is evidence; None if it was not counted."""
+        return share_of_evidence((row.tokens, row.evidence_tokens) for row in self.asked)
+
+    @property
     def calls(self) -> Mapping[str, float]:
         """Calls of models by role, for a question: those made while listening shared out."""
         total = Counter[str]()
@@ -272,21 +277,36 @@ def best_other(ours: Summary, all_of_them: Sequence[Summary]) -> Summary | None:
     return max(others, key=lambda s: s.recall, default=None)
 
 
+_BESIDE = " (tokens shown, share of them that is evidence)"
+
+
 def recall_lines(cells: Sequence[Cell]) -> list[str]:
-    """Recall of all strategies as lines for the terminal, the best at the largest budget first."""
+    """Recall of all strategies as lines for the terminal, the best at the largest budget first.
+
+    Beside it stand the tokens that are shown and the share of them that is evidence.
+    """
     found = summaries(cells)
     lines = []
     for source in dict.fromkeys(s.source for s in found):
         here = [s for s in found if s.source == source]
         budgets = sorted({s.budget for s in here})
         tokens = ", ".join(f"{b:,}" for b in budgets)
-        lines += ["", f"{name_of(source)}: evidence recall at {tokens} tokens"]
+        lines += ["", f"{name_of(source)}: evidence recall at {tokens} tokens{_BESIDE}"]
         ranked = sorted(here, key=lambda s: (-s.budget, -s.recall))
         for name in dict.fromkeys(s.strategy for s in ranked):
-            by_budget = {s.budget: s.recall for s in here if s.strategy == name}
-            figures = (f"{by_budget[b]:.3f}" if b in by_budget else "    -" for b in budgets)
-            lines.append(f"  {name:<18}{'  '.join(figures)}")
+            by_budget = {s.budget: _show_recall(s) for s in here if s.strategy == name}
+            figures = (f"{by_budget.get(b, '    -'):<21}" for b in budgets)
+            lines.append(f"  {name:<18}{'  '.join(figures)}".rstrip())
     return lines
+
+
+def _show_recall(summary: Summary) -> str:
+    return f"{summary.recall:.3f} ({summary.tokens:,.0f}, {show_share(summary.precision)})"
+
+
+def show_share(share: float | None) -> str:
+    """A share as a cell of a table; a dash if there is none."""
+    return "-" if share is None else f"{share:.3f}"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -25,12 +25,12 @@ from topicloom_lab.comparison.config import Comparison, load_source, place_of
 from topicloom_lab.comparison.measures import (
     QuestionResult,
     answer_stands_in,
+    count_evidence,
     evidence_in,
     exact_match,
     f1_score,
     judge,
     reply_to,
-    share_shown,
 )
 from topicloom_lab.comparison.results import Cell, Key, Results
 from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, cost_of, line_of
@@ -139,13 +139,15 @@ class Trial:
         with Stopwatch() as watch:
             context = strategy.context(question.question, budget)
         text, evidence = context.text, tuple(dict.fromkeys(question.evidence))
+        held = count_evidence([self.texts[i] for i in evidence], text)
         return QuestionResult.model_validate(
             {
                 "question": question.id,
                 "category": question.category,
                 "evidence": evidence,
                 "found": evidence_in(evidence, context.sources, self.texts, text),
-                "shown": share_shown([self.texts[i] for i in evidence], text),
+                "shown": held.share,
+                "evidence_tokens": held.held,
                 "answer_in": answer_stands_in(text, question.answer),
                 "tokens": context.tokens,
                 "messages": len(context.messages),
