@@ -56,12 +56,13 @@ REALMEM: dict[str, Any] = {
             "dialogue_turns": [
                 {"speaker": "User", "content": "Plan a loop.", "is_query": False},
                 {"speaker": "Assistant", "content": "Clockwise?", "is_query": False},
-                {"speaker": "User", "content": "Yes.", "is_query": False},
+                {"speaker": "User", "content": "Yes."},
             ],
             "extracted_memory": [
                 {"content": "a loop", "source_turn": 0, "type": "Dynamic"},
                 {"content": "clockwise", "source_turn": 2, "type": "Dynamic"},
                 {"content": "Call the ferry", "source_turn": -1, "type": "Schedule"},
+                {"content": {"trip_name": "Loop"}, "source_turn": 2, "type": "Static"},
             ],
         },
         {
@@ -123,10 +124,21 @@ LIFEBENCH: dict[str, list[dict[str, Any]]] = {
             "evidence": [{"type": "call", "id": "1"}, {"type": "call", "id": "1"}],
             "ask_time": "2025-02",
         },
+        {
+            "question": "哪里渗水？",
+            "answer": "墙",
+            "question_type": "Multi-hop reasoning",
+            "evidence": [
+                {"type": "agent_chat", "id": "0"},
+                {"type": "sms", "phone_id": "1", "message_content": "到了"},
+                {"type": "note", "id": "99"},
+            ],
+        },
         {"question": "几只？", "answer": "无法回答", "question_type": "Unanswerable"},
     ],
     "phone_data/agent_chat": [
         {
+            "phone_id": "0",
             "date": "2025-01-02",
             "conversation": {
                 "turn 1": {"user": {"content": "墙渗水了"}, "assistant": {"content": "先找裂缝。"}},
@@ -258,7 +270,9 @@ def test_a_person_of_lifebench_is_a_folder(run: Run, tmp_path: Path) -> None:
         ("push-1", "user", "[推送 银行] ：入账"),
         ("calendar-1", "user", "[日程] 午饭：和老王 2025-01-04 12:00:00"),
     ]
-    (question,) = conversation.questions
+    question, of_chat = conversation.questions
+    chat = ("agent_chat-0-0u", "agent_chat-0-0a", "agent_chat-0-1a")
+    assert of_chat.evidence == (*chat, "sms-1")
     assert question.question == "谁打来电话？\nA. 父亲\nB. 老王"
     assert (question.category, question.evidence) == ("choice Information Extraction", ("call-1",))
     wrong = (*OURS, "lifebench", str(phone / "QA" / "QA_clean.json"), "--out", str(out))

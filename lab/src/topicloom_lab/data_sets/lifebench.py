@@ -45,8 +45,11 @@ def convert_lifebench(person: Mapping[str, Sequence[Mapping[str, Any]]], name: s
     messages: dict[str, Row] = {}
     for message in said:
         messages.setdefault(message["id"], message)
+    entries: dict[str, list[str]] = {}
+    for id in messages:
+        entries.setdefault("-".join(id.split("-")[:2]), []).append(id)
     questions = [
-        _make_question(f"{name}-{n}", asked)
+        _make_question(f"{name}-{n}", asked, entries)
         for n, asked in enumerate(person[_QUESTIONS])
         if asked.get("evidence")
     ]
@@ -55,12 +58,12 @@ def convert_lifebench(person: Mapping[str, Sequence[Mapping[str, Any]]], name: s
 
 def _read_chats(chats: Sequence[Mapping[str, Any]], name: str) -> Iterator[Row]:
     """Only days are known: chats begin at noon, and each of the two speaks once a minute."""
-    for number, chat in enumerate(chats):
+    for chat in chats:
         for minute, turn in enumerate(chat["conversation"].values()):
             for role, second in (("user", 0), ("assistant", 30)):
                 if said := turn.get(role):
                     yield {
-                        "id": f"{_CHATS}-{number}-{minute}{role[0]}",
+                        "id": f"{_CHATS}-{chat['phone_id']}-{minute}{role[0]}",
                         "role": role,
                         "speaker": name if role == "user" else role,
                         "time": f"{chat['date']}T12:{minute:02}:{second:02}",
@@ -79,7 +82,8 @@ def _read_entries(kind: str, entries: Sequence[Mapping[str, Any]], name: str) ->
         }
 
 
-def _make_question(id: str, asked: Mapping[str, Any]) -> Row:
+def _make_question(id: str, asked: Mapping[str, Any], entries: Mapping[str, list[str]]) -> Row:
+    """A question; `entries` are the messages of each entry. All of a chat's are evidence."""
     options = asked.get("options") or ()
     lines = (asked["question"], *(f"{o['option']}. {o['content']}" for o in options))
     return {
@@ -87,5 +91,12 @@ def _make_question(id: str, asked: Mapping[str, Any]) -> Row:
         "category": f"{'choice ' if options else ''}{asked['question_type']}",
         "question": "\n".join(lines),
         "answer": asked["answer"],
-        "evidence": [f"{entry['type']}-{entry['id']}" for entry in asked["evidence"]],
+        "evidence": [
+            message
+            for entry in asked["evidence"]
+            # Some name the entry by a copy of it.
+            for message in entries.get(
+                f"{entry['type']}-{entry.get('id', entry.get('phone_id'))}", ()
+            )
+        ],
     }

@@ -107,7 +107,9 @@ def _find_sources(
         for memory in session["extracted_memory"]:
             turn = int(memory["source_turn"])
             source = (place, max(0, turn - 1)) if turn >= 0 else None
-            sources.setdefault((session["session_uuid"], memory["content"]), []).append(source)
+            # One memory is a table; nothing cites it.
+            key = session["session_uuid"], str(memory["content"])
+            sources.setdefault(key, []).append(source)
     return sources
 
 
@@ -118,5 +120,5 @@ def _find_queries(
     for place, session in enumerate(sessions):
         turns = session["dialogue_turns"]
         for number, (turn, reply) in enumerate(pairwise(turns)):
-            if turn["is_query"]:
+            if turn.get("is_query"):
                 yield place, number, turn, reply
