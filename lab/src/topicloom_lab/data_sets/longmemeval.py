@@ -6,12 +6,14 @@ those alone that the answer rests on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from topicloom_lab.data_sets.rows import Row, format_moment, make_row
 
-_MOMENT = "%Y/%m/%d (%a) %H:%M"
+_MOMENT = "%Y/%m/%d %H:%M"
+_WEEKDAY = re.compile(r" \(\w+\)")
 _ABSTENTION = "abstention"
 
 
@@ -23,7 +25,7 @@ def convert_longmemeval(instance: Mapping[str, Any], name: str) -> Row:
     what it asks about was never said.
     """
     name = str(instance.get("question_id") or name)
-    dates = [format_moment(date, _MOMENT) for date in instance["haystack_dates"]]
+    dates = [_read_moment(date) for date in instance["haystack_dates"]]
     sessions = zip(dates, instance["haystack_sessions"], strict=True)
     held = sorted(enumerate(sessions), key=lambda session: session[1][0])
     messages, evidence = list[Row](), list[str]()
@@ -40,6 +42,11 @@ def convert_longmemeval(instance: Mapping[str, Any], name: str) -> Row:
         "question": instance["question"],
         "answer": instance["answer"],
         "evidence": [] if refused else evidence,
-        "asked_at": format_moment(instance["question_date"], _MOMENT),
+        "asked_at": _read_moment(instance["question_date"]),
     }
     return make_row(name, messages, [question])
+
+
+def _read_moment(text: str) -> str:
+    """A moment such as "2023/05/20 (Sat) 02:21"; weekdays are read in the locale's words."""
+    return format_moment(_WEEKDAY.sub("", text), _MOMENT)
