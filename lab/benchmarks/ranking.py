@@ -7,10 +7,14 @@ searches, for each kind. "left out" has the weights that were best on all other 
 of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
 manner of the two on each, and shows what the floor is worth. The last rows say what is quoted with
 excerpts of long messages and without: whole messages, tokens of the evidence, answers, tokens that
-are shown and the share of these that is evidence. Vectors are made once and kept in a folder. What
-a quote costs beside its line in a session (number, day, heading of its topic) is `FRAME` tokens
-here, as it came to in LoCoMo (2.8) and REALTALK; topics that stay closed and what is in view
-already are not looked at, so `topicloom eval memory` has the last word.
+are shown and the share of these that is evidence. Vectors are made once and kept in a folder, which
+several runs may share. What a quote costs beside its line in a session (number, day, heading of its
+topic) is `FRAME` tokens here, as it came to in LoCoMo (2.8) and REALTALK; topics that stay closed
+are not looked at, so `topicloom eval memory` has the last word.
+
+A question that is a turn of the conversation (`asked_at`) is asked in its place: only what was said
+before is ranked. With `--recent N` the newest N messages before it are in view, as they are in a
+session: they are ranked like all others, but are not quoted again, and what is in view is found.
 """
 
 from __future__ import annotations
@@ -18,11 +22,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
+import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 
@@ -33,12 +38,14 @@ from topicloom.context.tokens import count_budget_tokens
 from topicloom.context.transcript import show_stretches
 from topicloom.index.bm25 import LexicalIndex, select_sentences
 from topicloom.index.embedder import Embedder, Vectors
-from topicloom.index.encoders import default_embedder
+from topicloom.index.encoders import default_embedder, script_shares
 from topicloom.index.ranking import (
     Floats,
     Messages,
     RankWeights,
     keep_floor,
+    level_languages,
+    listed_things,
     rank,
     rank_again,
     search_flat,
@@ -73,11 +80,13 @@ CANDIDATES = [
     )
 ]
 Places = NDArray[np.intp]
+Recalls = dict[str, list[float]]
+"""Recall by budget, of each of some searches."""
 
 
 @dataclass
 class KeptEmbedder:
-    """An encoder whose vectors are kept on disk, a file for each list of texts."""
+    """An encoder whose vectors are kept on disk, each text once; runs may share the folder."""
 
     encoder: Embedder
     folder: Path
@@ -92,13 +101,23 @@ class KeptEmbedder:
         return self.encoder.dimension
 
     def prepare(self, texts: Sequence[str]) -> None:
-        """Read or make the vectors of some texts."""
-        digest = hashlib.sha256("\0".join((self.fingerprint, *texts)).encode()).hexdigest()
-        path = self.folder / f"{digest[:24]}.npy"
-        if not path.exists():
-            parts = [self.encoder.embed(texts[i : i + 32]) for i in range(0, len(texts), 32)]
-            np.save(path, np.concatenate(parts))
-        self.known |= zip(texts, np.load(path), strict=True)
+        """Read the vectors of some texts, or make them; a run that was stopped goes on."""
+        wanted = {self._key(text): text for text in texts if text not in self.known}
+        with closing(sqlite3.connect(self.folder / "vectors.sqlite", timeout=600)) as kept:
+            kept.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, value BLOB)")
+            for key in list(wanted):
+                for (value,) in kept.execute("SELECT value FROM vectors WHERE key = ?", (key,)):
+                    self.known[wanted.pop(key)] = np.frombuffer(value, dtype=np.float32)
+            missed = list(wanted.items())
+            for part in (missed[i : i + 32] for i in range(0, len(missed), 32)):
+                made = self.encoder.embed([text for _, text in part]).astype(np.float32)
+                rows = [(key, v.tobytes()) for (key, _), v in zip(part, made, strict=True)]
+                with kept:
+                    kept.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+                self.known |= zip((text for _, text in part), made, strict=True)
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.sha256(f"{self.fingerprint}\0{text}".encode()).digest()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts that were prepared."""
@@ -107,7 +126,10 @@ class KeptEmbedder:
 
 @dataclass(frozen=True)
 class Case:
-    """A question, and all that a ranking is told of the messages before it."""
+    """A question, and all that a ranking is told of the messages before it.
+
+    Its words grow with the conversation, so a case is measured before the next one is made.
+    """
 
     kind: str
     conversation: str
@@ -115,16 +137,20 @@ class Case:
     cosine: Floats
     lexical: Floats
     trust: float
+    listed: Sequence[Floats]
+    """Scores of flat search for each thing that the question lists."""
     messages: Messages
     words: LexicalIndex
     """The words of these messages."""
     evidence: frozenset[int]
     gold: int
     """Messages of evidence, those included that nobody could find."""
-    others: dict[str, list[float]]
+    others: Recalls
     """Recall of flat searches, by budget."""
     spoken: Sequence[RecordedMessage]
     """These messages."""
+    in_view: int
+    """The newest of them that are in view and are not quoted again."""
     answer: str
     """The expected answer, or ""."""
 
@@ -132,13 +158,20 @@ class Case:
         self, weights: RankWeights, *, floor: bool = True, again: bool = True
     ) -> list[float]:
         """Recall of the ranking, by budget."""
-        best = self.best(weights, again=again)
-        orders = (self.kept(best, b) if floor else best for b in BUDGETS)
-        return [self.recall(*pair) for pair in zip(orders, BUDGETS, strict=True)]
+        largest, found = float(self.messages.costs.max()), dict[float, Places]()
+        recalls = []
+        for budget in BUDGETS:
+            limit = min(budget, largest)
+            if limit not in found:
+                found[limit] = self.best(weights, limit, again=again)
+            order = self.kept(found[limit], budget) if floor else found[limit]
+            recalls.append(self.recall(order, budget))
+        return recalls
 
-    def best(self, weights: RankWeights, *, again: bool = True) -> Places:
-        """Messages by place, the best first."""
-        given = self.query, self.cosine, self.lexical, self.messages, weights, self.trust
+    def best(self, weights: RankWeights, budget: float = np.inf, *, again: bool = True) -> Places:
+        """Messages by place, the best first; what is larger than the budget is quoted in part."""
+        messages = replace(self.messages, costs=np.minimum(self.messages.costs, budget))
+        given = self.query, self.cosine, self.lexical, messages, weights, self.trust
         echoes = partial(self.words.echoes, query=self.query)
         scores = rank_again(*given, echoes) if again else rank(*given)
         return np.argsort(-scores, kind="stable")
@@ -146,7 +179,13 @@ class Case:
     def kept(self, best: Places, budget: float) -> Places:
         """The same with the floor."""
         flat = search_flat(self.cosine, self.lexical, self.trust)
-        return keep_floor(best, flat, self.messages.costs, budget)
+        costs = np.minimum(self.messages.costs, budget)
+        return keep_floor(best, flat, costs, budget, self.listed)
+
+    @property
+    def first_in_view(self) -> int:
+        """The place of the first message that is in view."""
+        return len(self.spoken) - self.in_view
 
     def shown(self, order: Places, budget: int, *, in_part: bool) -> tuple[float, ...]:
         """Recall, share of the evidence's tokens, 1 for an answer; tokens shown, those of evidence.
@@ -155,8 +194,11 @@ class Case:
         """
         costs = self.messages.costs
         worths = worth(np.minimum(costs, budget)[order], budget)
-        found = zip(order.tolist(), worths.tolist(), strict=True)
-        quotes = tuple(Quote(id=f"m{place}", weight=weight) for place, weight in found if weight)
+        quotes = tuple(
+            Quote(id=f"m{place}", weight=weight)
+            for place, weight in zip(order.tolist(), worths.tolist(), strict=True)
+            if weight and place < self.first_in_view
+        )
         reading = Reading(topic="t1", score=1, quotes=quotes, source="index")
 
         def text(message_id: str) -> str:
@@ -184,6 +226,7 @@ class Case:
         )
         notes = select_quotes([reading], {}, prices, budget, ())
         whole = [i for note in notes for i in note.quotes if i not in note.partial]
+        whole += [f"m{place}" for place in range(self.first_in_view, len(self.spoken))]
         parts = [pair for note in notes for pair in note.excerpts.items()]
         context = "\n".join(
             [*map(text, whole), *(show_stretches(text(i), s, i, "en") for i, s in parts)]
@@ -201,18 +244,17 @@ class Case:
 
     def recall(self, order: Places, budget: float) -> float:
         """Recall of messages by place; one that does not fit is passed over."""
-        found, costs = 0, self.messages.costs[order] + FRAME
-        place = 0
-        while (fits := np.flatnonzero(costs[place:] <= budget)).size:
-            place += int(fits[0])
-            budget -= costs[place]
-            found += int(order[place]) in self.evidence
-            place += 1
+        order = order[order < self.first_in_view]
+        found = sum(place >= self.first_in_view for place in self.evidence)
+        for place, cost in zip(order.tolist(), self.messages.costs[order].tolist(), strict=True):
+            if cost + FRAME <= budget:
+                budget -= cost + FRAME
+                found += place in self.evidence
         return found / self.gold
 
 
-def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
-    """The questions of a conversation."""
+def cases(kind: str, trial: Trial, kept: KeptEmbedder, recent: int = 0) -> Iterator[Case]:
+    """The questions of a conversation, each asked in its place."""
     spoken: list[RecordedMessage] = []
     lexical = LexicalIndex()
     options = StrategyOptions(kept, Path(), max(BUDGETS), trial.language)
@@ -227,36 +269,77 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
             )
         )
     )
+    heard = 0
     for chunk, due in trial.stretches():
         for message in chunk:
             lexical.add(name_of(message) or message.role, message.text)
         spoken += chunk
+        turns = all(question.asked_at is not None for question in due)
+        in_view = min(recent, len(spoken)) if turns else 0
+        # A flat search is not told of what is in view: it would quote it again.
+        outside = spoken[heard : len(spoken) - in_view]
+        heard += len(outside)
         for strategy in flat.values():
-            strategy.feed(chunk)
-        messages, words = messages_of(spoken), deepcopy(lexical) if due else lexical
-        vectors = kept.embed(list(map(line_of, spoken)))
+            strategy.feed(outside)
+        messages = messages_of(spoken)
+        compare = Comparer(kept, lexical, spoken)
+        seen = {m.id for m in spoken[len(spoken) - in_view :]}
         for question in due:
             gold = set(question.evidence)
             others = {}
             for name, strategy in flat.items():
                 shown = [set(strategy.context(question.question, b).sources) for b in BUDGETS]
-                others[name] = [len(gold & s) / len(gold) for s in shown]
-            found, cover = lexical.scores(question.question)
+                others[name] = [len(gold & (s | seen)) / len(gold) for s in shown]
+            cosine, found, trust = compare(question.question)
+            whole = search_flat(cosine, found, trust)
+            things = listed_things(question.question)
             yield Case(
                 kind,
                 trial.conversation.id,
                 question.question,
-                (vectors @ kept.embed([question.question])[0]).astype(float),
+                cosine,
                 found,
-                trust_words(question.question, cover),
+                trust,
+                [whole + search_flat(*compare(thing)) for thing in things],
                 messages,
-                words,
+                lexical,
                 frozenset(i for i, m in enumerate(spoken) if m.id in gold),
                 len(gold),
                 others,
                 spoken[:],
+                in_view,
                 question.answer,
             )
+
+
+class Comparer:
+    """Compares texts with messages as the index of a session does."""
+
+    def __init__(
+        self, kept: KeptEmbedder, lexical: LexicalIndex, spoken: Sequence[RecordedMessage]
+    ) -> None:
+        """The words are those of the messages."""
+        self._kept, self._lexical = kept, lexical
+        self._vectors = kept.embed(list(map(line_of, spoken)))
+        self._chinese = np.array([is_chinese(m.text) for m in spoken])
+
+    def __call__(self, text: str) -> tuple[Floats, Floats, float]:
+        """Cosines and BM25 of all messages [n], and how far to trust BM25."""
+        cosine = (self._vectors @ self._kept.embed([text])[0]).astype(float)
+        found, cover = self._lexical.scores(text)
+        return level_languages(cosine, self._chinese), found, trust_words(text, cover)
+
+
+@cache
+def is_chinese(text: str) -> bool:
+    """True if most of a text is Chinese."""
+    return bool(script_shares(text).chinese > 0.5)
+
+
+@cache
+def count_line(line: str) -> int:
+    """Tokens of a line."""
+    return count_budget_tokens(line)
 
 
 def name_of(message: RecordedMessage) -> str:
@@ -270,7 +353,7 @@ def messages_of(spoken: Sequence[RecordedMessage]) -> Messages:
     names = [name_of(m) for m in spoken]
     all_days, all_names = sorted(set(days)), sorted({"", *names})
     return Messages(
-        costs=np.array([count_budget_tokens(line_of(m)) for m in spoken], dtype=float),
+        costs=np.array([count_line(line_of(m)) for m in spoken], dtype=float),
         from_user=np.array([m.role == "user" for m in spoken], dtype=float),
         days=[words_of_day(day) for day in all_days],
         day=np.array([all_days.index(day) for day in days]),
@@ -279,15 +362,18 @@ def messages_of(spoken: Sequence[RecordedMessage]) -> Messages:
     )
 
 
-def read(kind: str, source: str, questions: int, kept: KeptEmbedder) -> Iterator[Case]:
+def read(
+    kind: str, source: str, questions: int, kept: KeptEmbedder, recent: int = 0
+) -> Iterator[Case]:
     """The questions of a source, at most so many of each conversation."""
     comparison = Comparison(files=(source,), questions=questions, out=Path())
     for conversation in load_source(source):
         asked = comparison.chosen(conversation)
         kept.known.clear()
-        kept.prepare(texts_of(conversation))
-        kept.prepare([question.question for question in asked])
-        yield from cases(kind, Trial(source, conversation, asked, Bench(kept, "")), kept)
+        things = [thing for q in asked for thing in listed_things(q.question)]
+        kept.prepare([*texts_of(conversation), *(q.question for q in asked), *things])
+        trial = Trial(source, conversation, asked, Bench(kept, ""))
+        yield from cases(kind, trial, kept, recent)
 
 
 def texts_of(conversation: Conversation) -> list[str]:
@@ -307,8 +393,44 @@ def other_manner(messages: Messages) -> RankWeights:
 
 
 def figures(rows: Sequence[Sequence[float]]) -> str:
-    """Means by budget."""
-    return " / ".join(f"{np.nanmean(column):.3f}" for column in zip(*rows, strict=True))
+    """The mean of each column, of the rows that have it; a dash if none has."""
+    columns = np.array(rows).T
+    known = [column[~np.isnan(column)] for column in columns]
+    return " / ".join(f"{column.mean():.3f}" if len(column) else "-" for column in known)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What rankings and searches find for a question."""
+
+    conversation: str
+    rows: Recalls
+    """Recall by budget of each of them."""
+    tried: list[list[float]]
+    """That of each of the `CANDIDATES`."""
+    shown: dict[tuple[int, bool], tuple[float, ...]]
+    """What is shown by budget, with excerpts and without; see `Case.shown`."""
+
+
+def measure(case: Case) -> Measured:
+    """Rank the messages of a question in all ways."""
+    shipped, wrong = weights_for(case.messages), other_manner(case.messages)
+    rows = {
+        "as shipped": case.recalls(shipped),
+        "without floor": case.recalls(shipped, floor=False),
+        "without second look": case.recalls(shipped, again=False),
+        "worst": case.recalls(wrong),
+        "worst, without floor": case.recalls(wrong, floor=False),
+        "flat search of the floor": case.flat(),
+    }
+    orders = {budget: case.kept(case.best(shipped, budget), budget) for budget in BUDGETS}
+    shown = {
+        (budget, in_part): case.shown(order, budget, in_part=in_part)
+        for budget, order in orders.items()
+        for in_part in (False, True)
+    }
+    tried = [case.recalls(weights) for weights in CANDIDATES]
+    return Measured(case.conversation, rows | case.others, tried, shown)
 
 
 def main() -> None:
@@ -318,65 +440,56 @@ def main() -> None:
     )
     parser.add_argument("sources", nargs="+", metavar="KIND=FILE", help="a kind may come twice")
     parser.add_argument("--questions", type=int, default=10**6, help="of a conversation at most")
+    parser.add_argument("--recent", type=int, default=0, help="messages in view before a turn")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir(), "ranking"))
     given = parser.parse_args()
     given.cache.mkdir(parents=True, exist_ok=True)
     kept = KeptEmbedder(default_embedder(), given.cache)
-    found: dict[str, list[Case]] = {}
+    found: dict[str, list[Measured]] = {}
     for kind, _, source in (pair.partition("=") for pair in given.sources):
-        found.setdefault(kind, []).extend(read(kind, source, given.questions, kept))
+        cases_of = read(kind, source, given.questions, kept, given.recent)
+        found.setdefault(kind, []).extend(map(measure, cases_of))
         print(f"{kind}: {len(found[kind])} questions", flush=True)
     print(report(found))
 
 
-def report(found: dict[str, list[Case]]) -> str:
+def report(found: dict[str, list[Measured]]) -> str:
     """The table of all kinds, and the weights that were chosen without each."""
-    tried = [{k: [c.recalls(w) for c in cs] for k, cs in found.items()} for w in CANDIDATES]
-
-    def worth(choice: int, without: str) -> float:
-        others = [np.mean(rows) for kind, rows in tried[choice].items() if kind != without]
-        return float(np.mean(others)) if others else 0.0
-
-    chosen = {}
-    for kind in found:
-        worths = [worth(choice, kind) for choice in range(len(CANDIDATES))]
-        chosen[kind] = worths.index(max(worths))
-    ours: dict[str, Callable[[Case], list[float]]] = {
-        "as shipped": lambda c: c.recalls(weights_for(c.messages)),
-        "without floor": lambda c: c.recalls(weights_for(c.messages), floor=False),
-        "without second look": lambda c: c.recalls(weights_for(c.messages), again=False),
-        "worst": lambda c: c.recalls(other_manner(c.messages)),
-        "worst, without floor": lambda c: c.recalls(other_manner(c.messages), floor=False),
+    worths = {
+        kind: np.mean([m.tried for m in measured], axis=(0, 2)) for kind, measured in found.items()
     }
-    ours["flat search of the floor"] = Case.flat
+    chosen = {
+        kind: int(np.sum([w for other, w in worths.items() if other != kind], axis=0).argmax())
+        for kind in found
+        if len(found) > 1
+    }
     rows = {
-        name: {k: [make(c) for c in cs] for k, cs in found.items()} for name, make in ours.items()
+        name: {kind: [m.rows[name] for m in measured] for kind, measured in found.items()}
+        for name in next(iter(found.values()))[0].rows
     }
-    rows["left out"] = {k: tried[chosen[k]][k] for k in found}
-    for name in (*FLAT, HALF):
-        rows[name] = {k: [c.others[name] for c in cs] for k, cs in found.items()}
+    if chosen:
+        left_out = {k: [m.tried[chosen[k]] for m in measured] for k, measured in found.items()}
+        rows = {"left out": left_out, **rows}
     lines = [[name, *(figures(by[k]) for k in found)] for name, by in rows.items()]
     lines += [
         [
             f"left out over the best other at {budget:,}",
-            *(lead(rows, k, place, [c.conversation for c in cs]) for k, cs in found.items()),
+            *(lead(rows, k, place, [m.conversation for m in ms]) for k, ms in found.items()),
         ]
         for place, budget in enumerate(BUDGETS)
+        if chosen
     ]
     lines += [shown_line(found, *setup) for setup in itertools.product(BUDGETS, (False, True))]
     made = [f"{kind} left out: {CANDIDATES[i]}" for kind, i in chosen.items()]
     return "\n".join([table(["", *found], lines), "", *made])
 
 
-def shown_line(found: dict[str, list[Case]], budget: int, in_part: bool) -> list[str]:
+def shown_line(found: dict[str, list[Measured]], budget: int, in_part: bool) -> list[str]:
     """Recall, share of the evidence's tokens, and of the answers that are shown, by kind."""
     name = "with excerpts" if in_part else "whole messages alone"
     cells = [f"{name} at {budget:,}: recall / tokens / answers; shown, of it evidence"]
-    for cases in found.values():
-        orders = [
-            (case, case.kept(case.best(weights_for(case.messages)), budget)) for case in cases
-        ]
-        rows = [c.shown(order, budget, in_part=in_part) for c, order in orders]
+    for measured in found.values():
+        rows = [m.shown[budget, in_part] for m in measured]
         tokens, held = (sum(row[place] for row in rows) for place in (3, 4))
         beside = f"{tokens / len(rows):,.0f}, {held / max(1, tokens):.3f}"
         cells.append(f"{figures([row[:3] for row in rows])}; {beside}")

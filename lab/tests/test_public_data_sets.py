@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,9 @@ import pytest
 from command_line import Run, assert_one_line
 
 from topicloom.recordings.conversations import load_conversations
+from topicloom_lab.comparison.config import place_of
 from topicloom_lab.data_sets import DATA_SETS, DataSet
+from topicloom_lab.threads import load_threads
 
 TURN = {"speaker": "Ann", "dia_id": "D1:1", "text": "I bake.", "blip_caption": "a cake"}
 REPLY = {"speaker": "Ben", "dia_id": "D1:2", "text": "Lovely."}
@@ -43,6 +46,157 @@ QMSUM = {
     ],
 }
 
+REALMEM: dict[str, Any] = {
+    "_metadata": {"person_name": "Ann_Lee", "total_sessions": 3, "total_tokens": 90},
+    "dialogues": [
+        {
+            "session_identifier": "Travel_Planning_1:S1_01",
+            "session_uuid": "aa",
+            "current_time": "2025-12-20 (Saturday)",
+            "dialogue_turns": [
+                {"speaker": "User", "content": "Plan a loop.", "is_query": False},
+                {"speaker": "Assistant", "content": "Clockwise?", "is_query": False},
+                {"speaker": "User", "content": "Yes."},
+            ],
+            "extracted_memory": [
+                {"content": "a loop", "source_turn": 0, "type": "Dynamic"},
+                {"content": "clockwise", "source_turn": 2, "type": "Dynamic"},
+                {"content": "Call the ferry", "source_turn": -1, "type": "Schedule"},
+                {"content": {"trip_name": "Loop"}, "source_turn": 2, "type": "Static"},
+            ],
+        },
+        {
+            "session_identifier": "Enhanced:S10036",
+            "session_uuid": "bb",
+            "current_time": "2025-12-21 (Sunday)",
+            "dialogue_turns": [{"speaker": "User", "content": "What is H2O?", "is_query": False}],
+            "extracted_memory": [],
+        },
+        {
+            "session_identifier": "Travel_Planning_1:S1_02",
+            "session_uuid": "cc",
+            "current_time": "2025-12-22 (Monday)",
+            "dialogue_turns": [
+                {
+                    "speaker": "User",
+                    "content": "And the loop?",
+                    "is_query": True,
+                    "query_id": "Q-0001",
+                    "category_name": "Dynamic Incremental",
+                },
+                {
+                    "speaker": "Assistant",
+                    "content": "Clockwise.",
+                    "is_query": False,
+                    "memory_used": [
+                        {"session_uuid": "aa", "content": "clockwise"},
+                        {"session_uuid": "aa", "content": "a loop"},
+                    ],
+                },
+                {
+                    "speaker": "User",
+                    "content": "And the ferry?",
+                    "is_query": True,
+                    "query_id": "Q-0002",
+                    "category_name": "Dynamic Updating",
+                },
+                {
+                    "speaker": "Assistant",
+                    "content": "Call them.",
+                    "is_query": False,
+                    "memory_used": [
+                        {"session_uuid": "aa", "content": "a loop"},
+                        {"session_uuid": "aa", "content": "Call the ferry"},
+                    ],
+                },
+            ],
+            "extracted_memory": [],
+        },
+    ],
+}
+LIFEBENCH: dict[str, list[dict[str, Any]]] = {
+    "QA/QA_clean": [
+        {
+            "question": "谁打来电话？",
+            "answer": "A",
+            "question_type": "Information Extraction",
+            "options": [{"option": "A", "content": "父亲"}, {"option": "B", "content": "老王"}],
+            "evidence": [{"type": "call", "id": "1"}, {"type": "call", "id": "1"}],
+            "ask_time": "2025-02",
+        },
+        {
+            "question": "哪里渗水？",
+            "answer": "墙",
+            "question_type": "Multi-hop reasoning",
+            "evidence": [
+                {"type": "agent_chat", "id": "0"},
+                {"type": "sms", "phone_id": "1", "message_content": "到了"},
+                {"type": "note", "id": "99"},
+            ],
+        },
+        {"question": "几只？", "answer": "无法回答", "question_type": "Unanswerable"},
+    ],
+    "phone_data/agent_chat": [
+        {
+            "phone_id": "0",
+            "date": "2025-01-02",
+            "conversation": {
+                "turn 1": {"user": {"content": "墙渗水了"}, "assistant": {"content": "先找裂缝。"}},
+                "turn 2": {"assistant": {"content": "还在吗？"}},
+            },
+        }
+    ],
+    "phone_data/call": [
+        {"phone_id": "1", "contactName": "父亲", "datetime": "2025-01-02 12:00:10"},
+        {"phone_id": "1", "contactName": "父亲", "datetime": "2025-01-02 12:00:10"},
+    ],
+    "phone_data/photo": [
+        {"phone_id": "1", "caption": "海", "location": None, "datetime": "2025-01-01 08:00:00"}
+    ],
+    "phone_data/sms": [
+        {
+            "phone_id": "1",
+            "message_type": "发送",
+            "contactName": "老王",
+            "message_content": "到了",
+            "datetime": "2025-01-03 08:00:00",
+        }
+    ],
+    "phone_data/note": [
+        {"phone_id": "1", "title": "清单", "content": "胶", "datetime": "2025-01-03 09:00:00"}
+    ],
+    "phone_data/push": [
+        {"phone_id": "1", "source": "银行", "content": "入账", "datetime": "2025-01-03 10:00:00"}
+    ],
+    "phone_data/calendar": [
+        {
+            "phone_id": "1",
+            "title": "午饭",
+            "description": "和老王",
+            "start_time": "2025-01-04 12:00:00",
+            "datetime": "2025-01-03 11:00:00",
+        }
+    ],
+}
+LONGMEMEVAL: dict[str, Any] = {
+    "question_id": "gpt4_1",
+    "question_type": "temporal-reasoning",
+    "question": "How many days ago did I buy it?",
+    "answer": 3,
+    "question_date": "2023/05/30 (Tue) 23:40",
+    "haystack_session_ids": ["answer_1", "ultrachat_7"],
+    "haystack_dates": ["2023/05/27 (Sat) 02:21", "2023/05/20 (Sat) 10:00"],
+    "haystack_sessions": [
+        [
+            {"role": "user", "content": "I bought a bike.", "has_answer": True},
+            {"role": "assistant", "content": "Nice.", "has_answer": False},
+        ],
+        [{"role": "user", "content": "Tell me of knots."}],
+    ],
+    "answer_session_ids": ["answer_1"],
+}
+OURS = ("eval", "convert")
+
 
 @pytest.mark.parametrize(
     ("name", "published", "id", "evidence", "said"),
@@ -72,10 +226,137 @@ def test_a_public_file_becomes_ours(
     assert conversation.questions[0].id == f"{id}_0"
 
 
+def test_realmem_asks_in_the_middle_of_the_chat(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "Ann.json").write_text(json.dumps(REALMEM))
+    out, threads = tmp_path / "ours.jsonl", tmp_path / "threads.jsonl"
+    published = str(tmp_path / "Ann.json")
+    outcome = run(*OURS, "realmem", published, "--out", str(out), "--threads", str(threads))
+    assert outcome.code == 0
+    (conversation,) = load_conversations(out)
+    (question,) = conversation.questions
+    assert (conversation.id, question.id) == ("Ann_Lee", "Q-0001")
+    assert (question.question, question.asked_at) == ("And the loop?", "s2t0")
+    assert (question.evidence, question.answer) == (("s0t0", "s0t1"), "Clockwise.")
+    assert place_of(question, conversation.messages) == 4
+    assert conversation.messages[1].time == "2025-12-20T10:00:00"
+    assert conversation.messages[0].speaker == "Ann Lee"
+    (labelled,) = load_threads(threads)
+    assert [m.id for m in labelled.messages] == [m.id for m in conversation.messages]
+    project = "Travel_Planning_1"
+    assert [m.thread for m in labelled.messages] == [project] * 3 + [None] + [project] * 4
+
+
+def write_phone(folder: Path) -> Path:
+    for name, content in LIFEBENCH.items():
+        path = folder / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content))
+    return folder
+
+
+def test_a_person_of_lifebench_is_a_folder(run: Run, tmp_path: Path) -> None:
+    phone, out = write_phone(tmp_path / "lihua"), tmp_path / "ours.jsonl"
+    assert run(*OURS, "lifebench", str(phone), "--out", str(out)).code == 0
+    (conversation,) = load_conversations(out)
+    assert (conversation.id, conversation.lang) == ("lihua", "zh")
+    assert [(m.id, m.role, m.text) for m in conversation.messages] == [
+        ("photo-1", "user", "[照片] 海 "),
+        ("agent_chat-0-0u", "user", "墙渗水了"),
+        ("call-1", "user", "[通话] 父亲 2025-01-02 12:00:10至 "),
+        ("agent_chat-0-0a", "assistant", "先找裂缝。"),
+        ("agent_chat-0-1a", "assistant", "还在吗？"),
+        ("sms-1", "user", "[短信 发送 老王] 到了"),
+        ("note-1", "user", "[笔记] 清单：胶"),
+        ("push-1", "user", "[推送 银行] ：入账"),
+        ("calendar-1", "user", "[日程] 午饭：和老王 2025-01-04 12:00:00"),
+    ]
+    question, of_chat = conversation.questions
+    chat = ("agent_chat-0-0u", "agent_chat-0-0a", "agent_chat-0-1a")
+    assert of_chat.evidence == (*chat, "sms-1")
+    assert question.question == "谁打来电话？\nA. 父亲\nB. 老王"
+    assert (question.category, question.evidence) == ("choice Information Extraction", ("call-1",))
+    wrong = (*OURS, "lifebench", str(phone / "QA" / "QA_clean.json"), "--out", str(out))
+    assert_one_line(run(*wrong), "is no folder", "phone_data/agent_chat.json")
+
+
+def test_a_folder_is_fetched_file_by_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = write_phone(tmp_path / "lihua").as_uri()
+    near = replace(DATA_SETS["lifebench"], files=(address,))
+    monkeypatch.setitem(cast("dict[str, DataSet]", DATA_SETS), "lifebench", near)
+    out = tmp_path / "ours.jsonl"
+    assert run("eval", "fetch", "lifebench", "--out", str(out)).code == 0
+    (conversation,) = load_conversations(out)
+    assert conversation.id == "lihua"
+
+
+@pytest.mark.parametrize("name", ["longmemeval-s", "longmemeval-m", "longmemeval-oracle"])
+def test_longmemeval_is_a_history_a_question(run: Run, tmp_path: Path, name: str) -> None:
+    refused = LONGMEMEVAL | {"question_id": "gpt4_2_abs"}
+    (tmp_path / "published.json").write_text(json.dumps([LONGMEMEVAL, refused]))
+    out = tmp_path / "ours.jsonl"
+    assert run(*OURS, name, str(tmp_path / "published.json"), "--out", str(out)).code == 0
+    conversation, abstention = load_conversations(out)
+    assert [(m.id, m.time) for m in conversation.messages] == [
+        ("s1t0", "2023-05-20T10:00:00"),
+        ("s0t0", "2023-05-27T02:21:00"),
+        ("s0t1", "2023-05-27T02:21:00"),
+    ]
+    (question,) = conversation.questions
+    assert (conversation.id, question.category) == ("gpt4_1", "temporal-reasoning")
+    assert (question.evidence, question.answer) == (("s0t0",), "3")
+    assert question.asked_at == "2023-05-30T23:40:00"
+    assert place_of(question, conversation.messages) == 3
+    assert (abstention.questions[0].category, abstention.questions[0].evidence) == (
+        "abstention",
+        (),
+    )
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_large_file_is_read_value_by_value(run: Run, tmp_path: Path, packed: bool) -> None:
+    long = [{"role": "user", "content": "knot [{, " * 100_000}]
+    rows = [
+        LONGMEMEVAL
+        | {
+            "question_id": f"q{n}",
+            "haystack_sessions": [long * n, LONGMEMEVAL["haystack_sessions"][1]],
+        }
+        for n in range(4)
+    ]
+    path, out = tmp_path / f"published.json{'.xz' if packed else ''}", tmp_path / "ours.jsonl"
+    with lzma.open(path, "wt", preset=0) if packed else path.open("w") as file:
+        json.dump(rows, file, indent=1)
+    assert run(*OURS, "longmemeval-m", str(path), "--out", str(out), "--first", "3").code == 0
+    found = list(load_conversations(out))
+    assert [(c.id, len(c.messages)) for c in found] == [("q0", 1), ("q1", 2), ("q2", 3)]
+
+
+def test_what_ends_too_early_writes_nothing(run: Run, tmp_path: Path) -> None:
+    whole = json.dumps([QMSUM, QMSUM])
+    out = tmp_path / "ours.jsonl"
+    for text in (whole[:-1], whole[:-40]):
+        (tmp_path / "talk.json").write_text(text)
+        told = run(*OURS, "qmsum", str(tmp_path / "talk.json"), "--out", str(out))
+        assert_one_line(told, "no file of qmsum")
+        assert [path.name for path in tmp_path.iterdir()] == ["talk.json"]
+    (tmp_path / "talk.json").write_text(f"{json.dumps(QMSUM)}\n{json.dumps(QMSUM)}\n")
+    assert run(*OURS, "qmsum", str(tmp_path / "talk.json"), "--out", str(out)).code == 0
+    assert [c.id for c in load_conversations(out)] == ["talk-1", "talk-2"]
+
+
 def test_where_data_sets_come_from(run: Run) -> None:
     listed = run("eval", "fetch").out
     for part in ("https://github.com/snap-research/locomo", "CC BY-NC 4.0", "eval fetch qmsum"):
         assert part in listed
+    for part in ("eval fetch longmemeval-oracle", "arXiv:2410.10813", "Apache-2.0"):
+        assert part in listed
+
+
+def test_topics_of_a_data_set_that_knows_none(run: Run, tmp_path: Path) -> None:
+    wanted = ("eval", "fetch", "longmemeval-m", "--threads", str(tmp_path / "threads.jsonl"))
+    assert_one_line(run(*wanted), "does not say which topic", "realmem does")
 
 
 def test_what_cannot_be_fetched_or_converted(

@@ -39,6 +39,10 @@ First = Annotated[int, number("Of each file, the first ones.")]
 Model = Annotated[str, Option(help="As openai:NAME, for any server that speaks its protocol.")]
 BaseUrl = Annotated[str | None, Option(help="The server, such as http://127.0.0.1:8080/v1.")]
 Rows = Annotated[Path | None, Option(help="Results, one JSON a case; goes on where it stopped.")]
+Threads = Annotated[
+    Path | None,
+    Option(help="Also write the topic of each message, for `eval threads`; of realmem alone."),
+]
 Window = Annotated[int, number("Main window in tokens during the replay.", 1_000)]
 TopicWindow = Annotated[int, number("Window of a topic in tokens.", 1_000)]
 Splitter = Annotated[
@@ -249,6 +253,7 @@ def fetch(
     ] = None,
     out: Annotated[Path | None, Option(help="File to write; NAME.jsonl if not given.")] = None,
     first: Annotated[int | None, number("Only the first conversations.")] = None,
+    threads: Threads = None,
 ) -> None:
     """Download a public data set, and write it as `eval run` and the others read it.
 
@@ -259,20 +264,24 @@ def fetch(
     if name is None:
         list_data_sets()
     else:
-        run_fetch(name, out or Path(f"{name}.jsonl"), first)
+        run_fetch(name, out or Path(f"{name}.jsonl"), first, threads)
 
 
 @eval_app.command()
 def convert(
     name: Annotated[str, Argument(help="The data set that the files are of.")],
-    files: Annotated[list[Path], Argument(help="Its files, as they are published.")],
+    files: Annotated[
+        list[Path],
+        Argument(help="Its files as they are published; of lifebench, a folder for each person."),
+    ],
     out: Annotated[Path, Option(help="File to write.")],
     first: Annotated[int | None, number("Only the first conversations.")] = None,
+    threads: Threads = None,
 ) -> None:
     """Write files of a public data set as `eval run` and the others read it."""
     from topicloom_lab.cli.data_files import run_convert
 
-    run_convert(name, files, out, first)
+    run_convert(name, files, out, first, threads)
 
 
 @eval_app.command()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -13,9 +15,8 @@ from rich.text import Text
 from topicloom.cli.console import count_of, open_console, print_dim
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import ConfigurationError, InputError, suggest
-from topicloom.recordings.conversations import read_recording
 from topicloom_lab.cli.output import write_lines, write_rows
-from topicloom_lab.data_sets import DATA_SETS, DataSet, convert_file
+from topicloom_lab.data_sets import DATA_SETS, DataSet, find_label, read_published
 from topicloom_lab.generators import generate
 
 _SECONDS = 60.0
@@ -23,57 +24,98 @@ _SECONDS = 60.0
 
 
 def list_data_sets() -> None:
-    """Print the data sets with their licences and homes."""
+    """Print the data sets with their licences, homes and who to cite."""
     console = open_console()
     for name, known in DATA_SETS.items():
         how = f"topicloom eval fetch {name}" if known.files else "not converted"
-        head = Text.assemble((f"{name:9}", "bold"), known.what, (f" · {known.licence}", "yellow"))
-        console.print(head, Text(f"         {known.home} · {how}", style="dim"), sep="\n")
+        head = Text.assemble((f"{name} ", "bold"), known.what, (f" · {known.licence}", "yellow"))
+        told = Text(f"    {known.home} · {how}\n    cite {known.citation}", style="dim")
+        console.print(head, told, sep="\n")
 
 
-def run_fetch(name: str, out: Path, first: int | None) -> None:
-    """Download a data set and write it in our form; raises `InputError` if that cannot be done."""
-    known = _find(name)
+def run_fetch(name: str, out: Path, first: int | None, threads: Path | None) -> None:
+    """Download a data set and write it in our form.
+
+    Raises:
+        InputError: It cannot be downloaded, or knows no topics for `threads`.
+        NotAConversationError: What was downloaded is not of its form.
+    """
+    known = _find(name, threads)
     if not known.files:
         raise InputError(f"{name} is not fetched: take it from {known.home} ({known.licence})")
-    texts = ((Path(address).stem, _download(address)) for address in known.files)
-    _write(name, texts, out, first)
+    with TemporaryDirectory() as folder:
+        paths = (_download(address, known, Path(folder)) for address in known.files)
+        _write(name, paths, out, first, threads)
 
 
-def run_convert(name: str, files: Sequence[Path], out: Path, first: int | None) -> None:
-    """Write files of a data set in our form; raises `NotAConversationError` if they are not."""
-    _find(name)
-    _write(name, ((path.stem, read_recording(path)) for path in files), out, first)
+def run_convert(
+    name: str, files: Sequence[Path], out: Path, first: int | None, threads: Path | None
+) -> None:
+    """Write files of a data set in our form.
+
+    Raises:
+        InputError: The data set knows no topics for `threads`.
+        NotAConversationError: They are not of its form.
+    """
+    _find(name, threads)
+    _write(name, files, out, first, threads)
 
 
-def _find(name: str) -> DataSet:
+def _find(name: str, threads: Path | None) -> DataSet:
     if name not in DATA_SETS:
         known = ", ".join(DATA_SETS)
         raise ConfigurationError(f"no data set {name!r}{suggest(name, DATA_SETS)}; there: {known}")
+    if threads is not None:
+        find_label(name)  # before anything is downloaded
     return DATA_SETS[name]
 
 
-def _download(address: str) -> str:
+def _download(address: str, known: DataSet, folder: Path) -> Path:
+    """Download a file, or the parts of a folder, and say where they are now."""
+    path = folder / address.rsplit("/", 1)[-1]
+    if not known.parts:
+        _copy(address, path)
+    for part in known.parts:
+        (path / part).parent.mkdir(parents=True, exist_ok=True)
+        _copy(f"{address}/{part}", path / part)
+    return path
+
+
+def _copy(address: str, path: Path) -> None:
     try:
-        with urlopen(address, timeout=_SECONDS) as answer:
-            return bytes(answer.read()).decode("utf-8")
-    except (URLError, OSError, UnicodeDecodeError) as error:
+        with urlopen(address, timeout=_SECONDS) as answer, path.open("wb") as file:
+            copyfileobj(answer, file)
+    except (URLError, OSError) as error:
         raise InputError(
             f"{address} cannot be fetched: {error}. Download it otherwise, and"
             " `topicloom eval convert` does the rest"
         ) from error
 
 
-def _write(name: str, texts: Iterable[tuple[str, str]], out: Path, first: int | None) -> None:
-    converted = chain.from_iterable(convert_file(name, text, stem) for stem, text in texts)
-    rows = list(islice(converted, first))
-    write_rows(out, rows)
-    known, asked = DATA_SETS[name], sum(len(row["questions"]) for row in rows)
-    print_dim(
-        open_console(),
-        f"{out}: {count_of(len(rows), 'conversation')}, {count_of(asked, 'question')}."
-        f" {known.home}; {known.licence}",
-    )
+def _write(
+    name: str, paths: Iterable[Path], out: Path, first: int | None, threads: Path | None
+) -> None:
+    published = chain.from_iterable(read_published(name, path) for path in paths)
+    conversations = questions = 0
+    labelled = list[Mapping[str, object]]()
+
+    def convert() -> Iterator[Mapping[str, object]]:
+        nonlocal conversations, questions
+        for one in islice(published, first):
+            row = one.convert()
+            conversations += 1
+            questions += len(row["questions"])
+            if threads is not None:
+                labelled.append(one.label())
+            yield row
+
+    write_rows(out, convert())
+    console, known = open_console(), DATA_SETS[name]
+    found = f"{count_of(conversations, 'conversation')}, {count_of(questions, 'question')}"
+    print_dim(console, f"{out}: {found}. {known.home}; {known.licence}; cite {known.citation}")
+    if threads is not None:
+        write_rows(threads, labelled)
+        print_dim(console, f"{threads}: the topic of each message")
 
 
 def run_generate(spec: str, out: Path) -> None:

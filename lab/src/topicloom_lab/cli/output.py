@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from statistics import mean
@@ -114,6 +114,10 @@ def write_lines(out: Path, lines: Iterable[str], *, add: bool = False) -> None:
             fresh.replace(out)
     except OSError as error:
         raise StorageUnavailableError(f"results cannot be written to {out}: {error}") from error
+    finally:
+        if fresh != out:
+            with suppress(OSError):
+                fresh.unlink()  # it is there only if something failed
 
 
 def in_sample(file: Path, weights: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -95,7 +96,13 @@ def cost_of(message: RecordedMessage) -> int:
 
     A line that ends in a newline never costs less than its share of the joined text.
     """
-    return count_budget_tokens(f"{line_of(message)}\n")
+    return _count(f"{line_of(message)}\n")
+
+
+@lru_cache(1 << 16)
+def _count(line: str) -> int:
+    """Tokens of a line: each question of a long conversation asks for those of all of them."""
+    return count_budget_tokens(line)
 
 
 def stored_of(messages: Sequence[RecordedMessage], first: int = 1) -> list[StoredMessage]:

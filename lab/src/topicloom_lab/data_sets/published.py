@@ -1,0 +1,146 @@
+"""Reading what others publish: one conversation is held at a time, however large the file."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TextIO
+
+from topicloom.errors import InputError, NotAConversationError
+from topicloom_lab.data_sets.catalogue import DATA_SETS
+from topicloom_lab.data_sets.rows import Row
+
+_PART = 1 << 20
+"""Characters that are read at first; doubled until a value is whole."""
+_BEGUN = re.compile(r"[^\s,]")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One conversation as it is published."""
+
+    data_set: str
+    name: str
+    """Of its file or folder, with its place where there are more in it."""
+    value: Any
+
+    def convert(self) -> Row:
+        """The conversation as ours, with its questions.
+
+        Raises:
+            NotAConversationError: It is not of that data set's form, or that is not converted.
+        """
+        known = DATA_SETS[self.data_set]
+        if known.convert is None:
+            what = f"{self.data_set} is not converted: {known.home} has its form"
+            raise NotAConversationError(what)
+        return self._apply(known.convert)
+
+    def label(self) -> Row:
+        """The conversation with the topic of each message.
+
+        Raises:
+            InputError: The data set does not know topics.
+            NotAConversationError: It is not of that data set's form.
+        """
+        return self._apply(find_label(self.data_set))
+
+    def _apply(self, make: Callable[[Any, str], Row]) -> Row:
+        try:
+            return make(self.value, self.name)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise _refuse(self.data_set, error) from error
+
+
+def find_label(name: str) -> Callable[[Any, str], Row]:
+    """The function that finds the topic of each message; raises `InputError` if there is none."""
+    if (label := DATA_SETS[name].label) is None:
+        known = ", ".join(name for name, one in DATA_SETS.items() if one.label)
+        raise InputError(f"{name} does not say which topic a message is in; {known} does")
+    return label
+
+
+def read_published(name: str, path: Path) -> Iterator[Published]:
+    """The conversations of a published file, or the one of a folder of a data set with `parts`.
+
+    Args:
+        name: The data set.
+        path: The file, JSON or a JSON value a line, as it is or packed as `.xz`; or the folder.
+
+    Raises:
+        NotAConversationError: It cannot be read, or is no JSON.
+    """
+    if parts := DATA_SETS[name].parts:
+        if not path.is_dir():
+            what = f"{path} is no folder: a conversation of {name} is one, with {', '.join(parts)}"
+            raise NotAConversationError(what)
+        value = {Path(part).stem: list(_read_file(name, path / part)) for part in parts}
+        yield Published(name, path.resolve().name, value)
+        return
+    values = _read_file(name, path)
+    first = list(islice(values, 2))
+    if not first:
+        raise _refuse(name, ValueError("it is empty"))
+    for number, value in enumerate(chain(first, values), start=1):
+        yield Published(name, f"{path.stem}-{number}" if len(first) > 1 else path.stem, value)
+
+
+def _read_file(name: str, path: Path) -> Iterator[Any]:
+    try:
+        with _open(path) as file:
+            yield from _read_values(file)
+    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
+        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise _refuse(name, error) from error
+
+
+def _open(path: Path) -> TextIO:
+    if path.suffix == ".xz":
+        return lzma.open(path, "rt", encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
+
+
+def _read_values(file: TextIO) -> Iterator[Any]:
+    """The items of a JSON list, or JSON values one after the other, as they are read.
+
+    Raises:
+        ValueError: Something is no JSON, or ends too early.
+        RecursionError: Something is nested too deep.
+    """
+    decoder, size = json.JSONDecoder(), _PART
+    text = file.read(size).lstrip()
+    listed = text.startswith("[")
+    place = int(listed)
+    while True:
+        begun = _BEGUN.search(text, place)
+        place = begun.start() if begun else len(text)
+        if listed and text.startswith("]", place):
+            return
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except ValueError:
+            if not (more := file.read(size)):
+                if place == len(text) and not listed:
+                    return
+                raise
+        else:
+            # A value that ends where the text does may go on in what is still to be read.
+            more = file.read(size) if end == len(text) else ""
+            if not more:
+                yield value
+                place, size = end, _PART
+                continue
+        text, place, size = text[place:] + more, 0, 2 * size
+
+
+def _refuse(name: str, error: Exception) -> NotAConversationError:
+    return NotAConversationError(
+        f"this is no file of {name} ({type(error).__name__}: {error}): {DATA_SETS[name].home}"
+        " has those that are"
+    )
