@@ -33,7 +33,7 @@ from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder
 from topicloom_lab.asking import BudgetCounter
-from topicloom_lab.comparison.measures import share_shown
+from topicloom_lab.comparison.measures import count_evidence
 from topicloom_lab.idle.messages import PlacedMessage, WrittenMessage
 from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import RecordedClock
@@ -185,8 +185,7 @@ def _measure(
         in_view=len(pieces) - len(missing),
         recalled=sum(any(text in note for text in piece) for piece in missing),
         evidence_tokens=sum(
-            round((share_shown([text], note) or 0) * count_budget_tokens(text))
-            for text in chain.from_iterable(pieces)
+            count_evidence([text], note).held for text in chain.from_iterable(pieces)
         ),
         calls=dict(Counter(call.role for call in receipt.calls)),
         failed=dict(Counter(call.role for call in receipt.failures)),
