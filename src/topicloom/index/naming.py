@@ -33,12 +33,14 @@ _NUMBER = 8
 """Characters that are left for a number behind a name."""
 _SETTLED = 10
 """Rounds from which a topic keeps its name, while half as many rounds hold it as hold a new one."""
-_SAID_LENGTH, _REPLIED_LENGTH = 600, 1_200
+_SAID_LENGTH, _REPLIED_LENGTH = 600, 600
 """Characters of what the user said, and of a reply, that are read."""
 _REPLIED = 0.4
 """Weight of a round whose reply alone holds a phrase, against 1 where the user says it."""
 _OPENING_ROUNDS, _OPENING = 3, 0.35
 """The rounds in which one says what a topic is about, and what a phrase is worth more there."""
+_NEWEST = 100
+"""Rounds that are read, beside those."""
 _CONTRAST = 0.7
 """Share of a phrase's worth that it loses if every other topic holds its words."""
 _WEIGHED = 16
@@ -139,7 +141,7 @@ def make_name(
     """Two to four words that tell what a topic is about, on one line of `NAME_LIMIT` at most.
 
     Args:
-        rounds: The topic's rounds, in order; the last ones if there are many.
+        rounds: The topic's rounds, in order; of many, the first and the last ones are read.
         direction: Mean vector [d] of what the user said.
         embedder: Encoder of `direction`.
         former: The name so far, "" if there is none. A name of which the rounds hold no word stays:
@@ -149,6 +151,8 @@ def make_name(
         taken: Names that the topic may not get.
         within: Names of the topics that it is a part of; it is not called after their words alone.
     """
+    if len(rounds) > _OPENING_ROUNDS + _NEWEST:
+        rounds = [*rounds[:_OPENING_ROUNDS], *rounds[-_NEWEST:]]
     if former and _stays(former, rounds):
         return former
     used = {key for name in within for key in _words_of(name)}
@@ -358,39 +362,41 @@ def _find_phrases(text: str) -> Iterator[tuple[_Key, str, float, bool]]:
 
 def _phrases_of(run: Sequence[_Token]) -> Iterator[tuple[_Key, str, float, bool]]:
     longest = max(_WORDS)
-    for start in range(len(run)):
-        for stop in range(start + 1, min(start + longest, len(run)) + 1):
+    for stop in range(1, len(run) + 1):
+        last = run[stop - 1].text
+        cjk, ing = not last.isascii() and CJK_RUN.search(last) is not None, last.endswith("ing")
+        for start in range(max(0, stop - longest), stop):
             tokens = run[start:stop]
-            cjk = CJK_RUN.search(tokens[-1].text) is not None
-            if grade := (_grade_cjk if cjk else _grade)(tokens):
-                unknown = any(t.kind == "u" for t in tokens)
-                yield tuple(t.key for t in tokens), _spell(tokens), grade, unknown
+            kinds = "".join([t.kind for t in tokens])
+            fits = not cjk or 2 <= sum(len(t.text) for t in tokens) <= _LONGEST_HAN
+            grade = _grade_cjk(kinds) if cjk else _grade(kinds, ing)
+            if fits and grade:
+                yield tuple([t.key for t in tokens]), _spell(tokens), grade, "u" in kinds
 
 
-def _grade(tokens: Sequence[_Token]) -> float:
-    """How much of a name a run of words is by their classes, 0 to 1."""
-    kinds = "".join(t.kind for t in tokens)
+@lru_cache(4_096)
+def _grade(kinds: str, ing: bool) -> float:
+    """How much of a name a run of words is by their classes, 0 to 1.
+
+    `ing` is True if the last word ends so.
+    """
     if "o" in kinds:
         return 0.8 if re.fullmatch(r"[anp]*non?n", kinds) else 0.0
     if kinds.endswith("p"):
-        return 0.8 if re.fullmatch("n+p", kinds) and tokens[-1].text.endswith("ing") else 0.0
+        return 0.8 if ing and re.fullmatch("n+p", kinds) else 0.0
     if not kinds.endswith("n"):
         return 0.0
     if kinds == "n":
-        return 0.75 if tokens[0].text.endswith("ing") else 1.0
+        return 0.75 if ing else 1.0
     return {"a": 0.9, "p": 0.7}.get(kinds[0], 1.0)
 
 
-def _grade_cjk(tokens: Sequence[_Token]) -> float:
+@lru_cache(4_096)
+def _grade_cjk(kinds: str) -> float:
     """As `_grade`, of a run that ends in Chinese."""
-    kinds, size = "".join(t.kind for t in tokens), sum(len(t.text) for t in tokens)
-    if (
-        not 2 <= size <= _LONGEST_HAN
-        or len(tokens) > 3
-        or not re.fullmatch("[navu][navu]*1?", kinds)
-    ):
+    if not re.fullmatch("[navu][navu]{0,2}|[navu]{1,2}1", kinds) or kinds[-1] == "a":
         return 0.0
-    if kinds[-1] == "a" or kinds[-2:] in ("a1", "v1"):
+    if kinds[-2:] in ("a1", "v1"):
         return 0.0
     last = {"v": 0.75 if len(kinds) > 1 else 0.5, "1": 0.8}.get(kinds[-1], 1.0)
     return last * {"v": 0.5, "a": 0.9}.get(kinds[0] if len(kinds) > 1 else "", 1.0)
@@ -398,6 +404,8 @@ def _grade_cjk(tokens: Sequence[_Token]) -> float:
 
 def _spell(tokens: Sequence[_Token]) -> str:
     text = ""
+    if all(t.text.isascii() for t in tokens):
+        return " ".join([t.text for t in tokens])
     for token in tokens:
         close = _UNSPACED.match(text[-1:]) and _UNSPACED.match(token.text)
         text += token.text if close or not text else f" {token.text}"
@@ -408,7 +416,7 @@ def _tokens(clause: str) -> Iterator[_Token | None]:
     """The words of a clause; None for one that no name holds."""
     pieces = _PIECE.findall(clause)
     for place, piece in enumerate(pieces):
-        if CJK_RUN.match(piece):
+        if not piece.isascii() and CJK_RUN.match(piece):
             yield from _cjk_tokens(piece)
         else:
             before = pieces[place - 1].lower() if place else ""
