@@ -30,6 +30,7 @@ from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
+from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import select_usable
 from topicloom.state.messages import find_new_messages, select_unstored, shorten_query
@@ -80,7 +81,9 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
                 rewritten = asked.model_copy(update={"query": query})
                 said = [rewritten if m is asked else m for m in said]
         # No model is asked here, where the user waits: an arbiter is when the tail is split.
-        stored = _mark_beginnings(said, recent, deps.adsorber)
+        stored = _mark_beginnings(mark_chats(said, options.chats), recent, deps.adsorber)
+        titles = session.titles | list_titles(stored, options.chats)
+        session = session.model_copy(update={"titles": titles})
         session = store.append(session, stored)
         stored = stored or list(recent[-1:])
         first = stored[0].seq if stored else session.count
@@ -152,7 +155,9 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
     session, events, update = _begin(workspace.store, edited, state, replay)
     # What was purged since that checkpoint may still stand in its channel.
     purges = workspace.store.log.purges
-    purged, session = purges != known.purges, session.model_copy(update={"purges": purges})
+    purged = purges != known.purges
+    titles = {} if purged else session.titles  # a title may tell what was purged
+    session = session.model_copy(update={"purges": purges, "titles": titles})
     # The channel is as old as the session that the checkpoint holds.
     recent = workspace.recent(session, messages, session.count - known.count)
     every = [*(workspace.recent(edited, messages) if events else ()), *recent]
@@ -229,10 +234,13 @@ def _begin(
 def _mark_beginnings(
     said: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
 ) -> list[StoredMessage]:
-    """New messages, those marked at which the adsorber sees a topic begin."""
+    """New messages, those marked at which the adsorber sees a topic begin.
+
+    It is not asked about imported chats: where these begin is known, and each is one topic.
+    """
     marked: list[StoredMessage] = []
     for message in said:
-        if message.role == "user":
+        if message.role == "user" and message.chat is None and not message.begins:
             verdict = adsorber.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
             message = message.model_copy(update={"opens": verdict.opens})
         marked.append(message)
