@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from topicloom.index.naming import NAME_LIMIT, make_name, pair_rounds
 from topicloom.index.vectors import embed_rounds
-from topicloom.index.words import make_title
 from topicloom.nodes.split_draft import SplitDraft
-from topicloom.roles.brief import NAME_LIMIT
 from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import find_continuation
 from topicloom.state.rounds import Round
@@ -52,5 +51,5 @@ def _open_topic(draft: SplitDraft, chat: str, rounds: Sequence[Round]) -> Topic:
 
 def _make_name(draft: SplitDraft, rounds: Sequence[Round]) -> str:
     embedder = draft.deps.embedder
-    texts = [b.messages[0].text[:600] for b in rounds] + [b.text[:1_200] for b in rounds]
-    return make_title(texts, embed_rounds(rounds, embedder).mean(axis=0), embedder)
+    said = pair_rounds([(m.role == "user", m.text) for b in rounds for m in b.messages])
+    return make_name(said, embed_rounds(rounds, embedder).mean(axis=0), embedder)

@@ -31,6 +31,7 @@ from langchain_core.messages import (
 from pydantic import ValidationError
 
 from topicloom.errors import NotAConversationError
+from topicloom.index.naming import NAME_LIMIT
 from topicloom.recordings.conversations import (
     Conversation,
     check_whole,
@@ -39,7 +40,6 @@ from topicloom.recordings.conversations import (
     read_recording,
 )
 from topicloom.recordings.replay import as_message, parse_moment
-from topicloom.roles.brief import NAME_LIMIT
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.messages import has_content
 from topicloom.state.safe_text import clip
