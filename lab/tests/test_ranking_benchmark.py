@@ -96,7 +96,7 @@ def test_what_is_in_view_is_found_and_not_quoted(ranking: Any, tmp_path: Path) -
     assert turn.in_view == 2
     assert turn.recall(best, 0) == 0.5
     assert turn.recall(best, 10**6) == 1
-    shown, tokens, _ = turn.shown(best, 10**6, in_part=True)
+    shown, tokens, *_ = turn.shown(best, 10**6, in_part=True)
     assert (shown, tokens) == (1, 1)
     assert turn.others["last"] == [1, 1, 1]
     room = int(turn.messages.costs[:2].sum()) + 2 * ranking.FRAME

@@ -20,9 +20,10 @@ from vendor_exports import Node, chatgpt, node
 from topicloom.graph.memory import Memory
 from topicloom.graph.repair import check_session
 from topicloom.graph.stored import Graph, open_session
+from topicloom.index.naming import NAME_LIMIT
 from topicloom.recordings.exports import ExportFormat, clean_title, read_export, sort_by_time
 from topicloom.recordings.imports import record_messages, select_new
-from topicloom.roles.brief import BRIEF, NAME_LIMIT, Brief
+from topicloom.roles.brief import BRIEF, Brief
 from topicloom.roles.splitter import SPLITTER
 from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import build_full_name

@@ -62,7 +62,7 @@ eval_app = Typer(
 def memory(
     file: Conversations,
     budget: Annotated[
-        list[int] | None, number("Tokens of recalled context; may be repeated. [default: 4000]")
+        list[int] | None, number("Tokens of recalled context; may be repeated. Without it 4,000.")
     ] = None,
     out: Rows = None,
     recent: Annotated[
