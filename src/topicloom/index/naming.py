@@ -317,7 +317,7 @@ _BEFORE_OBJECTS = load_words("before_objects")
 
 _ASIDES = re.compile("|".join(load_rows("cues/asides")), re.I)
 _DATA = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|www\.\S+|<[^<>\n]*>", re.S)
-_ADDRESSEE = re.compile(r"^\s*[\w|\[\]-]{2,20}: ", re.M)
+_ADDRESSEE = re.compile(r"^[^\S\n]*[\w|\[\]-]{2,20}: ", re.M)
 _TITLE = re.compile(r"《([\w·：，！？ -]{2,14})》")
 _CLAUSE = re.compile(r"[^\w\s'’-]+|_|\n|(?<!\w)['’-]+|['’-]+(?!\w)|(?<=\s)-+\s")
 _PIECE = re.compile(rf"{CJK_RUN.pattern}|(?:(?!{CJK_RUN.pattern})[\w'’-])+")
