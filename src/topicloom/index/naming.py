@@ -159,7 +159,8 @@ def make_name(
     ranked = [c for c in _rank(rounds, direction, embedder, others) if not used.issuperset(c.key)]
     avoided = {name.casefold() for name in (*taken, *within)}
     names = [_compose(c, ranked) for c in ranked] or [_quote(rounds)]
-    if former and former.casefold() not in avoided and _stays(former, rounds, names[0]):
+    settled = not ranked or _stays(former, rounds, names[0])
+    if former and former.casefold() not in avoided and settled:
         return former
     numbered = (f"{names[0]} ({n})" for n in count(2))
     return next(n for n in chain(names, numbered) if n.casefold() not in avoided)
