@@ -91,15 +91,15 @@ class _CountingStore(InMemoryStore):
 
 
 class TestRoundTrips:
-    def test_of_a_turn_there_are_eleven(self) -> None:
-        """Three looks at what other writers did; two for each of the question, the reply, the
-        receipt and the session's head."""
+    def test_of_a_turn_there_are_thirteen(self) -> None:
+        """Three looks at what other writers did, two at what was purged; two for each of the
+        question, the reply, the receipt and the session's head."""
         store = _CountingStore()
         graph = over(store)
         for n in range(3):
             store.asked = 0
             tell(graph, CONFIG, f"Hello {n}")
-        assert store.asked == 11
+        assert store.asked == 13
 
     def test_what_is_longer_than_a_page_is_read_whole(self) -> None:
         store = _CountingStore()

@@ -3,8 +3,7 @@
 A topic is likelier the nearer its mean vector is to the message, and to the rounds that the message
 goes on with, and the better the best of its messages fit. The messages of likely topics come
 earlier, the newest of a topic first; but a share of the budget is filled by the message alone, so
-that a wrong topic costs little. Found on seven kinds of conversations; `docs/recall.md` has the
-figures, and what else was tried.
+that a wrong topic costs little. `docs/recall.md` has figures, and what else was tried.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _PRIOR, _NEWEST, _FADING = 2.0, 1.0, 20.0
 """Spreads of the ranking by which the messages of a topic rise that the turn is in for sure, by
 which its newest message rises on top, and after how many messages a third of that is left."""
 _BY_MESSAGE = 0.65
-"""Share of the budget that is filled without regard to topics. At .5, and at 0 with half of the
-weights, BEAM loses .03 and .07 of its evidence; at .8 RealMem gains a third less."""
+"""Share of the budget that is filled without regard to topics. With less, BEAM loses evidence that
+stands in other topics; with more, RealMem gains less."""
 _SAID, _BEGAN = 0.4, 0.3
 """Spreads by which the user's own messages rise in talk with an assistant, and on top those with
-which a topic begins: three quarters of what such talk is asked for is there."""
+which a topic begins: most of what such talk is asked for is there."""
 _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 """Names that no person has."""
 
