@@ -213,7 +213,13 @@ def _readers(state: SessionState) -> list[Send]:
     seen = session.model_dump(mode="json", exclude_defaults=True)
     days, search = turn.searches[-1].days if turn.searches else None, len(turn.searches)
     task = ReadTask(
-        topic=ELSEWHERE, read=(), session=seen, query=turn.sought, search=search, days=days
+        topic=ELSEWHERE,
+        read=(),
+        session=seen,
+        query=turn.sought,
+        search=search,
+        days=days,
+        before=turn.before,
     )
     others = [{**task, "read": turn.unread}] if turn.elsewhere else []
     tasks = [*({**task, "topic": topic} for topic in turn.unread), *others]

@@ -14,6 +14,7 @@ from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import script_shares
 from topicloom.index.ranking import Messages, words_of_day
+from topicloom.index.turn_topics import Grouping, group_by_topic
 from topicloom.index.vectors import GrowingRows, Place, StoredVectors
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.stored_message import StoredMessage
@@ -29,6 +30,7 @@ _ROW = np.dtype(
         ("from_user", np.float64),
         ("empty", np.bool_),  # a reply that no model wrote
         ("chinese", np.bool_),
+        ("opens", np.bool_),
     ]
 )
 """The columns of a message beside its words and its vector."""
@@ -169,19 +171,27 @@ class MessageTable:
         from_user = message.role == "user"
         empty = not from_user and not strip_own_replies(message.text).strip()
         chinese = script_shares(message.text).chinese > 0.5
-        return message.seq, _digest(message), 0, day, speaker, cost, from_user, empty, chinese
+        columns = (day, speaker, cost, from_user, empty, chinese, message.opens)
+        return message.seq, _digest(message), 0, *columns
 
     def _make_view(self) -> MessageView:
-        return MessageView(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
+        names = self._topics.all, self._days.all, self._speakers.all
+        return MessageView(self._rows.all, self._sums.all, *names)
 
 
 class MessageView:
     """Some rows of the table in conversation order, each column worked out on first use."""
 
     def __init__(
-        self, rows: NDArray[Any], topics: list[str], days: list[str], speakers: list[str]
+        self,
+        rows: NDArray[Any],
+        sums: NDArray[np.float64],
+        topics: list[str],
+        days: list[str],
+        speakers: list[str],
     ) -> None:
         self._rows = rows
+        self._sums = sums
         self._topics, self._days, self._speakers = topics, days, speakers
 
     @cached_property
@@ -210,6 +220,27 @@ class MessageView:
             names=self._speakers,
             speaker=rows["speaker"],
         )
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """The messages by topic."""
+        code = self.topics
+        counts = np.bincount(code, minlength=len(self._topics))
+        means = np.zeros((len(self._topics), self._sums.shape[1]), dtype=np.float32)
+        means[: len(self._sums)] = self._sums
+        means /= np.maximum(counts, 1)[:, None]
+        return group_by_topic(code, means)
+
+    @cached_property
+    def others(self) -> list[str]:
+        """Names of those who speak beside the user; "" for who has none."""
+        speakers = np.unique(self._sorted["speaker"][self._sorted["from_user"] == 0])
+        return [self._speakers[place] for place in speakers.tolist()]
+
+    @property
+    def opens(self) -> NDArray[np.bool_]:
+        """True for those with which a topic begins [n]."""
+        return np.asarray(self._sorted["opens"])
 
     @property
     def chinese(self) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 
@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from topicloom.index.centroids import TopicCentroids
-from topicloom.index.embedder import Embedder, FixedEmbedder, dot_products
+from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, dot_products
 from topicloom.index.message_table import Gain, MessageTable
 from topicloom.index.ranking import (
     asked_first,
@@ -24,7 +24,14 @@ from topicloom.index.ranking import (
     weights_for,
 )
 from topicloom.index.time_expressions import Days
-from topicloom.index.vectors import StoredVectors, embed_rounds
+from topicloom.index.turn_topics import (
+    TurnContext,
+    fill_in_turn,
+    prefer_own_words,
+    prefer_topics,
+    weigh_topics,
+)
+from topicloom.index.vectors import StoredVectors, embed_rounds, vectors_of
 from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
@@ -39,6 +46,7 @@ _PART = 8_192
 """Messages that are read and entered at a time: of a long session not all are held at once."""
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
+_NO_CONTEXT = TurnContext()
 SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -87,7 +95,7 @@ class SessionIndex:
         self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
-        self._latest: LRUCache[tuple[str, Days | None, bool, bool], Hits] = LRUCache(_LATEST)
+        self._latest: LRUCache[Hashable, Hits] = LRUCache(_LATEST)
 
     def update(
         self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
@@ -146,6 +154,7 @@ class SessionIndex:
         query: str,
         days: Days | None = None,
         *,
+        context: TurnContext = _NO_CONTEXT,
         include_archived: bool = False,
         priced: bool = True,
     ) -> Hits:
@@ -153,15 +162,17 @@ class SessionIndex:
 
         Args:
             days: When it was said, if the user says so: messages of these days come first.
+            context: What the query goes on with: it tells which topics the turn is in.
             include_archived: True to find archived topics and their messages too.
             priced: False where nothing is quoted: a long message then comes no later for its
-                length.
+                length, and topics do not count.
         """
-        key = (query, days, include_archived, priced)
+        key = (query, days, context.key, include_archived, priced)
         with self._lock:
             hits = self._latest.get(key)
             if hits is None:
-                hits = self._search(*key) if len(self._table) else Hits()
+                asked = (query, days, context, include_archived, priced)
+                hits = self._search(*asked) if len(self._table) else Hits()
                 self._latest[key] = hits
             return hits
 
@@ -223,7 +234,14 @@ class SessionIndex:
         refs = self._log.refs(topic.chain, topic.head)
         return count <= len(refs) and refs[count - 1] == head
 
-    def _search(self, query: str, days: Days | None, include_archived: bool, priced: bool) -> Hits:
+    def _search(
+        self,
+        query: str,
+        days: Days | None,
+        context: TurnContext,
+        include_archived: bool,
+        priced: bool,
+    ) -> Hits:
         view, things = self._table.view, listed_things(query)
         vector, *others = self._embedder.embed([query, *things])
         # What is larger than the budget is quoted in part.
@@ -237,10 +255,12 @@ class SessionIndex:
             return self._table.words.echoes(view.order[places].tolist(), query)[view.order]
 
         priority = rank_again(query, cosine, lexical, messages, manner, trust, echoes)
-        best = np.argsort(-priority, kind="stable")
+        flat = search_flat(cosine, lexical, trust)
+        best = _descending(priority)
+        if priced:
+            best = self._order(priority, self._weigh_topics(vector, context, flat))
         hidden = [] if include_archived else self._archived
         best = best[~(view.held_by(hidden) | view.empty)[best]]
-        flat = search_flat(cosine, lexical, trust)
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
         listed = [flat + search_flat(c, w, t) for c, w, _, t in parts]
         best = keep_floor(best, flat, costs, self._budget, listed)
@@ -259,6 +279,25 @@ class SessionIndex:
             topics[topic] = max(topics.get(topic, 0.0), weight)
         return Hits(weights, topics, homes)
 
+    def _weigh_topics(
+        self, query: Vectors, context: TurnContext, flat: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The probability that a turn is in each topic [k], by the numbers of the view."""
+        before = vectors_of(context.messages, self._embedder)
+        return weigh_topics(
+            query, before, context.continues, flat, self._table.mean, self._table.view.grouping
+        )
+
+    def _order(
+        self, priority: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.intp]:
+        """Places of messages, the best first, by the message and by the topics of the turn."""
+        view = self._table.view
+        alone = prefer_own_words(priority, view.messages.from_user, view.opens, view.others)
+        preferred = prefer_topics(alone, weights, view.grouping)
+        costs = np.minimum(view.messages.costs, self._budget)
+        return fill_in_turn(_descending(alone), _descending(preferred), costs, self._budget)
+
     def _compare(
         self, query: str, vector: NDArray[np.float32]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
@@ -269,6 +308,11 @@ class SessionIndex:
         sure = max(float(likeness.max()) / SURE_COSINE, cover / SURE_COVER)
         cosine = level_languages(likeness, view.chinese)
         return cosine, lexical[view.order], sure, trust_words(query, cover)
+
+
+def _descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Places [n] of scores, the highest first."""
+    return np.argsort(-scores, kind="stable")
 
 
 def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -48,7 +48,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         readings = [r for r in known if r.search == len(turn.searches)]
         if not (turn.fast or (turn.searches and turn.searches[-1].media)):
             read = {r.topic for r in readings if r.source == "index"}
-            readings += read_by_index(workspace, table, turn, read)
+            readings += read_by_index(workspace, session, table, turn, read)
         note = _compose(store, session, turn, table, readings, window)
         note = note.model_copy(update={"layers": load_layers(state)})
         if not note.empty:
@@ -176,7 +176,11 @@ def _make_costs(
 
 
 def read_by_index(
-    workspace: Workspace, table: TopicTable, turn: Turn, read: Collection[str]
+    workspace: Workspace,
+    session: Session,
+    table: TopicTable,
+    turn: Turn,
+    read: Collection[str],
 ) -> list[Reading]:
     """Readings of all topics that it has not `read` yet, by what the index found for the turn.
 
@@ -186,7 +190,10 @@ def read_by_index(
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
     hits = workspace.indexed(table).search(
-        turn.sought, Days.of(newest.days), include_archived=newest.archived
+        turn.sought,
+        Days.of(newest.days),
+        context=workspace.read_context(session, turn.before),
+        include_archived=newest.archived,
     )
     topics = table.open() + (table.archived() if newest.archived else [])
     unread = {topic.id for topic in topics} - set(read)

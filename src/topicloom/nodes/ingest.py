@@ -80,7 +80,8 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
                 rewritten = asked.model_copy(update={"query": query})
                 said = [rewritten if m is asked else m for m in said]
         # No model is asked here, where the user waits: an arbiter is when the tail is split.
-        stored = _mark_beginnings(said, recent, deps.adsorber)
+        stored, continues = _mark_beginnings(said, recent, deps.adsorber)
+        talk = [*recent, *stored]
         session = store.append(session, stored)
         stored = stored or list(recent[-1:])
         first = stored[0].seq if stored else session.count
@@ -93,6 +94,8 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             answer=answer,
             said=bool(fresh),
             amnesia=answer and user >= first and deps.amnesia.found_in(get_text(newest)),
+            since=_find_beginning(talk, user),
+            continues=continues if user >= first else 0.0,
             started=deps.clock().isoformat(),
             events=(*past.edits, *past.events, *past.left_out),
         )
@@ -228,12 +231,24 @@ def _begin(
 
 def _mark_beginnings(
     said: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
-) -> list[StoredMessage]:
-    """New messages, those marked at which the adsorber sees a topic begin."""
+) -> tuple[list[StoredMessage], float]:
+    """New messages, those marked at which the adsorber sees a topic begin.
+
+    And how likely the last one of the user goes on with what came before it.
+    """
     marked: list[StoredMessage] = []
+    continues = 0.0
     for message in said:
         if message.role == "user":
             verdict = adsorber.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
+            continues = verdict.continues
             message = message.model_copy(update={"opens": verdict.opens})
         marked.append(message)
-    return marked
+    return marked, round(continues, 4)
+
+
+def _find_beginning(spoken: Sequence[StoredMessage], user: int) -> int:
+    """Number of the message with which the talk before a message began; 0 if there is none."""
+    before = [m for m in spoken if m.seq < user][-LOOK_BACK:]
+    opening = (m.seq for m in reversed(before) if m.opens)
+    return next(opening, before[0].seq if before else 0)

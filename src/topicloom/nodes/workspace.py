@@ -14,6 +14,7 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.layout import Layout
 from topicloom.errors import StorageUnavailableError
 from topicloom.index.session_index import SessionIndex
+from topicloom.index.turn_topics import TurnContext
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
@@ -109,6 +110,15 @@ class Workspace:
                 break
             found = [*more, *found]
         return found
+
+    def read_context(self, session: Session, before: tuple[int, int, float]) -> TurnContext:
+        """What a turn goes on with, by the numbers of its messages; see `Turn.before`."""
+        first, last, continues = before
+        return (
+            TurnContext(self.store.messages(session, first, last), continues)
+            if first
+            else TurnContext()
+        )
 
     def indexed(self, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""

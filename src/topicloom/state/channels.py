@@ -98,6 +98,10 @@ class DomainInput(SessionInput, total=False):
     """The document, where it is new or was changed by the application; otherwise it stays."""
 
 
+NOTHING_BEFORE = (0, 0, 0.0)
+"""Of a turn that goes on with nothing; see `Turn.before`."""
+
+
 class ReadTask(TypedDict):
     """Payload of one reader."""
 
@@ -113,6 +117,8 @@ class ReadTask(TypedDict):
     """Number of the search that it is read for; 0 if there was none."""
     days: tuple[str, str] | None
     """First and last day of what the user asks for, if it was asked for by date."""
+    before: tuple[int, int, float]
+    """What the turn goes on with; see `Turn.before`."""
 
 
 class TurnOptions(BaseModel, frozen=True):

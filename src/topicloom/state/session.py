@@ -203,6 +203,10 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """True if it took in any message; a turn that only carries changes takes in none."""
     amnesia: bool = False
     """True if the user says that something was forgotten."""
+    since: int = 0
+    """Number of the message with which the talk before that message began; 0 if there is none."""
+    continues: float = 0.0
+    """Probability that the message goes on with it, by the adsorber."""
     plan: SplitPlan | None = None
     """The cut that `estimate` asks for, if any."""
     estimated: int = 0
@@ -241,6 +245,14 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """What was wrong with edits that were not."""
     attempts: int = 0
     """How often the main model's edits were refused."""
+
+    @property
+    def before(self) -> tuple[int, int, float]:
+        """First and last message that the turn goes on with, and how likely it does.
+
+        A search of its own goes on with none.
+        """
+        return (0, 0, 0.0) if self.searches else (self.since, self.user - 1, self.continues)
 
     @property
     def sought(self) -> str:

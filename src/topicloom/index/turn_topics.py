@@ -1,0 +1,199 @@
+"""Which topics a turn is in, and how the ranking of messages prefers them.
+
+A topic is likelier the nearer its mean vector is to the message, and to the rounds that the message
+goes on with, and the better the best of its messages fit. The messages of likely topics come
+earlier, the newest of a topic first; but a share of the budget is filled by the message alone, so
+that a wrong topic costs little. Found on seven kinds of conversations; `docs/recall.md` has the
+figures, and what else was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.index.embedder import Vectors, dot_products, unit_rows
+from topicloom.index.ranking import Floats, standardize
+from topicloom.state.stored_message import StoredMessage
+
+_SHARED = 0.9
+"""Share of the conversation's mean vector that is taken off: what all texts have in common."""
+_NEAR, _BEST = 5.0, 3
+"""Weight of a topic's nearness beside the mean fit of so many of its best messages."""
+_MESSAGE = 2.0
+"""Weight of the message itself beside the rounds before it."""
+_PRIOR, _NEWEST, _FADING = 2.0, 1.0, 20.0
+"""Spreads of the ranking by which the messages of a topic rise that the turn is in for sure, by
+which its newest message rises on top, and after how many messages a third of that is left."""
+_BY_MESSAGE = 0.65
+"""Share of the budget that is filled without regard to topics. At .5, and at 0 with half of the
+weights, BEAM loses .03 and .07 of its evidence; at .8 RealMem gains a third less."""
+_SAID, _BEGAN = 0.4, 0.3
+"""Spreads by which the user's own messages rise in talk with an assistant, and on top those with
+which a topic begins: three quarters of what such talk is asked for is there."""
+_ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
+"""Names that no person has."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """What a message goes on with."""
+
+    messages: Sequence[StoredMessage] = ()
+    """The messages before it since a topic began, oldest first."""
+    continues: float = 0.0
+    """Probability that it goes on with them."""
+
+    @property
+    def key(self) -> tuple[int, int, float]:
+        """What tells contexts of one session apart."""
+        first, last = (self.messages[i].seq if self.messages else 0 for i in (0, -1))
+        return first, last, self.continues
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The messages [n] by topic."""
+
+    code: NDArray[np.integer]
+    """Each one's topic, by number [n]."""
+    means: Vectors
+    """Mean vector of the messages of each topic [k, d]; zero for a number without messages."""
+    order: NDArray[np.intp]
+    """Places of the messages by topic, in conversation order within one [n]."""
+    starts: NDArray[np.intp]
+    """Where each of the `present` topics begins in `order` [t]."""
+    present: NDArray[np.intp]
+    """The topics that have messages, ascending [t]."""
+    newer: NDArray[np.intp]
+    """How many messages of its topic come after each message [n]."""
+    no_matter: NDArray[np.bool_]
+    """True for topics that are none: messages without one, and loose ends [k]."""
+
+
+def group_by_topic(
+    code: NDArray[np.integer], means: Vectors, no_matter: Sequence[int] = ()
+) -> Grouping:
+    """Group messages [n], in conversation order, by the number of their topic."""
+    order = np.argsort(code, kind="stable")
+    ordered = code[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    ends = np.append(starts[1:], len(code))
+    newer = np.empty(len(code), dtype=np.intp)
+    newer[order] = np.repeat(ends, ends - starts) - 1 - np.arange(len(code))
+    none = np.zeros(len(means), dtype=np.bool_)
+    none[[0, *no_matter]] = True
+    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer, none)
+
+
+def weigh_topics(
+    query: Vectors,
+    context: Vectors,
+    continues: float,
+    flat: Floats,
+    mean: Vectors,
+    topics: Grouping,
+) -> Floats:
+    """The probability that a turn is in each topic [k]; the sum is 1, or 0 without topics.
+
+    Args:
+        query: Vector of the message [d].
+        context: Vectors of the messages that it goes on with, if it does [c, d].
+        continues: Probability that it does.
+        flat: How well each message fits by itself [n]; see `search_flat`.
+        mean: Mean vector of all messages [d].
+        topics: The messages by topic.
+    """
+    fit = np.zeros(len(topics.means))
+    fit[topics.present] = _mean_of_best(standardize(flat), topics)
+    centred = unit_rows(topics.means - _SHARED * mean)
+    chosen = np.zeros(len(topics.means), dtype=np.bool_)
+    chosen[topics.present] = True
+    chosen &= ~topics.no_matter
+
+    def weigh(about: Vectors) -> Floats:
+        (direction,) = unit_rows((about - _SHARED * mean)[None, :])
+        return _softmax(_NEAR * dot_products(centred, direction) + fit, chosen)
+
+    found = weigh(query)
+    if len(context) and continues > 0:
+        (about,) = unit_rows((continues * context.sum(axis=0) + _MESSAGE * query)[None, :])
+        found = continues * weigh(about) + (1 - continues) * found
+    return found
+
+
+def prefer_topics(priority: Floats, weights: Floats, topics: Grouping) -> Floats:
+    """Priorities [n] of messages with those of likely topics first, the newest of each before all.
+
+    Args:
+        priority: Standardised priorities by the message alone [n].
+        weights: Probability of each topic [k]; see `weigh_topics`.
+        topics: The messages by topic.
+    """
+    newest = np.exp(-topics.newer / _FADING)
+    preferred: Floats = priority + weights[topics.code] * (_PRIOR + _NEWEST * newest)
+    return preferred
+
+
+def prefer_own_words(
+    priority: Floats, from_user: Floats, opens: NDArray[np.bool_], speakers: Sequence[str]
+) -> Floats:
+    """Standardised priorities [n]; in talk with an assistant, what the user said comes earlier.
+
+    Args:
+        priority: Priorities of the messages [n].
+        from_user: 1 for the user's own, else 0 [n].
+        opens: True for those with which a topic begins [n].
+        speakers: Names of all who speak beside the user; "" for none.
+    """
+    scaled = standardize(priority)
+    if from_user.all() or not {name.casefold() for name in speakers} <= _ASSISTANT:
+        return scaled
+    return scaled + from_user * (_SAID + _BEGAN * opens)
+
+
+def fill_in_turn(
+    by_message: NDArray[np.intp], by_topic: NDArray[np.intp], costs: Floats, budget: float
+) -> NDArray[np.intp]:
+    """Places of messages, the best first: `_BY_MESSAGE` of the budget in one order, then the other.
+
+    Args:
+        by_message: Places by the message alone, the best first.
+        by_topic: The same places, those of likely topics first.
+        costs: Tokens of all messages [n].
+        budget: Tokens that a turn's recall may add.
+    """
+    first = by_message[
+        : np.searchsorted(np.cumsum(costs[by_message]), _BY_MESSAGE * budget, "right")
+    ]
+    taken = np.zeros(len(costs), dtype=np.bool_)
+    taken[first] = True
+    return np.concatenate([first, by_topic[~taken[by_topic]]])
+
+
+def _mean_of_best(fit: Floats, topics: Grouping) -> Floats:
+    """Mean fit of the `_BEST` best messages of each present topic [t]; 0 for a missing one."""
+    ordered = fit[topics.order].copy()
+    sizes = np.diff(np.append(topics.starts, len(ordered)))
+    total = np.zeros(len(sizes))
+    for _ in range(_BEST):
+        best = np.maximum.reduceat(ordered, topics.starts)
+        total += np.where(np.isfinite(best), best, 0.0)
+        # The first of equal ones is taken off.
+        is_best = np.flatnonzero(ordered == np.repeat(best, sizes))
+        owner = np.searchsorted(topics.starts, is_best, "right") - 1
+        _, first = np.unique(owner, return_index=True)
+        ordered[is_best[first]] = -np.inf
+    return np.asarray(total / _BEST)
+
+
+def _softmax(values: Floats, chosen: NDArray[np.bool_]) -> Floats:
+    """Probabilities [k] of those that are chosen."""
+    found = np.zeros(len(values))
+    if chosen.any():
+        raised = np.exp(values[chosen] - values[chosen].max())
+        found[chosen] = raised / raised.sum()
+    return found
