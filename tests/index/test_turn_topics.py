@@ -1,0 +1,118 @@
+"""Which topics a turn is in, and how the ranking prefers them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+
+from topicloom.index.embedder import unit_rows
+from topicloom.index.ranking import Floats
+from topicloom.index.turn_topics import (
+    Grouping,
+    fill_in_turn,
+    group_by_topic,
+    prefer_own_words,
+    prefer_topics,
+    weigh_topics,
+)
+
+RNG = np.random.default_rng(7)
+KITCHEN, GARDEN, LOOSE = 1, 2, 3
+DIRECTIONS = unit_rows(RNG.normal(size=(4, 16)).astype(np.float32))
+CODE = np.array([KITCHEN, KITCHEN, GARDEN, GARDEN, KITCHEN, LOOSE, GARDEN])
+MEAN = DIRECTIONS[CODE].mean(axis=0)
+NOTHING_FITS = np.zeros(len(CODE))
+
+
+def grouping() -> Grouping:
+    """Three topics of seven messages; the third one holds loose ends."""
+    return group_by_topic(CODE, DIRECTIONS, (LOOSE,))
+
+
+class TestTopicsOfATurn:
+    def test_a_message_near_a_topic_is_in_it(self) -> None:
+        found = weigh_topics(
+            DIRECTIONS[GARDEN], DIRECTIONS[:0], 0.0, NOTHING_FITS, MEAN, grouping()
+        )
+        assert found.argmax() == GARDEN
+        assert found.sum() == pytest.approx(1)
+
+    def test_a_message_that_says_little_is_in_the_topic_that_it_goes_on_with(self) -> None:
+        vague = unit_rows((DIRECTIONS[KITCHEN] + DIRECTIONS[GARDEN])[None, :])[0]
+        before = DIRECTIONS[[KITCHEN, KITCHEN]]
+        alone = weigh_topics(vague, before, 0.0, NOTHING_FITS, MEAN, grouping())
+        going_on = weigh_topics(vague, before, 0.9, NOTHING_FITS, MEAN, grouping())
+        assert going_on[KITCHEN] > alone[KITCHEN]
+        assert going_on.argmax() == KITCHEN
+
+    def test_messages_that_fit_speak_for_their_topic(self) -> None:
+        fits = np.where(CODE == GARDEN, 3.0, 0.0)
+        vague = unit_rows((DIRECTIONS[KITCHEN] + DIRECTIONS[GARDEN])[None, :])[0]
+        found = weigh_topics(vague, DIRECTIONS[:0], 0.0, fits, MEAN, grouping())
+        assert found.argmax() == GARDEN
+
+    def test_loose_ends_are_no_topic_of_a_turn(self) -> None:
+        fits = np.where(CODE == LOOSE, 9.0, 0.0)
+        found = weigh_topics(DIRECTIONS[LOOSE], DIRECTIONS[:0], 0.0, fits, MEAN, grouping())
+        assert found[LOOSE] == 0
+        assert found[0] == 0
+
+    def test_without_topics_there_is_none(self) -> None:
+        none = group_by_topic(np.zeros(3, dtype=int), DIRECTIONS[:1])
+        found = weigh_topics(DIRECTIONS[0], DIRECTIONS[:0], 0.0, np.zeros(3), MEAN, none)
+        assert found.tolist() == [0.0]
+
+
+class TestPreference:
+    def test_messages_of_a_likely_topic_rise_the_newest_most(self) -> None:
+        weights = np.array([0.0, 0.0, 1.0, 0.0])
+        found = prefer_topics(np.zeros(len(CODE)), weights, grouping())
+        assert np.argsort(-found, kind="stable")[:3].tolist() == [6, 3, 2]
+        assert (found[CODE != GARDEN] == 0).all()
+
+    @pytest.mark.parametrize("names", [[""], ["Assistant"], ["", "assistant"]])
+    def test_own_words_rise_in_talk_with_an_assistant(self, names: list[str]) -> None:
+        user = np.array([1.0, 0.0, 1.0, 0.0])
+        opens = np.array([False, False, True, False])
+        found = prefer_own_words(np.zeros(4), user, opens, names)
+        assert np.argsort(-found, kind="stable")[:2].tolist() == [2, 0]
+
+    @pytest.mark.parametrize(("user", "names"), [([1.0, 0.0], ["Marta"]), ([1.0, 1.0], [])])
+    def test_among_people_nobody_is_preferred(self, user: list[float], names: list[str]) -> None:
+        found = prefer_own_words(np.zeros(2), np.array(user), np.array([True, False]), names)
+        assert found.tolist() == [0.0, 0.0]
+
+    def test_most_of_the_budget_is_filled_by_the_message_alone(self) -> None:
+        alone, preferred = np.arange(6), np.arange(6)[::-1]
+        found = fill_in_turn(alone, preferred, np.full(6, 10.0), budget=40)
+        assert found.tolist() == [0, 1, 5, 4, 3, 2]
+
+
+@given(
+    code=arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 5)),
+    seed=st.integers(0, 2**32 - 1),
+    continues=st.floats(0, 1),
+    budget=st.floats(0, 1e4),
+)
+def test_whatever_the_topics_every_message_is_ranked_once(
+    code: np.ndarray[tuple[int], np.dtype[np.int64]], seed: int, continues: float, budget: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    means = unit_rows(rng.normal(size=(6, 8)).astype(np.float32))
+    topics = group_by_topic(code, means)
+    flat, costs = rng.normal(size=len(code)), rng.uniform(1, 500, size=len(code))
+    found = weigh_topics(means[0], means[1:3], continues, flat, means.mean(axis=0), topics)
+    assert found.sum() == pytest.approx(1 if code.any() else 0)
+    assert (found >= 0).all()
+    held = {int(topic) for topic in code}
+    assert {topic for topic in range(6) if found[topic] > 0} <= held - {0}
+    preferred = prefer_topics(flat, found, topics)
+    order = fill_in_turn(_descending(flat), _descending(preferred), costs, budget)
+    assert sorted(order.tolist()) == list(range(len(code)))
+    assert topics.newer.tolist() == [int((code[i + 1 :] == c).sum()) for i, c in enumerate(code)]
+
+
+def _descending(scores: Floats) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return np.argsort(-scores, kind="stable")
