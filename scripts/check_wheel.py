@@ -10,6 +10,7 @@ from zipfile import ZipFile
 WANTED: Mapping[str, Sequence[str]] = {
     "topicloom": (
         "topicloom/py.typed",
+        "topicloom/index/lexicon.txt.gz",
         "topicloom/index/model/minilm-int8.onnx",
         "topicloom/index/model/tokenizer.json",
         "topicloom/index/model/chinese-int8.onnx",

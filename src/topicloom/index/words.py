@@ -1,4 +1,4 @@
-"""Words of a text as lexical search compares them, names of things in it, titles made of them."""
+"""Words of a text as lexical search compares them, names of things in it, its keywords."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from topicloom.index.embedder import Embedder, dot_products
 from topicloom.prompts.loader import load_rows, load_words
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.language import CJK_RUN
@@ -130,7 +126,6 @@ _EMPTY_WORDS = FUNCTION_WORDS | load_words("empty_words")
 _PHRASE_WORD = re.compile(rf"(?:(?!{_CJK})[^\W\d_])(?:(?!{_CJK})[\w'’-])+")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _ASIDES = re.compile("|".join(load_rows("cues/asides")), re.I)
-_CANDIDATES = 12
 _LONGEST_PHRASE = 60
 """Characters past which a Latin phrase is data that was pasted, such as a key."""
 _NEARLY = 0.8
@@ -138,27 +133,6 @@ _NEARLY = 0.8
 _HAN_BREAK, _HAN_EDGE = (
     frozenset("".join(load_rows(f"cues/{name}"))) for name in ("han_breaks", "han_edges")
 )
-
-
-def make_title(
-    texts: Sequence[str], direction: NDArray[np.float32], embedder: Embedder, former: str = ""
-) -> str:
-    """A few words for a topic: the frequent phrase that is nearest to all of it.
-
-    Texts that tell more may be given twice; the direction is the mean vector [d] of what was said.
-    The former name stays while at least half as many texts hold it as hold the most frequent
-    phrase, and if none does: whoever gave it did not take it from the texts.
-    """
-    found = _rank_phrases(texts)[:_CANDIDATES]
-    found = [(phrase, count) for phrase, count in found if 2 * count >= found[0][1]]
-    holding = sum(former.lower() in text.lower() for text in texts) if former else 0
-    if former and (not holding or 2 * holding >= found[0][1]):
-        return former
-    if not found:
-        return " ".join(texts[0].split())[:12] or "…"
-    scores = dot_products(embedder.embed([phrase for phrase, _ in found]), direction)
-    best = found[int(np.argmax(scores))][0]
-    return best if CJK_RUN.search(best) else best[0].upper() + best[1:]
 
 
 def extract_keywords(texts: Sequence[str], most: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from langchain_core.runnables import Runnable
@@ -14,19 +14,23 @@ from topicloom.nodes.split_draft import SplitDraft
 from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
-from topicloom.roles.brief import BRIEF, Brief, BriefRequest
+from topicloom.roles.brief import BRIEF, BRIEF_LIMIT, Brief, BriefRequest
 from topicloom.roles.calls import ask_all, ask_first
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.activation import INITIAL_RELEVANCE, activate_candidates, transfer_activation
 from topicloom.state.channels import SessionState
-from topicloom.state.hierarchy import add_full_names
+from topicloom.state.hierarchy import add_full_names, find_path
 from topicloom.state.language import detect_language
 from topicloom.state.lifecycle import mark_active
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, cut_runs
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable, select_shown
+
+_OTHERS = 64
+"""Other topics, those last spoken of, that a name is told from."""
 
 
 def split(deps: Deps) -> Runnable[SessionState, Update]:
@@ -141,10 +145,9 @@ def _conclude(draft: SplitDraft, turn: Turn, plan: SplitPlan) -> tuple[Session, 
 
 def _write_briefs(draft: SplitDraft) -> Step[None]:
     roles, topics = draft.deps.roles, list(draft.touched.values())
-    requests = [
-        BriefRequest(draft.session.id, t, draft.store.topic_messages(t), draft.session.language)
-        for t in topics
-    ]
+    messages = {t.id: draft.store.topic_messages(t) for t in topics}
+    known = draft.topics
+    requests = [_make_brief_request(draft.session, topic, messages, known) for topic in topics]
     answers: list[tuple[Brief | None, Call]] = []
     if requests:
         answers = yield from ask_all("brief", roles[BRIEF], requests, [t.id for t in topics])
@@ -158,11 +161,39 @@ def _write_briefs(draft: SplitDraft) -> Step[None]:
             draft.touched[topic.id] = topic.described(name, brief.text)
 
 
+def _make_brief_request(
+    session: Session,
+    topic: Topic,
+    messages: Mapping[str, Sequence[StoredMessage]],
+    known: Mapping[str, Topic],
+) -> BriefRequest:
+    """The request for a topic's brief, with what the topics last spoken of are about.
+
+    Of one without a brief, that is what was said in it.
+    """
+    rest = [t for t in known.values() if t.status == "open" and t.id != topic.id]
+    rest = sorted(rest, key=lambda t: t.newest, reverse=True)[:_OTHERS]
+    others = {t.name: t.brief or _begin(messages.get(t.id, ())) for t in rest}
+    return BriefRequest(
+        session=session.id,
+        topic=topic,
+        messages=messages[topic.id],
+        language=session.language,
+        others=others,
+        within=[t.name for t in find_path(topic, known)[:-1]],
+    )
+
+
+def _begin(messages: Sequence[StoredMessage]) -> str:
+    """The beginning of what the user said, as long as a brief."""
+    said = [m.text[:200] for m in messages if m.role == "user"]
+    return "\n".join(said[:20])[:BRIEF_LIMIT]
+
+
 def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:
-    """The name that a brief writer gives, unless another part of the same topic has it."""
-    others = (t for t in draft.touched.values() if t.parent == topic.parent and t.id != topic.id)
-    taken = topic.parent is not None and any(t.name == name for t in others)
-    return topic.name if taken or not name else name
+    """The name that a brief writer gives, unless another open topic has it."""
+    others = (t for t in draft.topics.values() if t.status == "open" and t.id != topic.id)
+    return topic.name if not name or any(t.name == name for t in others) else name
 
 
 def _describe_split(rounds: Sequence[Round], draft: SplitDraft) -> str:

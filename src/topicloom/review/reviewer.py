@@ -137,7 +137,7 @@ class EmbeddedReviewer(LocalRole[ReviewRequest, Assessment]):
         days = {r.day for r in said}
         return Answer(
             Assessment(
-                name=brief.name,
+                name=request.topic.name or brief.name,  # splits name topics: they know the others
                 brief=brief.text,
                 summary=self._summarize(request.messages) or brief.text,
                 importance=round(rate_importance(request.messages, request.uses), 3),

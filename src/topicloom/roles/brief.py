@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +13,8 @@ from topicloom.context.segments import Summarize
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder, dot_products
-from topicloom.index.words import extract_keywords, make_title
+from topicloom.index.naming import NAME_LIMIT, make_name, pair_rounds
+from topicloom.index.words import extract_keywords
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
@@ -24,8 +25,6 @@ from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
-NAME_LIMIT = 80
-"""Characters of a topic's name."""
 BRIEF_LIMIT = 2_000
 """Characters of a topic's brief; the prompt asks for half of it."""
 _SIZE = 1_000
@@ -46,6 +45,10 @@ class BriefRequest:
     messages: Sequence[StoredMessage]
     """All of its messages, in order."""
     language: Language
+    others: Mapping[str, str] = field(default_factory=dict)
+    """Names of other topics, each with what that topic is about: a name has to tell them apart."""
+    within: Sequence[str] = ()
+    """Names of the topics that it is a part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def _brief_of_fields(text: str) -> Brief | None:
 
 
 class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
-    """Quotes the most central messages, and names a topic by its most frequent phrase."""
+    """Quotes the most central messages, and names a topic by what tells it from others."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -121,8 +124,15 @@ class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
             return Answer(Brief(request.topic.name, request.topic.name))
         texts = [r.text[:600] for r in said]
         direction = self._embedder.embed(texts).mean(axis=0)
-        recent = [r.text[:1_200] for r in request.messages[-_READ:]]
-        name = make_title([*texts, *recent], direction, self._embedder, request.topic.name)
+        name = make_name(
+            pair_rounds([(r.role == "user", r.text) for r in request.messages[-2 * _READ :]]),
+            direction,
+            self._embedder,
+            former=request.topic.name,
+            others=[f"{name}\n{about}" for name, about in request.others.items()],
+            taken=request.others,
+            within=request.within,
+        )
         lines = [
             f"{said[0].day} – {said[-1].day}, {len(request.messages)}",
             ", ".join(extract_keywords(texts, 12)),

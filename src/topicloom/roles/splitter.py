@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Protocol
 
 import numpy as np
@@ -16,11 +16,11 @@ from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import SMALLEST, PromptWindow, topic_listing
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.naming import NAME_LIMIT, make_name, pair_rounds
 from topicloom.index.vectors import embed_rounds
-from topicloom.index.words import make_title
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
+from topicloom.roles.brief import BRIEF_LIMIT
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import Element, find_elements, first_of, json_entries
 from topicloom.roles.values import (
@@ -246,15 +246,17 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
                 scores = [_score(k, near, vectors[here], common[here]) for k in others]
                 home = _find_nearest(others, scores)
             if home is None:
-                texts = [b.messages[0].text[:600] for b in rounds] + [
-                    b.text[:1_200] for b in rounds
-                ]
-                direction = vectors[first : last + 1].mean(axis=0)
-                title = make_title(texts, direction, self._embedder)
-                home = _JoinableTopic(None, _make_distinct(title, {k.name for k in known}), [])
+                name = make_name(
+                    pair_rounds([(m.role == "user", m.text) for b in rounds for m in b.messages]),
+                    vectors[first : last + 1].mean(axis=0),
+                    self._embedder,
+                    others=[f"{t.name}\n{t.brief}" for t in request.topics],
+                    taken=[k.name for k in known],
+                    within=[request.dividing.name] if request.dividing else [],
+                )
+                home = _JoinableTopic(None, name, [])
                 known.append(home)
             home.vectors.extend(vectors[first : last + 1])
-            ids = [i for round_ in rounds for i in round_.ids]
             ids = [i for round_ in rounds for i in round_.ids]
             assignments += [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
         return Answer(tuple(assignments))
@@ -290,11 +292,6 @@ def _find_segments(labels: Sequence[int]) -> list[tuple[int, int]]:
     """First and last place of each run of equal labels."""
     starts = [i for i, label in enumerate(labels) if i == 0 or label != labels[i - 1]]
     return list(zip(starts, [s - 1 for s in starts[1:]] + [len(labels) - 1], strict=True))
-
-
-def _make_distinct(name: str, taken: set[str]) -> str:
-    candidates = chain([name], (f"{name} ({n})" for n in count(2)))
-    return next(c for c in candidates if c not in taken)
 
 
 SPLITTER: RoleSpec[Splitter] = RoleSpec(
