@@ -3,7 +3,8 @@
 A conversation is fed message by message, as `topicloom eval memory` feeds it. Its topics are told
 twice: as messages come, when all that the graph knows is where one begins, so that what returns
 counts as new; and after the splits moved them, by the topic that each message is in at the end. A
-part of a topic that was divided for its size counts as that topic.
+part of a topic that was divided for its size counts as that topic, and a message in no topic, or
+among the loose ends, as a topic of its own. Only messages whose thread is known are judged.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class ThreadedConversation(BaseModel, frozen=True, coerce_numbers_to_str=True):
             found.append(
                 RecordedMessage(
                     id=str(place),
-                    role="assistant" if message.voice == "assistant" else "user",
+                    role="assistant" if _is_assistant(message.voice) else "user",
                     speaker=message.voice,
                     text=message.text,
                     time=None if hours is None else _iso(hours),
@@ -132,8 +133,8 @@ class ThreadRow:
     id: str
     segments: tuple[int, ...]
     """Number of the segment of each message, as it came."""
-    topics: tuple[str, ...]
-    """Id of the topic of each message, after it was moved."""
+    topics: tuple[str | None, ...]
+    """Id of the topic of each message, after it was moved; None for no topic."""
     as_they_come: ThreadScores | None
     """The agreement of the segments; None where fewer than two messages are labelled."""
     moved: ThreadScores | None
@@ -173,8 +174,8 @@ class _Label:
 
     segment: int
     """Number of the segment, as the message came."""
-    topic: str
-    """Id of the topic at the end; of the whole one, where it was divided."""
+    topic: str | None
+    """Id of the topic at the end; of the whole one, where it was divided; None for no topic."""
 
 
 def _feed(messages: Sequence[RecordedMessage], folder: Path, window: int) -> list[_Label]:
@@ -208,16 +209,18 @@ def _record(
 
 
 def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Label]:
-    """The labels of all messages that are in topics, by the ids that they came with."""
+    """The labels of all messages, by the ids that they came with."""
     stored_messages, topics = store.messages(session), store.topic_table(session).topics
-    numbers = accumulate(int(message.opens) for message in stored_messages)
-    segments = {
-        message.seq: number for message, number in zip(stored_messages, numbers, strict=True)
-    }
-    return {
-        message.source: _Label(segments[message.seq], find_path(topic, topics)[0].id)
+    homes = {
+        message.seq: find_path(topic, topics)[0].id
         for topic in topics.values()
+        if not topic.loose
         for message in store.topic_messages(topic)
+    }
+    numbers = accumulate(int(message.opens) for message in stored_messages)
+    return {
+        message.source: _Label(number, homes.get(message.seq))
+        for message, number in zip(stored_messages, numbers, strict=True)
     }
 
 
@@ -228,8 +231,14 @@ def _score(gold: Sequence[str | None], predicted: Sequence[Hashable]) -> ThreadS
 
 
 def thread_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> ThreadScores:
-    """Judge the topics of labelled messages [n], n of at least two."""
-    known, found = list(gold), list(predicted)
+    """Judge the topics of labelled messages [n], n of at least two.
+
+    A message that is predicted to be in no topic (None) counts as a topic of its own.
+    """
+    known = list(gold)
+    apart = [(n if topic is None else -1, topic) for n, topic in enumerate(predicted)]
+    numbers = {topic: number for number, topic in enumerate(dict.fromkeys(apart))}
+    found = [numbers[topic] for topic in apart]
     table = contingency_matrix(known, found)
     sizes, found_sizes = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
     # A topic shares all that it has with itself.
@@ -252,6 +261,10 @@ def summary(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
     names = ("ari", "one_to_one", "vi", "exact")
     means = {n: float(np.mean([getattr(s, n) for s in judged])) if judged else 0.0 for n in names}
     return means | {"conversations": float(len(judged))}
+
+
+def _is_assistant(voice: str | None) -> bool:
+    return voice is not None and voice.casefold() == "assistant"
 
 
 def _hours(time: float | str | None) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 
@@ -10,6 +10,16 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from topicloom.index.belonging import (
+    Codes,
+    FiledRuns,
+    Ties,
+    cut_runs,
+    file_runs,
+    find_ties,
+    join_said,
+    read_rounds,
+)
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder, FixedEmbedder, dot_products
 from topicloom.index.message_table import Gain, MessageTable
@@ -24,7 +34,7 @@ from topicloom.index.ranking import (
     weights_for,
 )
 from topicloom.index.time_expressions import Days
-from topicloom.index.vectors import StoredVectors, embed_rounds
+from topicloom.index.vectors import StoredVectors
 from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
@@ -33,8 +43,6 @@ from topicloom.storage.log import SessionLog
 
 _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
-_NEAREST = 3
-"""Messages of a topic that say how near it is: one may be near by chance."""
 _PART = 8_192
 """Messages that are read and entered at a time: of a long session not all are held at once."""
 _LATEST = 8
@@ -162,24 +170,32 @@ class SessionIndex:
                 self._latest[key] = hits
             return hits
 
-    def affinity(self, rounds: Sequence[Round]) -> dict[str, NDArray[np.float32]]:
-        """Nearness of some rounds to the topics that they are drawn to, by topic [rounds].
+    def ties(
+        self, rounds: Sequence[Round], continues: Sequence[float], topics: Iterable[Topic]
+    ) -> Ties:
+        """How likely some rounds, which are in no topic, belong together and to topics.
 
-        It is the mean of a round's highest cosines to messages of the topic, over its mean cosine
-        to all messages: what a whole conversation has in common, such as the names of its speakers,
-        says nothing. Topics whose centroid and brief are near none of the rounds are left out.
+        `continues` are log odds, for each round, that it goes on with the one before it.
         """
         with self._lock:
-            if not (len(self._table) and rounds):
-                return {}
-            vectors = embed_rounds(rounds, self._embedder)
-            drawn = self._centroids.near(vectors)
-            matrix, usual = self._table.matrix, dot_products(vectors, self._table.mean)
-            return {
-                topic: mean_of_best(dot_products(vectors, matrix[rows])) - usual
-                for topic, rows in self._table.view.places().items()
-                if topic in drawn
-            }
+            known = [t for t in topics if not t.loose]
+            loose = [t.id for t in topics if t.loose]
+            words, voices = Codes(self._table.words.occurrences().codes), Codes()
+            parts = [self._table.said(loose, voices)] if len(self._table) else []
+            parts.append(read_rounds(rounds, continues, self._embedder, words, voices))
+            runs = cut_runs(join_said(parts), words, voices)
+            codes = {self._table.code_of(t.id): t.id for t in known}
+            codes.pop(-1, None)
+            return find_ties(runs, rounds, codes)
+
+    def filed(self, topics: Sequence[Topic]) -> FiledRuns:
+        """The runs that topics hold, and how likely they belong together."""
+        with self._lock:
+            loose = [t.id for t in topics if t.loose]
+            words, voices = Codes(self._table.words.occurrences().codes), Codes()
+            runs = cut_runs(self._table.said(loose, voices), words, voices)
+            codes = {self._table.code_of(t.id): t.id for t in topics if not t.loose}
+            return file_runs(runs, codes)
 
     def _take(
         self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
@@ -266,13 +282,6 @@ class SessionIndex:
         sure = max(float(likeness.max()) / SURE_COSINE, cover / SURE_COVER)
         cosine = level_languages(likeness, view.chinese)
         return cosine, lexical[view.order], sure, trust_words(query, cover)
-
-
-def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
-    most = cosines.shape[-1] - _NEAREST
-    best = np.partition(cosines, most, axis=-1)[..., most:] if most > 0 else cosines
-    return np.asarray(best.mean(axis=-1))
 
 
 def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
