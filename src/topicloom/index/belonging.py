@@ -221,6 +221,8 @@ class Runs:
     """Log odds that it goes on with the run right before it in its sitting; NaN if none is."""
     sits: NDArray[np.bool_]
     """True if a sitting begins with it, right after the run before it."""
+    goes_on: NDArray[np.bool_]
+    """True if nothing but its topic, or that it has none yet, parts it from the run before it."""
     voices: NDArray[np.float64]
     """How often each person speaks or is named in it [k, p]; no columns where few speak."""
     word_at: NDArray[np.int64]
@@ -236,7 +238,7 @@ def cut_runs(said: Said, words: Mapping[str, int], voices: Mapping[str, int]) ->
     """Cut a conversation into runs; each lies in one topic, or in none, and in one sitting."""
     sits = find_sittings(said)
     people = len(set(said.voice.tolist()))
-    starts = _find_starts(said, sits, people)
+    starts, parts = _find_starts(said, sits, people)
     run = np.cumsum(starts) - 1
     count = int(run[-1]) + 1 if len(run) else 0
     begin = np.flatnonzero(starts)
@@ -257,6 +259,7 @@ def cut_runs(said: Said, words: Mapping[str, int], voices: Mapping[str, int]) ->
         length=np.asarray(length, dtype=np.float64),
         follows=np.where(near & ~sits[begin], odds, np.nan),
         sits=near & sits[begin],
+        goes_on=~parts[begin],
         voices=_count_voices(said, run, count, words, voices, people),
         word_at=own,
         word=code,
@@ -264,11 +267,16 @@ def cut_runs(said: Said, words: Mapping[str, int], voices: Mapping[str, int]) ->
     )
 
 
-def _find_starts(said: Said, sits: NDArray[np.bool_], people: int) -> NDArray[np.bool_]:
-    """True for messages that begin a run [n]."""
+def _find_starts(
+    said: Said, sits: NDArray[np.bool_], people: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """True for messages that begin a run [n], and for those at which nothing goes on [n].
+
+    A run begins as well where another topic does, though what is said may go on.
+    """
     starts = np.zeros(len(said), dtype=np.bool_)
     if not len(said):
-        return starts
+        return starts, starts
     usual = (said.begins.sum() + _MANY_MATTERS * _FEW) / (sits.sum() + _FEW)
     share = np.log(usual / _ONE_MATTER)
     share /= np.log(_MANY_MATTERS / _ONE_MATTER)
@@ -281,7 +289,9 @@ def _find_starts(said: Said, sits: NDArray[np.bool_], people: int) -> NDArray[np
     breaks = fresh & (said.continues[1:] < below)
     starts[0] = True
     starts[1:] = apart | (said.begins[1:] & (sits[1:] | other | breaks))
-    return starts
+    parts = np.ones(len(said), dtype=np.bool_)
+    parts[1:] = apart | sits[1:] | (said.continues[1:] < below)
+    return starts, parts
 
 
 def _centre(sums: NDArray[np.float64]) -> Vectors:
@@ -442,10 +452,13 @@ class Ties:
     """Log odds that each run belongs to a topic, by its id [r]: the mean over the topic's runs."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Runs of each topic that they are the mean of."""
+    goes_on: bool = False
+    """True if nothing parts the first round from the one before it."""
 
     def of_rounds(self, places: Sequence[int]) -> Ties:
         """The ties of some of the rounds."""
-        return replace(self, run=self.run[list(places)])
+        chosen = list(places)
+        return replace(self, run=self.run[chosen], goes_on=self.goes_on and chosen[:1] == [0])
 
     def best(self) -> dict[str, float]:
         """The highest log odds of each topic."""
@@ -493,7 +506,8 @@ def find_ties(
         own = np.flatnonzero(runs.home == code)[-_NEWEST:]
         if len(own):
             found[topic], sizes[topic] = odds[:, own].mean(axis=1), len(own)
-    return Ties(held.astype(np.intp), odds[:, fresh], found, sizes)
+    goes_on = bool(runs.goes_on[fresh[held[0]]])
+    return Ties(held.astype(np.intp), odds[:, fresh], found, sizes, goes_on)
 
 
 @dataclass(frozen=True, slots=True)

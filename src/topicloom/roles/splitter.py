@@ -216,8 +216,7 @@ def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) ->
 class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Groups the rounds, all at once, with one another and with the topics that there are.
 
-    The first round goes on with the topic before it unless the adsorber saw one begin there. What
-    an arbiter separated is not joined for being alike. A group that stays small is a loose end.
+    The first round goes on with the topic before it unless something parts them. What an arbiter separated is not joined for being alike. A group that stays small is a loose end.
     """
 
     by_index: ClassVar[bool] = True
@@ -238,7 +237,8 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         sizes = [1] * len(runs) + [ties.sizes[t.id] for t in topics]
         groups = link_groups(sums, sizes, [False] * len(runs) + [True] * len(topics))
         homes = {len(runs) + place: Assignment("", t.id, t.name) for place, t in enumerate(topics)}
-        if not request.rounds[0].opens and request.previous is not None:
+        goes_on = ties.goes_on if request.ties else not request.rounds[0].opens
+        if goes_on and request.previous is not None:
             homes.setdefault(groups[int(run_of[0])], self._go_on(request))
         for group in dict.fromkeys(groups[run] for run in run_of.tolist()):
             if group not in homes:
