@@ -29,7 +29,7 @@ def read(kind: str, path: Path, most: int | None, cache: Path | None) -> list[Ex
     """The conversations of a file, from the cache where they were read before."""
     kept = cache / f"{kind}-{path.name}-{most}.pickle" if cache else None
     if kept and kept.exists():
-        return list(pickle.loads(kept.read_bytes()))
+        return list(pickle.loads(kept.read_bytes()))  # noqa: S301 - one's own cache
     embedder = CachedEmbedder(default_embedder())
     adsorber = open_adsorber(AdsorberPolicy(), embedder)
     found = [prepare(kind, c, embedder, adsorber) for c in islice(load_threads(path), most)]

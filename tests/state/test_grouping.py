@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.state.grouping import LOOSE, LOOSE_ROUNDS, Odds, link_groups, regroup
 
@@ -53,14 +52,16 @@ def test_a_run_that_was_filed_wrong_moves() -> None:
 def test_topics_of_one_matter_merge_into_the_larger_one_if_it_has_room() -> None:
     homes, rounds = [0, 1, 1, 2], [3] * 4
     found = regroup(odds_of("aaab"), homes, rounds)
-    assert found.merged == {0: 1} and found.homes == (1, 1, 1, 2)
+    assert found.merged == {0: 1}
+    assert found.homes == (1, 1, 1, 2)
     full = regroup(odds_of("aaab"), homes, rounds, tokens=[60, 60, 60], limit=100)
     assert not full.merged
 
 
 def test_what_a_person_settled_gains_and_never_loses() -> None:
     found = regroup(odds_of("abbb"), [0, 0, 1, 1], [3] * 4, settled=frozenset({0}))
-    assert found.homes == (0, 0, 1, 1) and not found.merged
+    assert found.homes == (0, 0, 1, 1)
+    assert not found.merged
     gained = regroup(odds_of("aaabb"), [0, 0, 1, 1, 1], [3] * 5, settled=frozenset({0}))
     assert gained.homes == (0, 0, 0, 1, 1)
 
@@ -69,7 +70,8 @@ def test_loose_ends_gather_into_a_topic_once_they_are_enough() -> None:
     few = regroup(odds_of("ab"), [LOOSE, LOOSE], [1, 1])
     assert few.homes == (LOOSE, LOOSE)
     enough = regroup(odds_of("aba" + "a"), [LOOSE] * 4, [1] * 4)
-    assert Counter(enough.homes)[LOOSE] == 1 and len(set(enough.homes)) == 2
+    assert Counter(enough.homes)[LOOSE] == 1
+    assert len(set(enough.homes)) == 2
     joined = regroup(odds_of("aab"), [0, LOOSE, LOOSE], [5, 1, 1])
     assert joined.homes == (0, 0, LOOSE)
 

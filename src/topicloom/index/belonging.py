@@ -34,19 +34,19 @@ from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 class BelongingWeights:
     """The parameters of the model; `lab/scripts/belonging.py` fits and prints them."""
 
-    likeness: float = 0.586
-    words: float = 0.314
-    likeness_by_length: float = 0.031
+    likeness: float = 0.676
+    words: float = 0.27
+    likeness_by_length: float = 0.075
     """A long text says more reliably what it is about: weight per unit of `_Pairs.length`."""
-    words_by_length: float = 0.187
-    distance: float = -0.685
-    continues: float = 0.189
+    words_by_length: float = 0.131
+    distance: float = -0.66
+    continues: float = 0.313
     """Weight of the boundary detector's log odds between neighbours in one sitting."""
-    adjacent: float = 0.199
-    sitting: float = -1.466
+    adjacent: float = 0.275
+    sitting: float = -1.475
     """Of neighbours between which a sitting begins."""
-    speakers: float = 1.589
-    level: float = 0.493
+    speakers: float = 0.913
+    level: float = 0.286
     """Log odds of a pair of which all else is 0."""
 
 
@@ -482,10 +482,11 @@ def tie_rounds(
     weights: BelongingWeights = WEIGHTS,
 ) -> Ties:
     """The ties of rounds by themselves; `continues` are log odds, for each, of going on."""
+    if not rounds:
+        return Ties(np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
     words, voices = Codes(), Codes()
     said = read_rounds(rounds, continues, embedder, words, voices)
-    runs = cut_runs(said, words, voices)
-    return find_ties(runs, rounds, {}, weights)
+    return find_ties(cut_runs(said, words, voices), rounds, {}, weights)
 
 
 def find_ties(
@@ -496,8 +497,6 @@ def find_ties(
 ) -> Ties:
     """The ties of rounds in a conversation's runs to one another and to topics, by their codes."""
     fresh = np.flatnonzero(runs.home == NEW_HOME)
-    if not len(rounds):
-        return Ties(np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
     held = np.searchsorted(runs.first[fresh], [b.first for b in rounds], side="right") - 1
     odds = rate_pairs(runs, fresh, weights)
     found: dict[str, Odds] = {}

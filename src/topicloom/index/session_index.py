@@ -19,6 +19,7 @@ from topicloom.index.belonging import (
     find_ties,
     join_said,
     read_rounds,
+    tie_rounds,
 )
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder, FixedEmbedder, dot_products
@@ -177,6 +178,8 @@ class SessionIndex:
 
         `continues` are log odds, for each round, that it goes on with the one before it.
         """
+        if not rounds:
+            return tie_rounds((), (), self._embedder)
         with self._lock:
             known = [t for t in topics if not t.loose]
             loose = [t.id for t in topics if t.loose]

@@ -216,7 +216,8 @@ def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) ->
 class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Groups the rounds, all at once, with one another and with the topics that there are.
 
-    The first round goes on with the topic before it unless something parts them. What an arbiter separated is not joined for being alike. A group that stays small is a loose end.
+    The first round goes on with the topic before it unless something parts them. What an arbiter
+    separated is not joined for being alike. A group that stays small is a loose end.
     """
 
     by_index: ClassVar[bool] = True
