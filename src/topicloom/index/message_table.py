@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.context.tokens import count_budget_tokens
+from topicloom.index.belonging import KNOWN, LOOSE_HOME, Said, read_seconds
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import script_shares
@@ -28,12 +29,15 @@ _ROW = np.dtype(
         ("speaker", np.int32),
         ("cost", np.float64),
         ("from_user", np.float64),
+        ("seconds", np.float64),  # since the epoch; NaN if it has no time
+        ("opens", np.bool_),  # a topic began with it, as it came
         ("empty", np.bool_),  # a reply that no model wrote
         ("chinese", np.bool_),
-        ("opens", np.bool_),
     ]
 )
 """The columns of a message beside its words and its vector."""
+ROLES = ("user", "assistant")
+"""Voices of messages that name no speaker."""
 
 
 class Gain(NamedTuple):
@@ -92,6 +96,40 @@ class MessageTable:
     def mean(self) -> Vectors:
         """Mean vector of the messages [d]; there has to be one."""
         return np.asarray(self._sums.all.sum(axis=0) / len(self), dtype=np.float32)
+
+    def said(self, loose: Iterable[str], voices: dict[str, int]) -> Said:
+        """The messages in conversation order, as runs are cut from them; `loose` topics are none.
+
+        The codes of new voices are added. Codes of topics are those of `code_of`.
+        """
+        order, rows, words = self.view.order, self._rows.all, self.words.occurrences()
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        rows = rows[order]
+        home = rows["topic"].astype(np.int64)
+        home[np.isin(home, self._topics.places(loose))] = LOOSE_HOME
+        from_user = rows["from_user"] > 0
+        names = [voices[name or ROLES[0]] for name in self._speakers.all]
+        voice = np.where(from_user | (rows["speaker"] > 0), np.array(names)[rows["speaker"]], -1)
+        voice[voice < 0] = voices[ROLES[1]]
+        begins = from_user.copy()
+        begins[:1] = True
+        return Said(
+            number=rows["number"],
+            begins=begins,
+            home=home,
+            seconds=rows["seconds"],
+            voice=voice,
+            continues=np.where(rows["opens"], -KNOWN, KNOWN),
+            vectors=self.matrix[order],
+            word_at=place[words.message],
+            word=words.word,
+            times=words.times,
+        )
+
+    def code_of(self, topic: str) -> int:
+        """The code of a topic among `said`; -1 for one that has no messages."""
+        return next(iter(self._topics.places([topic])), -1)
 
     def release(self, topics: Iterable[str]) -> None:
         """Take the messages of some topics away; they wait to be entered under others."""
@@ -171,8 +209,9 @@ class MessageTable:
         from_user = message.role == "user"
         empty = not from_user and not strip_own_replies(message.text).strip()
         chinese = script_shares(message.text).chinese > 0.5
-        columns = (day, speaker, cost, from_user, empty, chinese, message.opens)
-        return message.seq, _digest(message), 0, *columns
+        seconds, opens = read_seconds(message), message.opens
+        begun = (message.seq, _digest(message), 0, day, speaker, cost, from_user)
+        return *begun, seconds, opens, empty, chinese
 
     def _make_view(self) -> MessageView:
         names = self._topics.all, self._days.all, self._speakers.all
@@ -265,6 +304,11 @@ class MessageView:
     def topics(self) -> NDArray[np.int32]:
         """The number of each one's topic [n]."""
         return np.asarray(self._sorted["topic"])
+
+    def numbers_of(self, topics: Iterable[str]) -> list[int]:
+        """The numbers of those of some topics that have had messages."""
+        chosen = set(topics)
+        return [number for number, topic in enumerate(self._topics) if topic in chosen]
 
     def topic(self, place: int) -> str:
         """The topic of the message at a place in that order."""

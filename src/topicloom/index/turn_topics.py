@@ -70,13 +70,9 @@ class Grouping:
     """The topics that have messages, ascending [t]."""
     newer: NDArray[np.intp]
     """How many messages of its topic come after each message [n]."""
-    no_matter: NDArray[np.bool_]
-    """True for topics that are none: messages without one, and loose ends [k]."""
 
 
-def group_by_topic(
-    code: NDArray[np.integer], means: Vectors, no_matter: Sequence[int] = ()
-) -> Grouping:
+def group_by_topic(code: NDArray[np.integer], means: Vectors) -> Grouping:
     """Group messages [n], in conversation order, by the number of their topic."""
     order = np.argsort(code, kind="stable")
     ordered = code[order]
@@ -84,9 +80,7 @@ def group_by_topic(
     ends = np.append(starts[1:], len(code))
     newer = np.empty(len(code), dtype=np.intp)
     newer[order] = np.repeat(ends, ends - starts) - 1 - np.arange(len(code))
-    none = np.zeros(len(means), dtype=np.bool_)
-    none[[0, *no_matter]] = True
-    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer, none)
+    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer)
 
 
 def weigh_topics(
@@ -96,6 +90,7 @@ def weigh_topics(
     flat: Floats,
     mean: Vectors,
     topics: Grouping,
+    loose: Sequence[int] = (),
 ) -> Floats:
     """The probability that a turn is in each topic [k]; the sum is 1, or 0 without topics.
 
@@ -106,13 +101,14 @@ def weigh_topics(
         flat: How well each message fits by itself [n]; see `search_flat`.
         mean: Mean vector of all messages [d].
         topics: The messages by topic.
+        loose: Numbers of topics that hold loose ends: a turn is in none of them.
     """
     fit = np.zeros(len(topics.means))
     fit[topics.present] = _mean_of_best(standardize(flat), topics)
     centred = unit_rows(topics.means - _SHARED * mean)
     chosen = np.zeros(len(topics.means), dtype=np.bool_)
     chosen[topics.present] = True
-    chosen &= ~topics.no_matter
+    chosen[[0, *loose]] = False  # messages of number 0 are in no topic
 
     def weigh(about: Vectors) -> Floats:
         (direction,) = unit_rows((about - _SHARED * mean)[None, :])
