@@ -51,8 +51,10 @@ def test_the_rows_of_an_evaluation(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert rows
+    kinds = ("hard", "easy", "both")
     assert {(row["table"], "policy" in row) for row in rows} == {
-        ("What is split, looking back", True)
+        ("AUC of telling what goes on", False),
+        *((f"What is split, looking back: {kind}", True) for kind in kinds),
     }
 
 

@@ -114,12 +114,15 @@ def test_an_arbiter_that_says_yes_merges_all_that_is_new(
     shown = run(*given(openai_server, out, "arbiter"))
     assert shown.code == 0
     first, *others = rows_of(out)
-    assert len(others) == 63
+    assert len(others) == 127
     assert first["continues"] is None
     assert {row["continues"] for row in others} == {1.0}
-    always = next(line for line in shown.out.splitlines() if "always asked" in line)
+    always = [line for line in shown.out.splitlines() if "always asked" in line]
     # Of the one that it did not judge, the boundary model says what it says.
-    assert [int(cell) for cell in always.split("│")[2:5]] == [64, 1, 32]
+    hard, easy, both = ([int(cell) for cell in line.split("│")[2:5]] for line in always)
+    assert (hard, easy, both) == ([64, 1, 32], [64, 0, 32], [128, 1, 64])
+    (ranked,) = (line for line in shown.out.splitlines() if line.startswith("│ arbiter "))
+    assert float(ranked.split("│")[3]) == 0.5  # all easy cases alike
     assert "nobody is asked" in run("eval", "arbiter").out
 
 

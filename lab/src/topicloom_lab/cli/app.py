@@ -408,10 +408,13 @@ def arbiter(
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
-    """Ask an arbiter about 64 messages that go on with a task in new words, or do the opposite.
+    """Ask an arbiter about 128 messages that go on with a task or do not, whatever their words.
 
-    Prints its verdicts, and the splits that follow from them as a session would make them: where
-    the boundary model is in doubt the ruling decides, elsewhere nobody is asked.
+    In 64 the words point the wrong way: they go on in new words, or begin something new in similar
+    ones. In the other 64 they point the right way. Prints its verdicts, their AUC beside those of
+    the boundary model, of a cosine and of its opposite, and the splits that follow as a session
+    would make them: where the boundary model is in doubt the ruling decides, elsewhere nobody is
+    asked.
     """
     from topicloom_lab.cli.arbiter import run_arbiter
     from topicloom_lab.opened import ModelOptions
