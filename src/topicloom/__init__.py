@@ -6,7 +6,7 @@ is in them may move or change with every release. A name loads what it needs whe
 A session
     The graph, what can be tuned, and what a turn takes.
     build_session_graph local_checkpointer SessionGraph Settings TurnOptions SessionState
-    SessionInput Domain ModelSpec TopicChange TokenCounter TopicMiddleware
+    SessionInput Domain ModelSpec TopicChange ImportedChat TokenCounter TopicMiddleware
 Policies
     The groups of settings.
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy

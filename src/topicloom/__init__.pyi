@@ -214,6 +214,9 @@ from .state.channels import (
     SessionState as SessionState,
     TurnOptions as TurnOptions,
 )
+from .state.chats import (
+    ImportedChat as ImportedChat,
+)
 from .state.recall import (
     Note as Note,
     Quote as Quote,

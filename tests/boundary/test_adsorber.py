@@ -188,11 +188,28 @@ class TestSegments:
     def test_a_filler_begins_none(self) -> None:
         assert adsorber(Known()).segments(rounds([TEA[0], "ok"], opening=[1])) == [0, 0]
 
+    def test_an_imported_conversation_begins_one_for_certain(self) -> None:
+        talk = beginning(rounds([*TEA, "ok", *TEA], opening=[2]), 0, 3)
+        assert adsorber(Known()).segments(talk) == [0, 0, 1, 2, 2, 2, 2]
+        assert talk[3].context == ""
+        assert list(adsorber(Known(0.4)).doubts([], talk[:4])) == [3, 5]
+        assert list(adsorber(Known(0.4)).doubts([], beginning(talk[:3], 1))) == [5]
+
     def test_the_ruling_of_an_arbiter_decides(self) -> None:
         talk = rounds([*TEA, *TEA], opening=[3])
         assert ruled(talk, opens=[1]) == [0, 1, 1, 2, 2, 2]
         assert ruled(talk, continues=[3]) == [0] * 6
         assert ruled(talk, opens=[0, 2], continues=[1, 3]) == [0, 0, 1, 1, 1, 1]
+
+
+def beginning(talk: Sequence[Round], *places: int) -> list[Round]:
+    """The rounds; at some of them, by their places, a conversation begins for certain."""
+    first = {talk[place].first for place in places}
+    return group_rounds(
+        m.model_copy(update={"begins": m.begins or m.seq in first})
+        for b in talk
+        for m in b.messages
+    )
 
 
 def ruled(

@@ -15,8 +15,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import open_graph, record, thread, transcript_of
 
 from topicloom.cli._pages import write_html, write_lines, write_markdown
+from topicloom.graph.stored import open_session
 from topicloom.recordings.exports import read_export
-from topicloom.recordings.replay import record_messages
+from topicloom.recordings.imports import record_messages, select_new
 from topicloom.state.stored_message import StoredMessage
 
 __all__ = ["run"]
@@ -64,7 +65,9 @@ def test_lines_become_the_same_messages_again(
     (conversation,) = read_export(lines, "jsonl")
     assert not conversation.skipped
     again = open_graph(folder / "again", checkpointer=InMemorySaver())
-    assert sum(record_messages(again, conversation.messages, thread())) == len(messages)
+    session, store = open_session(again, thread())
+    new = select_new([conversation], store, session)
+    assert sum(record_messages(again, new, thread())) == len(messages)
     assert facts(transcript_of(folder / "again", again, thread())) == facts(messages)
 
 

@@ -364,7 +364,7 @@ async def test_a_small_export_is_in_topics_too(graph: CompiledSessionGraph) -> N
         assert '"end"' in taken.text
         name = make_session_name("Small")
         topics = (await page.get(f"/api/session/{name}/topics")).json()
-        assert sum(topic["count"] for topic in topics) == 6
+        assert sum(topic["count"] for topic in topics) == 8
 
 
 async def test_other_thresholds_are_tried_on_the_turns(page: httpx.AsyncClient) -> None:

@@ -80,7 +80,7 @@ class Adsorber:
             ratings[0] = self._detector.rate(earlier, rounds[0])
         middle = (self._policy.low + self._policy.high) / 2
         rated = ((one, r) for one, r in zip(rounds, ratings, strict=True) if r is not None)
-        grey = [(one, r) for one, r in rated if self._zone(r) == "grey"]
+        grey = [(one, r) for one, r in rated if self._zone(r) == "grey" and not one.begins]
         asked = sorted(grey, key=lambda pair: abs(pair[1].score - middle))
         telling = [*earlier, *self._telling(rounds)]
         found = {one.first: (one, r.continues) for one, r in asked[: self._policy.questions]}
@@ -90,10 +90,11 @@ class Adsorber:
         """The segment of each round, counted from 0, when the tail is split.
 
         The first round begins the first, and a filler none. Where an arbiter has ruled on a round,
-        its ruling decides.
+        its ruling decides. A conversation that was imported begins one for certain.
         """
         pairs = zip(self._ratings(rounds), rounds, strict=True)
-        return list(accumulate(int(_begins(rating, round_)) for rating, round_ in pairs))
+        starts = [_begins(rating, round_) or round_.begins for rating, round_ in pairs]
+        return list(accumulate([0, *map(int, starts[1:])])) if starts else []
 
     def continuity(self, rounds: Sequence[Round]) -> list[float]:
         """Log odds that each round goes on with the one before it, when the tail is split.

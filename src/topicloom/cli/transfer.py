@@ -40,7 +40,7 @@ from topicloom.recordings.exports import (
     read_export,
     sort_by_time,
 )
-from topicloom.recordings.replay import record_messages, select_new
+from topicloom.recordings.imports import record_messages, select_new
 from topicloom.storage.names import check_session_name, make_session_name
 
 
@@ -108,12 +108,11 @@ def _record(
 ) -> Iterator[int]:
     (task,), config = progress.task_ids, name_thread(name)
     session, store = open_session(graph, config)
-    said = [c.messages for c in conversations]
-    for messages, fresh in zip(said, select_new(said, store, session), strict=True):
-        progress.advance(task, len(messages) - len(fresh))
-        for count in record_messages(graph, fresh, config):
-            progress.advance(task, count)
-            yield count
+    fresh = select_new(conversations, store, session)
+    progress.advance(task, sum(len(c.messages) for c in conversations) - len(fresh))
+    for count in record_messages(graph, fresh, config):
+        progress.advance(task, count)
+        yield count
 
 
 def _summarize(conversations: Sequence[ExportedConversation], recorded: int) -> dict[str, Any]:

@@ -48,6 +48,8 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
             # Where all that was unsplit is removed, the newest message is in a topic already.
             first = max(turn.first, session.tail)
             plan = keep_newest(unsplit, store.messages(session, turn.first - keep), first)
+            if keep == 0 and turn_options().chats:  # nobody waits for a reply to what is imported
+                plan = SplitPlan(tail=session.count + 1, view=plan.view)
         return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
 
     return node(step, "estimate")

@@ -30,6 +30,7 @@ from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
+from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import select_usable
 from topicloom.state.messages import find_new_messages, select_unstored, shorten_query
@@ -80,8 +81,11 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
                 rewritten = asked.model_copy(update={"query": query})
                 said = [rewritten if m is asked else m for m in said]
         # No model is asked here, where the user waits: an arbiter is when the tail is split.
+        said = mark_chats(said, options.chats)
         stored, continues = _mark_beginnings(said, recent, deps.adsorber)
         talk = [*recent, *stored]
+        titles = session.titles | list_titles(stored, options.chats)
+        session = session.model_copy(update={"titles": titles})
         session = store.append(session, stored)
         stored = stored or list(recent[-1:])
         first = stored[0].seq if stored else session.count
@@ -155,7 +159,9 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
     session, events, update = _begin(workspace.store, edited, state, replay)
     # What was purged since that checkpoint may still stand in its channel.
     purges = workspace.store.log.purges
-    purged, session = purges != known.purges, session.model_copy(update={"purges": purges})
+    purged = purges != known.purges
+    titles = {} if purged else session.titles  # a title may tell what was purged
+    session = session.model_copy(update={"purges": purges, "titles": titles})
     # The channel is as old as the session that the checkpoint holds.
     recent = workspace.recent(session, messages, session.count - known.count)
     every = [*(workspace.recent(edited, messages) if events else ()), *recent]
@@ -234,12 +240,13 @@ def _mark_beginnings(
 ) -> tuple[list[StoredMessage], float]:
     """New messages, those marked at which the adsorber sees a topic begin.
 
-    And how likely the last one of the user goes on with what came before it.
+    It is not asked about imported chats: where these begin is known, and each is one topic. Also
+    given is how likely the last message of the user goes on with what came before it.
     """
     marked: list[StoredMessage] = []
     continues = 0.0
     for message in said:
-        if message.role == "user":
+        if message.role == "user" and message.chat is None and not message.begins:
             verdict = adsorber.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
             continues = verdict.continues
             message = message.model_copy(update={"opens": verdict.opens})

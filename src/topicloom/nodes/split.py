@@ -10,6 +10,7 @@ from langchain_core.runnables import Runnable
 from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.move_chats import move_chats
 from topicloom.nodes.putting_right import put_right
 from topicloom.nodes.split_draft import SplitDraft
 from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
@@ -46,6 +47,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
         measure = deps.reader_window.measure
         draft = SplitDraft(deps, store, session, measure, deps.topic_tokens)
+        rounds, moved = move_chats(draft, rounds), rounds
         arbiter = deps.roles.get(ARBITER)
         if arbiter is not None:
             before = group_rounds(
@@ -64,13 +66,13 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         divided = yield from draft.divide_large()
         yield from _write_briefs(draft)
         draft.session = store.save_topics(draft.session, list(draft.rows.values()))
-        if rounds:
-            spoken = deps.language or detect_language([b.text for b in rounds[-20:]])
+        if moved:
+            spoken = deps.language or detect_language([b.text for b in moved[-20:]])
             draft.session = draft.session.model_copy(update={"language": spoken})
         facts = choose_facts(deps, draft.session, store.transcript_refs(session))
         draft.session = draft.session.model_copy(update={"facts": facts})
         session, turn = _conclude(draft, turn, plan)
-        events = (*turn.events, _describe_split(rounds, draft), *divided)
+        events = (*turn.events, _describe_split(moved, draft), *divided)
         turn = turn.model_copy(update={"events": events})
         return {**dump(session, turn), "calls": dumped(draft.calls)}
 

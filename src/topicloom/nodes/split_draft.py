@@ -110,9 +110,13 @@ class SplitDraft:
     def move(self, portions: Iterable[Portion]) -> None:
         """Give each portion to its topic, and references to it to others."""
         for portion in portions:
-            topic = self.put(self._home_of(portion), portion.rounds)
-            self.moved.setdefault(topic.id, []).extend(portion.rounds)
-            self._refer(portion, topic)
+            self._refer(portion, self.give(self._home_of(portion), portion.rounds))
+
+    def give(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
+        """Append rounds of the tail to a topic."""
+        topic = self.put(topic, rounds)
+        self.moved.setdefault(topic.id, []).extend(rounds)
+        return topic
 
     @property
     def chunk_tokens(self) -> int:

@@ -74,6 +74,8 @@ class Conversation(BaseModel, frozen=True):
 
     id: str
     lang: str = "en"
+    title: str | None = None
+    """Its title, if it is about one matter: imported, it becomes one topic of that name."""
     messages: tuple[RecordedMessage, ...] = Field(min_length=1)
     questions: tuple[Question, ...] = ()
 

@@ -31,6 +31,7 @@ from langchain_core.messages import (
 from pydantic import ValidationError
 
 from topicloom.errors import NotAConversationError
+from topicloom.index.naming import NAME_LIMIT
 from topicloom.recordings.conversations import (
     Conversation,
     check_whole,
@@ -39,7 +40,9 @@ from topicloom.recordings.conversations import (
     read_recording,
 )
 from topicloom.recordings.replay import as_message, parse_moment
+from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.messages import has_content
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.message_rows import from_row
 
@@ -55,6 +58,9 @@ class ExportedConversation:
     """A conversation of an export: what was said in it, on the branch that was shown last."""
 
     id: str
+    title: str | None = None
+    """Its title, "" if it has none that says anything; None in formats whose conversations may have
+    many subjects."""
     place: str = ""
     """Where it stands in the export, for whoever has to put it right."""
     messages: list[BaseMessage] = field(default_factory=list)
@@ -114,6 +120,26 @@ def _explain_damage(error: Exception) -> str:
     if isinstance(error, NotAConversationError):
         return str(error)
     return f"it has no {error}" if isinstance(error, KeyError) else "it is of another form"
+
+
+_UNTITLED = frozenset(
+    "new chat,new conversation,untitled,untitled chat,untitled conversation,no title"
+    ",新对话,新聊天,新的对话,新的聊天,新建对话,新建聊天,新會話,新会话,无标题,無標題,未命名".split(
+        ","
+    )
+)
+"""What chats without a title are called."""
+_MARKUP = " \"'“”‘’「」《》*#`"
+"""Characters around a title that are no part of it."""
+
+
+def clean_title(title: object) -> str:
+    """The title of a conversation as a topic's name; "" if it says nothing."""
+    said = "".join(c if c.isprintable() else " " for c in title) if isinstance(title, str) else ""
+    plain = " ".join(said.split()).strip(_MARKUP)
+    # In a full name that stands between a topic and its part.
+    name = clip(plain.replace(PATH_SEPARATOR, "/"), NAME_LIMIT)
+    return name if any(map(str.isalnum, name)) and name.casefold() not in _UNTITLED else ""
 
 
 def read_time(value: object) -> str:
@@ -234,7 +260,8 @@ def read_export(path: Path, kind: ExportFormat) -> Iterator[ExportedConversation
         named = (known.get(k) for k in ("conversation_id", "id", "uuid"))
         title = known.get("title") or known.get("name")
         place = f"conversation {number}" + (f" “{title}”" if title else "")
-        gathered = ExportedConversation(str(next(filter(None, named), number)), place)
+        id_ = str(next(filter(None, named), number))
+        gathered = ExportedConversation(id_, clean_title(title), place)
         with gathered.reading(""):
             read(check_whole(value), gathered)
         yield gathered
@@ -353,7 +380,7 @@ def _read_langchain(path: Path, entries: Sequence[Any]) -> Iterator[ExportedConv
         lists = [lists]
     for number, messages in enumerate(lists, 1):
         name, place = (path.stem, "") if len(lists) == 1 else (f"{path.stem}-{number}",) * 2
-        gathered = ExportedConversation(name, place)
+        gathered = ExportedConversation(name, place=place)
         for n, entry in enumerate(messages if isinstance(messages, list) else [messages], 1):
             with gathered.reading(f"message {n}"):
                 message = _read_langchain_message(check_whole(entry))
@@ -400,7 +427,8 @@ def _read_lines(path: Path) -> Iterator[ExportedConversation]:
 
 
 def _take_recording(conversation: Conversation) -> ExportedConversation:
-    gathered = ExportedConversation(conversation.id)
+    title = None if conversation.title is None else clean_title(conversation.title)
+    gathered = ExportedConversation(conversation.id, title)
     for recorded in conversation.messages:
         if recorded.role in ("system", "tool"):
             tool = recorded.role == "tool"

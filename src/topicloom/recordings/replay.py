@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,7 @@ from topicloom.recordings.conversations import (
     load_conversations,
 )
 from topicloom.roles.responder import RecordedResponder
-from topicloom.state.channels import TurnOptions, make_storable
-from topicloom.state.session import Session
-from topicloom.state.stored_message import REMOVED, make_message_key
-from topicloom.storage.message_rows import is_left_of
-from topicloom.storage.sessions import SessionStore
-
-_AT_ONCE = 24
-"""Messages of a turn from which on the next one begins: where an import is ended, so many at most
-are taken in once more, and nothing is stored twice by it."""
+from topicloom.state.channels import TurnOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,71 +103,6 @@ def feed_round(
     )
     recorded.expect(thread, None)
     return state
-
-
-_RECORD = TurnOptions(answer=False)
-
-
-def select_new(
-    conversations: Iterable[Sequence[BaseMessage]], store: SessionStore, session: Session
-) -> list[list[BaseMessage]]:
-    """Of each conversation, the messages that a session does not have: with their id and text.
-
-    One whose id another message has, as counted ids are alike in every file, gets a longer one. One
-    that was removed for good does not come back.
-    """
-    stored, refs = store.originals(session), store.transcript_refs(session)
-    ids, keys = {m.source for m in stored}, {make_message_key(m.message) for m in stored}
-    gone: dict[str | None, list[Callable[[BaseMessage], bool]]] = {}
-    for message, prev, ref in zip(stored, (None, *refs), refs, strict=False):
-        if message.text == REMOVED:
-            gone.setdefault(message.source, []).append(partial(is_left_of, message, prev, ref))
-
-    def select(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
-        for given in messages:
-            message = make_storable(given)
-            if any(is_it(message) for is_it in gone.get(message.id, ())):
-                continue
-            key = make_message_key(message)
-            if message.id in ids and key not in keys:
-                told = hashlib.sha256(key.encode()).hexdigest()[:8]
-                message = message.model_copy(update={"id": f"{message.id}-{told}"})
-            if message.id not in ids:
-                yield message
-            ids.add(message.id)
-            keys.add(key)
-
-    return [list(select(messages)) for messages in conversations]
-
-
-def record_messages(
-    graph: Graph,
-    messages: Sequence[BaseMessage],
-    config: RunnableConfig,
-    last: TurnOptions = _RECORD,
-) -> Iterator[int]:
-    """Have a session take messages in, whole rounds at a time; yields how many.
-
-    The newest round is the `last` turn, which may move what came before it into topics, however
-    much room there is.
-    """
-    newest = max((n for n, m in enumerate(messages) if isinstance(m, HumanMessage)), default=0)
-    batch: list[BaseMessage] = []
-    for number, message in enumerate(messages):
-        full = len(batch) >= _AT_ONCE and isinstance(message, HumanMessage)
-        if batch and (full or number == newest):
-            yield _record(graph, batch, config, _RECORD)
-            batch = []
-        batch.append(message)
-    if batch:
-        yield _record(graph, batch, config, last)
-
-
-def _record(
-    graph: Graph, batch: list[BaseMessage], config: RunnableConfig, options: TurnOptions
-) -> int:
-    graph.invoke({"messages": batch}, config, context=options, durability="exit")
-    return len(batch)
 
 
 def as_message(message: RecordedMessage) -> BaseMessage:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
+from topicloom.state.chats import ImportedChat
 from topicloom.state.safe_text import replace_surrogates
 
 
@@ -134,6 +135,9 @@ class TurnOptions(BaseModel, frozen=True):
     to split only when the window fills."""
     changes: tuple[TopicChange, ...] = ()
     """Changes to topics that a review or a person wants. With these a turn needs no message."""
+    chats: tuple[ImportedChat, ...] = ()
+    """The conversations of other chats that this turn's messages were said in; an import says so.
+    With `keep_messages=0` the newest round moves into a topic as well."""
     model: str | None = None
     """The strong model of this turn, such as `openai:gpt-5`, in the place of the graph's own."""
     cheap_model: str | None = None

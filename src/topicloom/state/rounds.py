@@ -67,19 +67,37 @@ class Round:
         return self.messages[0].opens if self.ruling is None else self.ruling == "opens"
 
     @property
+    def begins(self) -> bool:
+        """True if a conversation begins here for certain: no segment goes on across it."""
+        return self.messages[0].begins
+
+    @property
+    def chat(self) -> str | None:
+        """The imported chat that it belongs to."""
+        return self.messages[0].chat
+
+    @property
     def text(self) -> str:
         """The texts, one a line."""
         return "\n".join(r.text for r in self.messages)
 
 
 def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:
-    """Group consecutive messages into rounds; what precedes the first user message is one too."""
+    """Group consecutive messages into rounds; what precedes the first user message is one too.
+
+    No round holds messages of two imported conversations.
+    """
     groups: list[list[StoredMessage]] = []
     for message in messages:
-        if message.role == "user" or not groups:
+        if not groups or message.role == "user" or _is_of_another(message, groups[-1][-1]):
             groups.append([])
         groups[-1].append(message)
     rounds: list[Round] = []
     for group in groups:
-        rounds.append(Round(tuple(group), rounds[-1].reply if rounds else ""))
+        context = rounds[-1].reply if rounds and not group[0].begins else ""
+        rounds.append(Round(tuple(group), context))
     return rounds
+
+
+def _is_of_another(message: StoredMessage, before: StoredMessage) -> bool:
+    return message.begins or message.chat != before.chat

@@ -85,6 +85,9 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """Number of the message from which on the `messages` channel shows all; 0 if not known."""
     tail: int = 1
     """Number of the first message that is in no topic yet."""
+    titles: dict[str, str] = {}
+    """Titles of imported chats that have messages in no topic yet, by the id of the chat's first
+    message; "" for a chat without a title."""
     home: str | None = None
     """Topic of the newest message that is in one."""
     view: int = 1

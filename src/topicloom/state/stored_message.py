@@ -81,6 +81,11 @@ class StoredMessage(BaseModel, frozen=True):
     """The id that the application gave the message."""
     opens: bool = False
     """True if the boundary adsorber saw a topic begin with this message."""
+    begins: bool = False
+    """True if a conversation begins with this message for certain: an import says so."""
+    chat: str | None = None
+    """The imported chat that it belongs to, by the id of the chat's first message. A chat is one
+    topic."""
     query: str | None = None
     """The text with its references resolved, where a rewriter changed it."""
     whole: dict[str, Any] | None = None
@@ -133,6 +138,10 @@ class StoredMessage(BaseModel, frozen=True):
         if self.role == "assistant":
             return AIMessage(content=self.text, name=self.speaker, id=self.source)
         return HumanMessage(content=self.text, name=self.speaker, id=self.source)
+
+
+MARKS = {"opens", "begins", "chat"}
+"""The fields that say where topics begin. They stay where a message is changed or purged."""
 
 
 def to_stored_message(

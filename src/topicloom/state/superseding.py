@@ -14,7 +14,13 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
 from topicloom.state.messages import has_content
-from topicloom.state.stored_message import REMOVED, StoredMessage, says_same, to_stored_message
+from topicloom.state.stored_message import (
+    MARKS,
+    REMOVED,
+    StoredMessage,
+    says_same,
+    to_stored_message,
+)
 
 
 class Edit(BaseModel, frozen=True):
@@ -96,7 +102,9 @@ def find_edit(
     edit = Edit(
         removed=tuple(sorted(gone)),
         changed=tuple(
-            to_stored_message(now, seq=m.seq, time=m.time, opens=m.opens)
+            to_stored_message(now, seq=m.seq, time=m.time).model_copy(
+                update=m.model_dump(include=MARKS)
+            )
             for m, now in other
             if m.seq not in gone
         ),

@@ -63,6 +63,10 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     loose: bool = False
     """True for loose ends: small talk and single questions, which make no topic. No reader reads
     it, and what gathers in it becomes a topic at a later split."""
+    chat: str | None = None
+    """The imported chat that it was opened for, by the id of the chat's first message."""
+    titled: bool = False
+    """True if its name is the title of that chat. Only a person gives it another."""
     by_hand: tuple[Mark, ...] = ()
     """What a person settled of it, in alphabetical order."""
 
@@ -82,8 +86,12 @@ class Topic(BaseModel, frozen=True, extra="allow"):
         return " .. ".join(dict.fromkeys(t[:10] for t in (self.first_at, self.last_at) if t))
 
     def described(self, name: str, brief: str) -> Topic:
-        """The topic with a name and brief that a role wrote; a name that a person gave stays."""
-        name = self.name if "named" in self.by_hand else name or self.name
+        """The topic with a name and brief that a role wrote.
+
+        A name that a person gave stays, and so does the title of an imported chat.
+        """
+        settled = self.titled or "named" in self.by_hand
+        name = self.name if settled else name or self.name
         return self.model_copy(update={"name": name, "brief": brief})
 
     def emptied(self) -> Topic:

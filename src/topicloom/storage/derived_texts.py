@@ -35,7 +35,7 @@ class DerivedTexts:
         """A row of the roster: a new name, no brief, no summary.
 
         A name that a person gave stays, unless it repeats what was said, and so does what a topic
-        has that only borrowed the messages.
+        has that only borrowed the messages. The title of an imported chat goes.
         """
         held = row["id"] in self.topics
         if not held and row["id"] not in self.lent:
@@ -46,7 +46,8 @@ class DerivedTexts:
         if ("named" in marks or not held) and not self.said.is_repeated_in(row["name"]):
             return {**row, **told}
         marked = {"by_hand": [m for m in marks if m != "named"]} if marks else {}
-        return {**row, **told, **marked, "name": _plain_name(row["id"])}
+        titled = {"titled": False} if row.get("titled") else {}
+        return {**row, **told, **marked, **titled, "name": _plain_name(row["id"])}
 
     def without_in_card(self, topic: str, card: Row) -> Row:
         """The summary of an archived topic, likewise."""

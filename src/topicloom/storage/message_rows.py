@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
+from topicloom.state.stored_message import MARKS, REMOVED, StoredMessage, to_stored_message
 from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
@@ -30,7 +30,7 @@ def to_shell(message: StoredMessage) -> dict[str, Any]:
     refuse results without calls. Names of people, arguments of calls and all texts go.
     """
     stays = message.model_dump(
-        mode="json", include={"seq", "role", "time", "source", "opens"}, exclude_defaults=True
+        mode="json", include={"seq", "role", "time", "source", *MARKS}, exclude_defaults=True
     )
     frame = {} if message.whole is None else {"whole": _frame(message.whole)}
     return {"id": message.id} | stays | frame
@@ -49,8 +49,9 @@ def is_left_of(shell: StoredMessage, prev: str | None, ref: str, message: BaseMe
 
     One that was given other words to be searched by is not recognised.
     """
-    said = to_stored_message(message, seq=shell.seq, time=shell.time, opens=shell.opens)
-    return link(prev, to_row(said)) == ref
+    said = to_stored_message(message, seq=shell.seq, time=shell.time)
+    marked = said.model_copy(update=shell.model_dump(include=MARKS))
+    return link(prev, to_row(marked)) == ref
 
 
 def to_row(message: StoredMessage) -> dict[str, Any]:

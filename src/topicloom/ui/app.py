@@ -38,7 +38,7 @@ from topicloom.recordings.exports import (
     read_export,
     sort_by_time,
 )
-from topicloom.recordings.replay import record_messages, select_new
+from topicloom.recordings.imports import record_messages, select_new
 from topicloom.serve.app import answer_errors, describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
@@ -153,10 +153,8 @@ class _Inspector(SessionPages):
     ) -> AsyncIterator[Event]:
         thread = name_thread(name)
         session, store = await asyncio.to_thread(open_session, self._graph, thread)
-        said = [conversation.messages for conversation in found]
-        fresh = [m for new in select_new(said, store, session) for m in new]
-        last = TurnOptions(answer=False, keep_messages=0)  # so that topics are seen at once
-        done, counts = 0, record_messages(self._graph, fresh, thread, last)
+        fresh = await asyncio.to_thread(select_new, found, store, session)
+        done, counts = 0, record_messages(self._graph, fresh, thread)
         while count := await asyncio.to_thread(next, counts, 0):
             done += count
             yield {"type": "imported", "session": name, "done": done, "all": len(fresh)}

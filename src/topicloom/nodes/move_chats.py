@@ -1,0 +1,49 @@
+"""Imported chats moved into topics: each becomes one topic, and no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from topicloom.index.naming import NAME_LIMIT
+from topicloom.nodes.split_draft import SplitDraft
+from topicloom.roles.splitter import name_rounds
+from topicloom.state.chats import make_distinct
+from topicloom.state.hierarchy import find_continuation
+from topicloom.state.rounds import Round
+from topicloom.state.topics import Topic
+
+
+def move_chats(draft: SplitDraft, rounds: Sequence[Round]) -> list[Round]:
+    """Move the rounds of imported chats into the chats' topics; returns the other rounds.
+
+    A topic that gets too large is divided later, like any other.
+    """
+    others: list[Round] = []
+    moved: set[str] = set()
+    for chat, run in groupby(rounds, key=lambda round_: round_.chat):
+        if chat is None:
+            others += run
+            continue
+        held = list(run)
+        draft.give(_find_topic(draft, chat) or _open_topic(draft, chat, held), held)
+        moved.add(chat)
+    titles = {chat: t for chat, t in draft.session.titles.items() if chat not in moved}
+    draft.session = draft.session.model_copy(update={"titles": titles})
+    return others
+
+
+def _find_topic(draft: SplitDraft, chat: str) -> Topic | None:
+    """The open topic in which a chat goes on; None for a new one, or if it was archived."""
+    topics = draft.topics
+    opened = [topic.id for topic in topics.values() if topic.chat == chat]
+    return find_continuation(opened[-1], topics) if opened else None
+
+
+def _open_topic(draft: SplitDraft, chat: str, rounds: Sequence[Round]) -> Topic:
+    """A topic under the title of the chat, or under a name for it that brief writers may change."""
+    title = draft.session.titles.get(chat, "")
+    name = title or name_rounds(rounds, draft.deps.embedder)
+    taken = [topic.name for topic in draft.topics.values()]
+    topic = draft.open(make_distinct(name, taken, NAME_LIMIT), "")
+    return topic.model_copy(update={"chat": chat, "titled": bool(title)})
