@@ -92,7 +92,7 @@ def is_kept(written: Any, read: Any) -> bool:
 
 def test_every_message_is_there(written: Written) -> None:
     store, session = written.store, written.session
-    assert rows(store.messages(session)) == written.expected["transcript"]
+    assert is_kept(written.expected["transcript"], rows(store.messages(session)))
     assert list(store.transcript_refs(session)) == written.expected["refs"]
     assert len(check_kept(store, session)) == session.count == 36
     for chain, entries in written.expected["entries"].items():
@@ -137,7 +137,7 @@ def test_it_goes_on(written: Written) -> None:
     tell(graph, thread(), "雨：and tomorrow?", "山：and there?", keep=0)
     session = get_session(graph, thread())
     messages = check_kept(written.store, session)
-    assert rows(messages)[:36] == written.expected["transcript"]
+    assert is_kept(written.expected["transcript"], rows(messages)[:36])
     assert [r.text for r in messages[36:]][::2] == ["雨：and tomorrow?", "山：and there?"]
     # Nothing that was there is another now, and what was archived can be moved back.
     for topic in written.store.topic_table(session):
