@@ -17,7 +17,8 @@ from topicloom.index.belonging import (
     read_rounds,
     tie_rounds,
 )
-from topicloom.index.encoders import HashingEmbedder, default_embedder
+from topicloom.index.encoders import default_embedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
 
@@ -116,7 +117,7 @@ def test_likelihoods_are_the_same_by_an_encoder_of_another_scale() -> None:
     class Squeezed(HashingEmbedder):
         """All vectors lie close together, as those of some encoders do."""
 
-        def embed(self, texts: Sequence[str]) -> np.ndarray:  # type: ignore[type-arg]
+        def embed(self, texts: Sequence[str]) -> np.ndarray:
             rows = super().embed(texts) * 0.3
             rows[:, 0] += 2
             return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))

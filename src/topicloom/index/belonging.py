@@ -48,6 +48,8 @@ class BelongingWeights:
     speakers: float = 0.913
     level: float = 0.286
     """Log odds of a pair of which all else is 0."""
+    beginning: float = -2.5
+    """What is added to that while nothing is known of the conversation: less and less."""
 
 
 WEIGHTS = BelongingWeights()
@@ -344,7 +346,7 @@ def rate_pairs(runs: Runs, rows: NDArray[np.intp], weights: BelongingWeights = W
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """What speaks for pairs of runs, each [r, k]."""
+    """What speaks for pairs of runs, each but the last [r, k]."""
 
     likeness: Odds
     words: Odds
@@ -354,6 +356,8 @@ class Pairs:
     adjacent: Odds
     sitting: Odds
     speakers: Odds
+    beginning: float
+    """1 for a conversation of which nothing is known, towards 0 the more runs it has."""
 
 
 def apply_weights(pairs: Pairs, weights: BelongingWeights) -> Odds:
@@ -368,6 +372,7 @@ def apply_weights(pairs: Pairs, weights: BelongingWeights) -> Odds:
         + w.sitting * pairs.sitting
         + w.speakers * pairs.speakers
         + w.level
+        + w.beginning * pairs.beginning
     )
 
 
@@ -392,6 +397,7 @@ def compare_pairs(runs: Runs, rows: NDArray[np.intp]) -> Pairs:
         adjacent=goes_on.astype(np.float64),
         sitting=(next_to & runs.sits[later]).astype(np.float64),
         speakers=_compare_voices(runs, rows),
+        beginning=_SHRINK / (count + _SHRINK),
     )
 
 

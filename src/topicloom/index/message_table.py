@@ -19,6 +19,7 @@ from topicloom.index.turn_topics import Grouping, group_by_topic
 from topicloom.index.vectors import GrowingRows, Place, StoredVectors
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
 
 _ROW = np.dtype(
     [
@@ -97,20 +98,26 @@ class MessageTable:
         """Mean vector of the messages [d]; there has to be one."""
         return np.asarray(self._sums.all.sum(axis=0) / len(self), dtype=np.float32)
 
-    def said(self, loose: Iterable[str], voices: dict[str, int]) -> Said:
-        """The messages in conversation order, as runs are cut from them; `loose` topics are none.
+    def said(self, topics: Sequence[Topic], voices: dict[str, int], newest: int) -> Said:
+        """Messages of topics in conversation order, as runs are cut from them.
 
-        The codes of new voices are added. Codes of topics are those of `code_of`.
+        Of each topic the `newest` are given. The codes of new voices are added; codes of topics are
+        those of `code_of`.
         """
-        order, rows, words = self.view.order, self._rows.all, self.words.occurrences()
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        rows = rows[order]
-        home = rows["topic"].astype(np.int64)
-        home[np.isin(home, self._topics.places(loose))] = LOOSE_HOME
+        order, every = self.view.order, self._rows.all
+        codes = every["topic"][order].astype(np.int64)
+        loose = self._topics.places(t.id for t in topics if t.loose)
+        kept = np.isin(codes, self._topics.places(t.id for t in topics))
+        kept &= count_later(codes) < newest
+        chosen, words = order[kept], self.words.occurrences()
+        place = np.full(len(order), -1, dtype=np.int64)
+        place[chosen] = np.arange(len(chosen))
+        at = place[words.message]
+        rows, home = every[chosen], codes[kept]
+        home[np.isin(home, loose)] = LOOSE_HOME
         from_user = rows["from_user"] > 0
-        names = [voices[name or ROLES[0]] for name in self._speakers.all]
-        voice = np.where(from_user | (rows["speaker"] > 0), np.array(names)[rows["speaker"]], -1)
+        names = np.array([voices[name or ROLES[0]] for name in self._speakers.all])
+        voice = np.where(from_user | (rows["speaker"] > 0), names[rows["speaker"]], -1)
         voice[voice < 0] = voices[ROLES[1]]
         begins = from_user.copy()
         begins[:1] = True
@@ -121,10 +128,10 @@ class MessageTable:
             seconds=rows["seconds"],
             voice=voice,
             continues=np.where(rows["opens"], -KNOWN, KNOWN),
-            vectors=self.matrix[order],
-            word_at=place[words.message],
-            word=words.word,
-            times=words.times,
+            vectors=self.matrix[chosen],
+            word_at=at[at >= 0],
+            word=words.word[at >= 0],
+            times=words.times[at >= 0],
         )
 
     def code_of(self, topic: str) -> int:
@@ -324,6 +331,17 @@ class MessageView:
         begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
         parts = np.split(order, begins[1:])
         return {self._topics[codes[p[0]]]: p for p in parts if len(p)}
+
+
+def count_later(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often each of some codes [n] comes later on [n]."""
+    order = np.argsort(codes[::-1], kind="stable")
+    ranked = codes[::-1][order]
+    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
+    lengths = np.diff(np.append(begins, len(ranked)))
+    later = np.empty(len(codes), dtype=np.int64)
+    later[order] = np.arange(len(codes)) - np.repeat(begins, lengths)
+    return later[::-1]
 
 
 def _digest(message: StoredMessage) -> int:

@@ -53,6 +53,8 @@ _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 _PART = 8_192
 """Messages that are read and entered at a time: of a long session not all are held at once."""
+_COMPARED, _NEWEST = 6_000, 24
+"""Messages that rounds are compared with, about, and of each topic at least: its newest ones."""
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _NO_CONTEXT = TurnContext()
@@ -197,24 +199,26 @@ class SessionIndex:
         if not rounds:
             return tie_rounds((), (), self._embedder)
         with self._lock:
-            known = [t for t in topics if not t.loose]
-            loose = [t.id for t in topics if t.loose]
+            held = list(topics)
             words, voices = Codes(self._table.words.occurrences().codes), Codes()
-            parts = [self._table.said(loose, voices)] if len(self._table) else []
+            newest = max(_NEWEST, _COMPARED // max(1, len(held)))
+            parts = [self._table.said(held, voices, newest)] if len(self._table) else []
             parts.append(read_rounds(rounds, continues, self._embedder, words, voices))
             runs = cut_runs(join_said(parts), words, voices)
-            codes = {self._table.code_of(t.id): t.id for t in known}
-            codes.pop(-1, None)
-            return find_ties(runs, rounds, codes)
+            return find_ties(runs, rounds, self._name_codes(held))
 
     def filed(self, topics: Sequence[Topic]) -> FiledRuns:
         """The runs that topics hold, and how likely they belong together."""
         with self._lock:
-            loose = [t.id for t in topics if t.loose]
             words, voices = Codes(self._table.words.occurrences().codes), Codes()
-            runs = cut_runs(self._table.said(loose, voices), words, voices)
-            codes = {self._table.code_of(t.id): t.id for t in topics if not t.loose}
-            return file_runs(runs, codes)
+            most = max((t.count for t in topics), default=0)
+            runs = cut_runs(self._table.said(topics, voices, most), words, voices)
+            return file_runs(runs, self._name_codes(topics))
+
+    def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:
+        """The topics with messages, but for loose ends, by their codes."""
+        coded = {self._table.code_of(t.id): t.id for t in topics if not t.loose}
+        return {code: topic for code, topic in coded.items() if code >= 0}
 
     def _take(
         self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]

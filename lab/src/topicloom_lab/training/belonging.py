@@ -113,7 +113,7 @@ def fit_weights(
     level: float,
     shifts: Sequence[float] = SHIFTS,
 ) -> BelongingWeights:
-    """The weights of a logistic regression over all pairs.
+    """The weights of a logistic regression over all pairs; `beginning` is not fitted.
 
     Args:
         shares: How much each kind counts.
@@ -130,7 +130,7 @@ def fit_weights(
     model = LogisticRegression(C=1.0, max_iter=500)
     model.fit(np.concatenate(columns), np.concatenate(same), np.concatenate(weight))
     values = [*model.coef_[0].tolist(), float(model.intercept_[0]) + level]
-    names = [f.name for f in fields(BelongingWeights)]
+    names = [f.name for f in fields(BelongingWeights) if f.name != "beginning"]
     return BelongingWeights(**dict(zip(names, values, strict=True)))
 
 
