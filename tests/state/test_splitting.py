@@ -218,6 +218,11 @@ class TestExplain:
             "; no round moved into a topic, m1 to m20 stay in view"
         )
 
+    def test_nothing_may_be_in_view(self) -> None:
+        assert plan_split(NOW, [], [], 1_000, POLICY) == NOW
+        said = explain_split(NOW, NOW, [], self.PARTS, 32_000, SplitPolicy())
+        assert said.endswith("; no round moved into a topic, none is in view")
+
     def test_one_round_is_one(self) -> None:
         said = self.explained(SplitPlan(tail=3, view=1), SplitPlan(tail=5, view=3))
         assert said.endswith(

@@ -130,7 +130,8 @@ def plan_split(
     of s tokens, more than min(t - u, t - s) / s come between two splits, with t and u the target's
     and the unsplit share of the room.
     """
-    start = _find_suffix(sizes, policy.target * room)
+    # There is no round where all that was in view was removed.
+    start = _find_suffix(sizes, policy.target * room) if sizes else 0
     if start == 0:
         return now
     view = rounds[start].first
@@ -154,12 +155,13 @@ def explain_split(
     does = [f"{_count_rounds(moved)} moved into topics" if moved else "no round moved into a topic"]
     if hidden:
         does.append(f"{_count_rounds(hidden)} left the view")
+    stays = f"m{plan.view} to m{rounds[-1].last} stay in view" if rounds else "none is in view"
     return (
         f"room was made since the prompt was expected to have"
         f" {parts.fixed + parts.notes + parts.messages:,} tokens, more than"
         f" {policy.trigger:.0%} of {window:,}: instructions and tools {parts.fixed:,},"
         f" recall notes {parts.notes:,}, messages in view {parts.messages:,};"
-        f" {', '.join(does)}, m{plan.view} to m{rounds[-1].last} stay in view"
+        f" {', '.join([*does, stays])}"
     )
 
 
