@@ -48,7 +48,7 @@ class BelongingWeights:
     speakers: float = 0.913
     level: float = 0.286
     """Log odds of a pair of which all else is 0."""
-    beginning: float = -2.5
+    beginning: float = -3.0
     """What is added to that while nothing is known of the conversation: less and less."""
 
 
@@ -244,7 +244,7 @@ def cut_runs(said: Said, words: Mapping[str, int], voices: Mapping[str, int]) ->
     run = np.cumsum(starts) - 1
     count = int(run[-1]) + 1 if len(run) else 0
     begin = np.flatnonzero(starts)
-    end = np.append(begin[1:], len(said)) - 1
+    end = np.append(begin, len(said))[1:] - 1
     sums = np.zeros((count, said.vectors.shape[1]), dtype=np.float64)
     np.add.at(sums, run, said.vectors)
     near = np.zeros(count, dtype=np.bool_)
@@ -397,7 +397,7 @@ def compare_pairs(runs: Runs, rows: NDArray[np.intp]) -> Pairs:
         adjacent=goes_on.astype(np.float64),
         sitting=(next_to & runs.sits[later]).astype(np.float64),
         speakers=_compare_voices(runs, rows),
-        beginning=_SHRINK / (count + _SHRINK),
+        beginning=(_SHRINK / (count + _SHRINK)) ** 2,
     )
 
 

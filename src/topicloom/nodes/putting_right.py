@@ -31,6 +31,8 @@ def put_right(draft: SplitDraft, workspace: Workspace, turn: Turn) -> Turn:
     made of them.
     """
     store = draft.store
+    if not draft.touched:
+        return turn
     draft.session = store.save_topics(draft.session, list(draft.rows.values()))
     table = store.topic_table(draft.session)
     chosen = _choose(table, set(draft.touched))
@@ -89,6 +91,7 @@ def _list_changes(
     for group, other in sorted(found.merged.items()):
         if other < len(ids):
             yield TopicChange(topic=ids[other], absorbs=ids[group], reason="they are one matter")
+    taken = {t.name for t in draft.topics.values()}
     moved: dict[int, list[int]] = {}
     for place, (old, new) in enumerate(zip(before, found.homes, strict=True)):
         if new not in (old, LOOSE) and found.merged.get(old, old) != new:
@@ -100,5 +103,6 @@ def _list_changes(
         else:
             said = draft.store.messages(draft.session, min(takes), max(takes))
             rounds = group_rounds(m for m in said if m.seq in set(takes))
-            name = name_rounds(rounds, draft.deps.embedder)
+            name = name_rounds(rounds, draft.deps.embedder, taken)
+            taken.add(name)
             yield TopicChange(topic="", name=name, takes=takes)

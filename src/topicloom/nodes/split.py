@@ -169,9 +169,9 @@ def _write_briefs(draft: SplitDraft) -> Step[None]:
 
 
 def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:
-    """The name that a brief writer gives, unless another part of the same topic has it."""
-    others = (t for t in draft.touched.values() if t.parent == topic.parent and t.id != topic.id)
-    taken = topic.parent is not None and any(t.name == name for t in others)
+    """The name that a brief writer gives, unless another topic beside it has it."""
+    others = (t for t in draft.topics.values() if t.parent == topic.parent and t.id != topic.id)
+    taken = any(t.name == name for t in others if t.status == "open")
     return topic.name if taken or not name else name
 
 

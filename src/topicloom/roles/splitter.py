@@ -277,15 +277,15 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         """The assignment of a group that belongs to no topic there is."""
         if request.dividing is None and len(held) < LOOSE_ROUNDS:
             return Assignment("", LOOSE_ENDS, LOOSE_ENDS)
-        name = name_rounds(held, self._embedder)
         others = {*taken, *(t.name for t in request.topics)}
-        return Assignment("", None, _make_distinct(name, others))
+        return Assignment("", None, name_rounds(held, self._embedder, others))
 
 
-def name_rounds(rounds: Sequence[Round], embedder: Embedder) -> str:
-    """A name for a topic of some rounds."""
+def name_rounds(rounds: Sequence[Round], embedder: Embedder, taken: Collection[str]) -> str:
+    """A name for a topic of some rounds, which none of those that are taken equals."""
     texts = [b.messages[0].text[:600] for b in rounds] + [b.text[:1_200] for b in rounds]
-    return make_title(texts, embed_rounds(rounds, embedder).mean(axis=0), embedder)
+    title = make_title(texts, embed_rounds(rounds, embedder).mean(axis=0), embedder)
+    return _make_distinct(title, taken)
 
 
 def _add_topics(ties: Ties, runs: NDArray[np.intp], topics: Sequence[str]) -> Odds:
