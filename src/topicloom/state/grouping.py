@@ -21,6 +21,9 @@ LOOSE_ROUNDS = 3
 """Rounds from which a group is a topic; what stays smaller is a loose end."""
 LOOSE = -1
 """The group of loose ends among the numbers of groups."""
+MERGE_ODDS, MOVE_ODDS = 0.3, 0.2
+"""Log odds from which two topics are one matter, and by which a run has to be closer to another
+topic than to its own: what is as good either way stays where it is."""
 _PASSES = 3
 """Times that each run may look for a better group."""
 
@@ -131,10 +134,12 @@ def _join(
     fixed = np.array([g in settled for g in groups.tolist()])
     close[fixed[:, None] & fixed[None, :]] = -np.inf
     np.fill_diagonal(close, -np.inf)
+    topic = groups < count
     joined = 0
     while True:
-        a, b = divmod(int(close.argmax()), len(groups))
-        if not close[a, b] > 0:
+        needed = np.where(topic[:, None] & topic[None, :], MERGE_ODDS, 0.0)
+        a, b = divmod(int((close - needed).argmax()), len(groups))
+        if not close[a, b] > needed[a, b]:
             return joined
         # What is settled stays, then what is a topic already, then the larger one.
         rank = [(fixed[x], groups[x] < count, sizes[x], -x) for x in (a, b)]
@@ -174,7 +179,7 @@ def _improve(odds: Odds, now: NDArray[np.intp], settled: frozenset[int], budget:
             stays = sums[run, home] / (sizes[home] - 1) if sizes[home] > 1 else 0.0
             close[home] = -np.inf
             best = int(close.argmax())
-            if close[best] <= max(stays, 0.0):
+            if close[best] <= max(stays, 0.0) + MOVE_ODDS:
                 continue
             sums[:, home] -= own_odds[:, run]
             sums[:, best] += own_odds[:, run]
