@@ -102,6 +102,8 @@ class _Walk:
 
 def _wrong_hashes(raw: Raw) -> Iterator[str]:
     for chain, entries in raw.chains.items():
+        if chain == PURGES:
+            continue  # one row, which every purge replaces: it names no entry before it
         for ref, entry in entries.items():
             if not _fits(ref, entry):
                 yield f"{chain}: {ref} is not the hash of its entry"
