@@ -102,7 +102,7 @@ class _Walk:
 
 def _wrong_hashes(raw: Raw) -> Iterator[str]:
     for chain, entries in raw.chains.items():
-        if chain == PURGES:
+        if chain == "purges":
             continue  # one row, which every purge replaces: it names no entry before it
         for ref, entry in entries.items():
             if not _fits(ref, entry):
