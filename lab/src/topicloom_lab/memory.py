@@ -37,7 +37,6 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder
 from topicloom_lab.asking import (
-    NOTHING_IN_VIEW,
     BudgetCounter,
     Questioner,
     RespondingModel,
@@ -241,11 +240,15 @@ class MemoryEvaluation:
         return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 
     def _turn_options(self, budget: int, *, in_place: bool) -> TurnOptions:
-        """The options of a question's turn; one in its place finds the view as it is there."""
-        if self.recent is not None:
-            return TurnOptions(keep_messages=self.recent)
-        # What is recalled for the question takes no room from what is in view.
-        return TurnOptions(window=self.window + budget) if in_place else NOTHING_IN_VIEW
+        """The options of a question's turn; one in its place finds the view as it is there.
+
+        What is recalled for the question takes no room from what is in view, and always fits.
+        """
+        kept = None if in_place else 0
+        return TurnOptions(
+            keep_messages=kept if self.recent is None else self.recent,
+            window=self.window + budget,
+        )
 
 
 def _set_budget(settings: Settings, budget: int) -> Settings:
