@@ -14,6 +14,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.naming import NAME_LIMIT, SpokenRound, make_name, pair_rounds
+from topicloom.state.stored_message import StoredMessage
 
 MARATHON = [
     "I signed up for the half marathon around the lake on 31 May. Realistic or silly?",
@@ -148,9 +149,12 @@ def test_a_name_that_nobody_said_was_given_on_purpose(given_name: str) -> None:
 
 
 def test_rounds_are_what_the_user_said_and_the_replies() -> None:
-    found = pair_rounds(
-        [(False, "hello"), (True, "oak"), (False, "yes"), (False, "no"), (True, "")]
-    )
+    said = [("assistant", "hello"), ("user", "oak"), ("assistant", "yes"), ("tool", "no")]
+    messages = [
+        StoredMessage(seq=n, role=role, text=text, time="")
+        for n, (role, text) in enumerate([*said, ("user", "")], start=1)
+    ]
+    found = pair_rounds(messages)
     assert found == [SpokenRound("", "hello"), SpokenRound("oak", "yes\nno"), SpokenRound("", "")]
 
 

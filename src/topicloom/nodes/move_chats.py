@@ -51,5 +51,5 @@ def _open_topic(draft: SplitDraft, chat: str, rounds: Sequence[Round]) -> Topic:
 
 def _make_name(draft: SplitDraft, rounds: Sequence[Round]) -> str:
     embedder = draft.deps.embedder
-    said = pair_rounds([(m.role == "user", m.text) for b in rounds for m in b.messages])
+    said = pair_rounds(m for b in rounds for m in b.messages)
     return make_name(said, embed_rounds(rounds, embedder).mean(axis=0), embedder)

@@ -125,7 +125,7 @@ class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
         texts = [r.text[:600] for r in said]
         direction = self._embedder.embed(texts).mean(axis=0)
         name = make_name(
-            pair_rounds([(r.role == "user", r.text) for r in request.messages[-2 * _READ :]]),
+            pair_rounds(request.messages[-2 * _READ :]),
             direction,
             self._embedder,
             former=request.topic.name,

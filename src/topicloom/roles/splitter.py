@@ -247,7 +247,7 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
                 home = _find_nearest(others, scores)
             if home is None:
                 name = make_name(
-                    pair_rounds([(m.role == "user", m.text) for b in rounds for m in b.messages]),
+                    pair_rounds(m for b in rounds for m in b.messages),
                     vectors[first : last + 1].mean(axis=0),
                     self._embedder,
                     others=[f"{t.name}\n{t.brief}" for t in request.topics],
