@@ -115,14 +115,19 @@ def test_the_next_turn_goes_on_without_a_repair(tmp_path: Path, first: bool) -> 
     assert check_session(graph, thread()) == []
 
 
-@pytest.mark.parametrize("first", [True, False])
-async def test_an_agent_keeps_it_no_longer_than_its_own_turn(tmp_path: Path, first: bool) -> None:
-    agent = open_agent(ScriptedModel(), remember(tmp_path))
-    said = [] if first else ["Hello", REPLY]
+def refuse(folder: Path, first: bool) -> tuple[Any, list[str]]:
+    """An agent that refused a message, its first one or not, and what was said before."""
+    agent = open_agent(ScriptedModel(), remember(folder))
     if not first:
         agent.invoke({"messages": [HumanMessage("Hello")]}, thread())
     with pytest.raises(InputError, match=r"\['x'\]"):
         agent.invoke({"messages": [bad()]}, thread())
+    return agent, [] if first else ["Hello", REPLY]
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_an_agent_keeps_it_no_longer_than_its_own_turn(tmp_path: Path, first: bool) -> None:
+    agent, said = refuse(tmp_path, first)
     with pytest.raises(InputError, match=r"\['x'\]"):
         await agent.ainvoke({"messages": [bad()]}, thread())
     with pytest.warns(TopicLoomWarning, match="left out of the session"):
@@ -134,12 +139,7 @@ async def test_an_agent_keeps_it_no_longer_than_its_own_turn(tmp_path: Path, fir
 
 @pytest.mark.parametrize("first", [True, False])
 def test_an_agent_is_reported_and_mended(tmp_path: Path, first: bool) -> None:
-    agent = open_agent(ScriptedModel(), remember(tmp_path))
-    said = [] if first else ["Hello", REPLY]
-    if not first:
-        agent.invoke({"messages": [HumanMessage("Hello")]}, thread())
-    with pytest.raises(InputError, match=r"\['x'\]"):
-        agent.invoke({"messages": [bad()]}, thread())
+    agent, said = refuse(tmp_path, first)
     (fault,) = check_session(agent, thread())
     assert repair_session(agent, thread()) == [fault]
     assert check_session(agent, thread()) == []

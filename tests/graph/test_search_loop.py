@@ -150,8 +150,7 @@ class TestModelAsks:
     def test_what_the_turn_itself_split_is_read(self, tmp_path: Path) -> None:
         """Out of view now, though there is no room to activate it."""
         reader = SteadyReader()
-        roomy = {"window": 4_000, "activation": ROOM_FOR_ONE}
-        graph = open_graph(tmp_path, fake_roles(reader=reader), **roomy)
+        graph = open_graph(tmp_path, fake_roles(reader=reader), activation=ROOM_FOR_ONE)
         record(graph, CONFIG, *past("茶", "雨", "山"))
         tell(graph, CONFIG, "Hello", keep=0)
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")

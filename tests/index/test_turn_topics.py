@@ -19,16 +19,16 @@ from topicloom.index.turn_topics import (
 )
 
 RNG = np.random.default_rng(7)
-KITCHEN, GARDEN, LOOSE = 1, 2, 3
+KITCHEN, GARDEN, ARCHIVED = 1, 2, 3
 DIRECTIONS = unit_rows(RNG.normal(size=(4, 16)).astype(np.float32))
-CODE = np.array([KITCHEN, KITCHEN, GARDEN, GARDEN, KITCHEN, LOOSE, GARDEN])
+CODE = np.array([KITCHEN, KITCHEN, GARDEN, GARDEN, KITCHEN, ARCHIVED, GARDEN])
 MEAN = DIRECTIONS[CODE].mean(axis=0)
 NOTHING_FITS = np.zeros(len(CODE))
 
 
 def grouping() -> Grouping:
-    """Three topics of seven messages; the third one holds loose ends."""
-    return group_by_topic(CODE, DIRECTIONS, (LOOSE,))
+    """Three topics of seven messages; the third one is archived."""
+    return group_by_topic(CODE, DIRECTIONS)
 
 
 class TestTopicsOfATurn:
@@ -42,21 +42,23 @@ class TestTopicsOfATurn:
     def test_a_message_that_says_little_is_in_the_topic_that_it_goes_on_with(self) -> None:
         vague = unit_rows((DIRECTIONS[KITCHEN] + DIRECTIONS[GARDEN])[None, :])[0]
         before = DIRECTIONS[[KITCHEN, KITCHEN]]
-        alone = weigh_topics(vague, before, 0.0, NOTHING_FITS, MEAN, grouping())
-        going_on = weigh_topics(vague, before, 0.9, NOTHING_FITS, MEAN, grouping())
+        alone = weigh_topics(vague, before, 0.0, NOTHING_FITS, MEAN, grouping(), [ARCHIVED])
+        going_on = weigh_topics(vague, before, 0.9, NOTHING_FITS, MEAN, grouping(), [ARCHIVED])
         assert going_on[KITCHEN] > alone[KITCHEN]
         assert going_on.argmax() == KITCHEN
 
     def test_messages_that_fit_speak_for_their_topic(self) -> None:
         fits = np.where(CODE == GARDEN, 3.0, 0.0)
         vague = unit_rows((DIRECTIONS[KITCHEN] + DIRECTIONS[GARDEN])[None, :])[0]
-        found = weigh_topics(vague, DIRECTIONS[:0], 0.0, fits, MEAN, grouping())
+        found = weigh_topics(vague, DIRECTIONS[:0], 0.0, fits, MEAN, grouping(), [ARCHIVED])
         assert found.argmax() == GARDEN
 
-    def test_loose_ends_are_no_topic_of_a_turn(self) -> None:
-        fits = np.where(CODE == LOOSE, 9.0, 0.0)
-        found = weigh_topics(DIRECTIONS[LOOSE], DIRECTIONS[:0], 0.0, fits, MEAN, grouping())
-        assert found[LOOSE] == 0
+    def test_a_turn_is_in_no_archived_topic(self) -> None:
+        fits = np.where(CODE == ARCHIVED, 9.0, 0.0)
+        found = weigh_topics(
+            DIRECTIONS[ARCHIVED], DIRECTIONS[:0], 0.0, fits, MEAN, grouping(), [ARCHIVED]
+        )
+        assert found[ARCHIVED] == 0
         assert found[0] == 0
 
     def test_without_topics_there_is_none(self) -> None:

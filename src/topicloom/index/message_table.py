@@ -30,7 +30,7 @@ _ROW = np.dtype(
         ("from_user", np.float64),
         ("empty", np.bool_),  # a reply that no model wrote
         ("chinese", np.bool_),
-        ("opens", np.bool_),
+        ("opens", np.bool_),  # a topic began with it, as it came
     ]
 )
 """The columns of a message beside its words and its vector."""
@@ -265,6 +265,11 @@ class MessageView:
     def topics(self) -> NDArray[np.int32]:
         """The number of each one's topic [n]."""
         return np.asarray(self._sorted["topic"])
+
+    def numbers_of(self, topics: Iterable[str]) -> list[int]:
+        """The numbers of those of some topics that have had messages."""
+        chosen = set(topics)
+        return [number for number, topic in enumerate(self._topics) if topic in chosen]
 
     def topic(self, place: int) -> str:
         """The topic of the message at a place in that order."""

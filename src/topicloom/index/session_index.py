@@ -257,9 +257,10 @@ class SessionIndex:
         priority = rank_again(query, cosine, lexical, messages, manner, trust, echoes)
         flat = search_flat(cosine, lexical, trust)
         best = _descending(priority)
-        if priced:
-            best = self._order(priority, self._weigh_topics(vector, context, flat))
         hidden = [] if include_archived else self._archived
+        if priced:
+            weights = self._weigh_topics(vector, context, flat, hidden)
+            best = self._order(priority, weights, costs)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
         listed = [flat + search_flat(c, w, t) for c, w, _, t in parts]
@@ -272,30 +273,36 @@ class SessionIndex:
         found = worths > 0
         relevance = self._centroids.relevance(vector).items()
         topics = {topic: value for topic, value in relevance if topic not in hidden}
-        weights, homes = {}, {}
+        worth_of, homes = {}, {}
         for place, weight in zip(best[found].tolist(), worths[found].tolist(), strict=True):
             message, topic = f"m{view.numbers[place]}", view.topic(place)
-            weights[message], homes[message] = weight, topic
+            worth_of[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits(weights, topics, homes)
+        return Hits(worth_of, topics, homes)
 
     def _weigh_topics(
-        self, query: Vectors, context: TurnContext, flat: NDArray[np.float64]
+        self,
+        query: Vectors,
+        context: TurnContext,
+        flat: NDArray[np.float64],
+        hidden: Sequence[str],
     ) -> NDArray[np.float64]:
         """The probability that a turn is in each topic [k], by the numbers of the view."""
-        before = vectors_of(context.messages, self._embedder)
-        return weigh_topics(
-            query, before, context.continues, flat, self._table.mean, self._table.view.grouping
-        )
+        view, mean = self._table.view, self._table.mean
+        before = vectors_of(context.read(), self._embedder)
+        ignored = view.numbers_of(hidden)
+        return weigh_topics(query, before, context.continues, flat, mean, view.grouping, ignored)
 
     def _order(
-        self, priority: NDArray[np.float64], weights: NDArray[np.float64]
+        self,
+        priority: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        costs: NDArray[np.float64],
     ) -> NDArray[np.intp]:
         """Places of messages, the best first, by the message and by the topics of the turn."""
         view = self._table.view
         alone = prefer_own_words(priority, view.messages.from_user, view.opens, view.others)
         preferred = prefer_topics(alone, weights, view.grouping)
-        costs = np.minimum(view.messages.costs, self._budget)
         return fill_in_turn(_descending(alone), _descending(preferred), costs, self._budget)
 
     def _compare(

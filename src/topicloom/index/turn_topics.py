@@ -8,7 +8,7 @@ that a wrong topic costs little. `docs/recall.md` has figures, and what else was
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topicloom.index.embedder import Vectors, dot_products, unit_rows
 from topicloom.index.ranking import Floats, standardize
+from topicloom.state.session import NOTHING_BEFORE
 from topicloom.state.stored_message import StoredMessage
 
 _SHARED = 0.9
@@ -41,16 +42,15 @@ _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 class TurnContext:
     """What a message goes on with."""
 
-    messages: Sequence[StoredMessage] = ()
-    """The messages before it since a topic began, oldest first."""
-    continues: float = 0.0
-    """Probability that it goes on with them."""
+    key: tuple[int, int, float] = NOTHING_BEFORE
+    """First and last message since a topic began, and how likely it does; see `Turn.before`."""
+    read: Callable[[], Sequence[StoredMessage]] = tuple
+    """Gives these messages, oldest first; called only where a search is not remembered."""
 
     @property
-    def key(self) -> tuple[int, int, float]:
-        """What tells contexts of one session apart."""
-        first, last = (self.messages[i].seq if self.messages else 0 for i in (0, -1))
-        return first, last, self.continues
+    def continues(self) -> float:
+        """Probability that the message goes on with them."""
+        return self.key[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,9 @@ class Grouping:
     """The topics that have messages, ascending [t]."""
     newer: NDArray[np.intp]
     """How many messages of its topic come after each message [n]."""
-    no_matter: NDArray[np.bool_]
-    """True for topics that are none: messages without one, and loose ends [k]."""
 
 
-def group_by_topic(
-    code: NDArray[np.integer], means: Vectors, no_matter: Sequence[int] = ()
-) -> Grouping:
+def group_by_topic(code: NDArray[np.integer], means: Vectors) -> Grouping:
     """Group messages [n], in conversation order, by the number of their topic."""
     order = np.argsort(code, kind="stable")
     ordered = code[order]
@@ -83,9 +79,7 @@ def group_by_topic(
     ends = np.append(starts[1:], len(code))
     newer = np.empty(len(code), dtype=np.intp)
     newer[order] = np.repeat(ends, ends - starts) - 1 - np.arange(len(code))
-    none = np.zeros(len(means), dtype=np.bool_)
-    none[[0, *no_matter]] = True
-    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer, none)
+    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer)
 
 
 def weigh_topics(
@@ -95,6 +89,7 @@ def weigh_topics(
     flat: Floats,
     mean: Vectors,
     topics: Grouping,
+    ignored: Sequence[int] = (),
 ) -> Floats:
     """The probability that a turn is in each topic [k]; the sum is 1, or 0 without topics.
 
@@ -105,13 +100,14 @@ def weigh_topics(
         flat: How well each message fits by itself [n]; see `search_flat`.
         mean: Mean vector of all messages [d].
         topics: The messages by topic.
+        ignored: Numbers of topics that the turn is in none of, such as archived ones.
     """
     fit = np.zeros(len(topics.means))
     fit[topics.present] = _mean_of_best(standardize(flat), topics)
     centred = unit_rows(topics.means - _SHARED * mean)
     chosen = np.zeros(len(topics.means), dtype=np.bool_)
     chosen[topics.present] = True
-    chosen &= ~topics.no_matter
+    chosen[[0, *ignored]] = False  # those of number 0 are in no topic
 
     def weigh(about: Vectors) -> Floats:
         (direction,) = unit_rows((about - _SHARED * mean)[None, :])

@@ -192,7 +192,7 @@ def read_by_index(
     hits = workspace.indexed(table).search(
         turn.sought,
         Days.of(newest.days),
-        context=workspace.read_context(session, turn.before),
+        context=workspace.make_context(session, turn.before),
         include_archived=newest.archived,
     )
     topics = table.open() + (table.archived() if newest.archived else [])

@@ -16,10 +16,10 @@ from topicloom.nodes.step import Update, current_session, dumped, node, open_wor
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest
-from topicloom.state.channels import NOTHING_BEFORE, ReadTask
+from topicloom.state.channels import ReadTask
 from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
 from topicloom.state.receipt import Call
-from topicloom.state.session import Session
+from topicloom.state.session import NOTHING_BEFORE, Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.references import read_topic_window
@@ -47,7 +47,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         table = store.topic_table(session)
         query, days = task["query"], Days.of(task["days"])
         # Up to date already, but for a turn that another process began.
-        context = workspace.read_context(session, task.get("before", NOTHING_BEFORE))
+        context = workspace.make_context(session, task.get("before", NOTHING_BEFORE))
         hits = workspace.indexed(table).search(query, days, context=context)
         tail = store.tail(session, session.view // _STEP * _STEP)
         readers, homes = deps.roles.in_turn(READER), dict[str, str]()

@@ -27,7 +27,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         table = workspace.store.topic_table(session)
-        context = workspace.read_context(session, turn.before)
+        context = workspace.make_context(session, turn.before)
         hits = workspace.indexed(table).search(turn.query, context=context)
         relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}
         policy = deps.settings.activation

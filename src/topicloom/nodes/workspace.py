@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock, RLock
 
 from cachetools import LRUCache
@@ -111,14 +112,12 @@ class Workspace:
             found = [*more, *found]
         return found
 
-    def read_context(self, session: Session, before: tuple[int, int, float]) -> TurnContext:
-        """What a turn goes on with, by the numbers of its messages; see `Turn.before`."""
-        first, last, continues = before
-        return (
-            TurnContext(self.store.messages(session, first, last), continues)
-            if first
-            else TurnContext()
-        )
+    def make_context(self, session: Session, before: tuple[int, int, float]) -> TurnContext:
+        """What a turn goes on with; see `Turn.before`."""
+        first, last, _ = before
+        if not first:
+            return TurnContext()
+        return TurnContext(before, partial(self.store.messages, session, first, last))
 
     def indexed(self, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""

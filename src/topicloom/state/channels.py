@@ -99,10 +99,6 @@ class DomainInput(SessionInput, total=False):
     """The document, where it is new or was changed by the application; otherwise it stays."""
 
 
-NOTHING_BEFORE = (0, 0, 0.0)
-"""Of a turn that goes on with nothing; see `Turn.before`."""
-
-
 class ReadTask(TypedDict):
     """Payload of one reader."""
 

@@ -189,6 +189,10 @@ class Search(BaseModel, frozen=True):
     """Short ids of the messages whose images it asks for; it searches nothing else."""
 
 
+NOTHING_BEFORE = (0, 0, 0.0)
+"""Of a turn that goes on with nothing; see `Turn.before`."""
+
+
 class Turn(BaseModel, frozen=True, extra="allow"):
     """The working data of one turn; started afresh by `ingest`."""
 
@@ -255,7 +259,9 @@ class Turn(BaseModel, frozen=True, extra="allow"):
 
         A search of its own goes on with none.
         """
-        return (0, 0, 0.0) if self.searches else (self.since, self.user - 1, self.continues)
+        if self.searches or not self.since:
+            return NOTHING_BEFORE
+        return self.since, self.user - 1, self.continues
 
     @property
     def sought(self) -> str:

@@ -102,8 +102,10 @@ class _Walk:
 
 def _wrong_hashes(raw: Raw) -> Iterator[str]:
     for chain, entries in raw.chains.items():
-        if chain == "purges":
-            continue  # one row, which every purge replaces: it names no entry before it
+        if chain == "purges":  # one row, which every purge replaces: its ref is no hash
+            if len(entries) > 1 or any(entry.prev is not None for entry in entries.values()):
+                yield f"{chain}: has more than the row of the newest purge"
+            continue
         for ref, entry in entries.items():
             if not _fits(ref, entry):
                 yield f"{chain}: {ref} is not the hash of its entry"
