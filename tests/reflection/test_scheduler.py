@@ -301,7 +301,8 @@ async def test_one_that_gets_nowhere_is_left_until_the_next_tick(clock: Clock) -
         await settled(scheduler)
         once = len(read)
         await settled(scheduler)
-    assert 1 <= once <= len(read) / 2
+    # The scheduler's own first tick may come to either of the two.
+    assert 1 <= once < len(read) <= 8
 
 
 async def test_a_storage_that_is_away_is_tried_again(clock: Clock) -> None:

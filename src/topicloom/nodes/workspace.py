@@ -114,10 +114,12 @@ class Workspace:
 
     def make_context(self, session: Session, before: tuple[int, int, float]) -> TurnContext:
         """What a turn goes on with; see `Turn.before`."""
-        first, last, _ = before
+        first, last, newer = before
         if not first:
             return TurnContext()
-        return TurnContext(before, partial(self.store.messages, session, first, last))
+        # A checkpoint may give the tuple back as a list, which is no key.
+        key = (first, last, newer)
+        return TurnContext(key, partial(self.store.messages, session, first, last))
 
     def indexed(self, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""
