@@ -147,8 +147,10 @@ class TestRun:
             ("Is green tea steeped shorter than black tea, and is its water cooler?", 0),
             ("The chain of my bicycle slips off the gears whenever I pedal uphill.", 1),
             ("Should I oil the bicycle chain, or are the gears of the bicycle worn?", 1),
+            ("The bicycle chain slips off the worn gears again, even with oil.", 1),
             ("My tomatoes need watering and compost, when do I plant the seeds?", 2),
             ("The garden soil is dry, do the tomatoes want compost or watering?", 2),
+            ("Compost and watering made the tomatoes in the garden soil grow.", 2),
             ("And what if green tea steeps too long in hot water, is the tea bitter?", 0),
             ("So which tea steeps longest in the hottest water?", 0),
         ]

@@ -52,7 +52,7 @@ def to_split(
     language: Language = "en",
 ) -> list[BaseMessage]:
     rounds = group_rounds(said)
-    request = SplitRequest("s", rounds, segments, topics, {}, active, None, language)
+    request = SplitRequest("s", rounds, segments, topics, None, active, None, language)
     return build_splitter_prompt(request, WINDOW)
 
 

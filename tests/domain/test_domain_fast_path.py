@@ -73,9 +73,9 @@ class CountingIndex(SessionIndex):
         self._touched.append("search")
         return super().search(*args, **kwargs)
 
-    def affinity(self, *args: Any) -> Any:
-        self._touched.append("affinity")
-        return super().affinity(*args)
+    def ties(self, *args: Any) -> Any:
+        self._touched.append("ties")
+        return super().ties(*args)
 
 
 class Fast:

@@ -16,7 +16,6 @@ from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
-from topicloom.index.vectors import embed_rounds
 from topicloom.state.lifecycle import mark_archived, mark_divided
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
@@ -162,54 +161,23 @@ def test_messages_of_the_days_asked_for_come_first() -> None:
     assert index.search("山 海", elsewhere) == index.search("山 海")
 
 
-def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
+def test_the_index_ties_rounds_as_if_it_were_made_anew() -> None:
     life = prepared()
     for choice in (3, 1, 1, 3):
         life.grow(choice)
     life.check()
     table = life.store.topic_table(life.session)
-    rounds = group_rounds(life.messages(4))
-    asked = embed_rounds(rounds, Rounded(16))
-    said = {
-        t.id: Rounded(16).embed([r.line for r in life.store.topic_messages(t)])
-        for t in table
-        if t.count
-    }
-    assert max(map(len, said.values())) > 3
-    everything = np.concatenate(list(said.values()))
-    found = life.index.affinity(rounds)
-    assert set(found) == set(said)
-    for topic, rows in said.items():
-        cosines = np.sort(rows @ asked.T, axis=0)
-        expected = cosines[-3:].mean(axis=0) - (everything @ asked.T).mean(axis=0)
-        assert found[topic] == pytest.approx(expected, abs=1e-5)
-    assert life.fresh().affinity(rounds) == {}
-
-
-def test_affinity_is_the_same_a_block_at_a_time() -> None:
-    life = prepared()
-    life.grow(3)
-    rounds = group_rounds(life.messages(8))
-    whole = life.index.affinity(rounds)
-    assert len(rounds) > 3
-    for place, round_ in enumerate(rounds):
-        for topic, near in life.index.affinity([round_]).items():
-            assert near == pytest.approx(whole[topic][place : place + 1], abs=1e-6)
-
-
-def test_blocks_are_drawn_to_the_topics_whose_centroids_are_nearest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    life = prepared()
-    for choice in (3, 1, 1, 3):
-        life.grow(choice)
-    rounds = group_rounds(life.messages(4))[:1]
-    everywhere = life.index.affinity(rounds)
-    monkeypatch.setattr("topicloom.index.centroids._NEAREST", 1)
-    drawn = life.index.affinity(rounds)
-    assert len(drawn) == 1 < len(everywhere)
-    for topic, near in drawn.items():
-        assert near == pytest.approx(everywhere[topic], abs=1e-6)
+    rounds = group_rounds(m.model_copy(update={"seq": m.seq + 100}) for m in life.messages(6))
+    found = life.index.ties(rounds, [0.0] * len(rounds), table)
+    assert set(found.topics) == {t.id for t in table if t.head is not None}
+    assert found.among == pytest.approx(found.among.T)
+    fresh = life.fresh()
+    assert fresh.ties(rounds, [0.0] * len(rounds), table).topics == {}, "nothing is taken in yet"
+    fresh.update(table, life.store.topic_messages)
+    again = fresh.ties(rounds, [0.0] * len(rounds), table)
+    assert again.among == pytest.approx(found.among)
+    for topic, odds in found.topics.items():
+        assert again.topics[topic] == pytest.approx(odds)
 
 
 def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() -> None:

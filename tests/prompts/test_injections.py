@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -157,13 +156,12 @@ def reader(text: str, language: Language) -> list[BaseMessage]:
 
 def splitter(text: str, language: Language) -> list[BaseMessage]:
     rounds = group_rounds(said(text))
-    affinity = {t.id: np.zeros(len(rounds), np.float32) for t in topics(text)}
     request = SplitRequest(
         session="s",
         rounds=rounds,
         segments=range(len(rounds)),
         topics=topics(text),
-        affinity=affinity,
+        ties=None,
         active=frozenset({"t1"}),
         previous="t1",
         language=language,

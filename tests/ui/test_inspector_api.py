@@ -371,8 +371,8 @@ async def test_other_thresholds_are_tried_on_the_turns(page: httpx.AsyncClient) 
     tried = await get(page, "/replay", base=0.95, step=0, floor=0)
     (in_force, now), (policy, then) = tried["in_force"], tried["policy"]
     assert (in_force["base"], policy["base"]) == (0.2, 0.95)
-    assert (now["read"], now["missed"]) == (3, 0)
-    assert then["read"] < 3
+    assert (now["read"], now["missed"]) == (2, 0), "the ferry is a loose end, which nobody reads"
+    assert then["read"] < 2
     assert then["missed"] == now["quoted"] - then["quoted"]
     refused = await page.get(f"{SESSION}/replay", params={"floor": 50})
     assert "floor <= usual" in refused.json()["error"]

@@ -3,8 +3,8 @@
 A conversation is fed message by message, as `topicloom eval memory` feeds it. Its topics are told
 twice: as messages come, when all that the graph knows is where one begins, so that what returns
 counts as new; and after the splits moved them, by the topic that each message is in at the end. A
-part of a topic that was divided for its size counts as that topic, and a message in no topic as a
-topic of its own. Only messages whose thread is known are judged.
+part of a topic that was divided for its size counts as that topic. A message in no topic, or among
+the loose ends, counts as a topic of its own. Only messages whose thread is known are judged.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ThreadedConversation(BaseModel, frozen=True, coerce_numbers_to_str=True):
             found.append(
                 RecordedMessage(
                     id=str(place),
-                    role="assistant" if message.voice == "assistant" else "user",
+                    role="assistant" if _is_assistant(message.voice) else "user",
                     speaker=message.voice,
                     text=message.text,
                     time=None if hours is None else _iso(hours),
@@ -234,6 +234,7 @@ def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Lab
     homes = {
         message.seq: find_path(topic, topics)[0].id
         for topic in topics.values()
+        if not topic.loose
         for message in store.topic_messages(topic)
     }
     numbers = accumulate(int(message.opens) for message in stored_messages)
@@ -280,6 +281,10 @@ def summary(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
     names = ("ari", "one_to_one", "vi", "exact")
     means = {n: float(np.mean([getattr(s, n) for s in judged])) if judged else 0.0 for n in names}
     return means | {"conversations": float(len(judged))}
+
+
+def _is_assistant(voice: str | None) -> bool:
+    return voice is not None and voice.casefold() == "assistant"
 
 
 def _hours(time: float | str | None) -> float | None:

@@ -6,6 +6,7 @@ that it leaves in the grey zone are put to an arbiter before a split, all questi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -20,6 +21,9 @@ from topicloom.state.stored_message import StoredMessage
 
 LOOK_BACK = 24
 """Messages before a message that it is judged by."""
+
+_RULED, _AS_IT_CAME = 6.0, 1.5
+"""Log odds by a ruling, and by what was seen as a message came or of a filler."""
 
 Zone = Literal["filler", "adsorb", "grey", "split"]
 """The outcome of the funnel for a message."""
@@ -92,6 +96,16 @@ class Adsorber:
         starts = [_begins(rating, round_) or round_.begins for rating, round_ in pairs]
         return list(accumulate([0, *map(int, starts[1:])])) if starts else []
 
+    def continuity(self, rounds: Sequence[Round]) -> list[float]:
+        """Log odds that each round goes on with the one before it, when the tail is split.
+
+        A filler does. The first round is rated as it came, and a ruling decides where there is one.
+        """
+        return [
+            _odds_of(rating, one, first=place == 0)
+            for place, (rating, one) in enumerate(zip(self._ratings(rounds), rounds, strict=True))
+        ]
+
     def _ratings(self, rounds: Sequence[Round]) -> list[Rating | None]:
         """Ratings of rounds, looking back; None for the first and for fillers."""
         fillers = {one.first for one in rounds if self._is_filler(one)}
@@ -126,6 +140,15 @@ def _begins(rating: Rating | None, round_: Round) -> bool:
     if rating is None:
         return False
     return rating.continues < 0.5 if round_.ruling is None else round_.ruling == "opens"
+
+
+def _odds_of(rating: Rating | None, round_: Round, *, first: bool) -> float:
+    if round_.ruling is not None:
+        return -_RULED if round_.ruling == "opens" else _RULED
+    if rating is None:
+        return -_AS_IT_CAME if first and round_.opens else _AS_IT_CAME
+    share = min(max(rating.continues, 1e-3), 1 - 1e-3)
+    return math.log(share / (1 - share))
 
 
 def _tokens(text: str) -> int:

@@ -116,12 +116,14 @@ class Memory:
         return (yield from self._access.open()).session
 
     def _topics(self) -> Step[list[MemoryTopic]]:
-        """The topics that hold messages, or did so before they were divided, in their order."""
+        """The topics that hold messages, or did so before they were divided, in their order.
+
+        Loose ends come last.
+        """
         session, store, _ = yield from self._access.open()
         table = store.topic_table(session)
-        return [
-            show_topic(t, table, session, store) for t in table if t.count or t.status == "divided"
-        ]
+        held = [t for t in table if t.count or t.status == "divided"]
+        return [show_topic(t, table, session, store) for t in sorted(held, key=lambda t: t.loose)]
 
     def _topic(self, topic_id: str) -> Step[MemoryTopic]:
         """The topic of that id; one that was merged is empty.

@@ -55,6 +55,8 @@ class MemoryTopic(BaseModel, frozen=True):
     """0 to 1, by the last review; None before the first."""
     by_hand: tuple[Mark, ...]
     """What a person settled of it, and no review or split changes back."""
+    loose: bool
+    """True for loose ends: small talk and single questions that belong to no topic."""
     _kept: tuple[SessionStore, Topic] = PrivateAttr()
 
     def _messages(self) -> Step[list[StoredMessage]]:

@@ -7,7 +7,8 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nlargest
 from sys import intern
 
@@ -25,6 +26,20 @@ _COMMON, _ECHOED = 0.05, 20
 """Share of the passages past which a word tells nothing, and words of a second look at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """The words of messages, as columns [n]."""
+
+    codes: Mapping[str, int]
+    """The code of each word."""
+    message: NDArray[np.int64]
+    """Places of messages, as they were added."""
+    word: NDArray[np.int64]
+    """Codes of words."""
+    times: NDArray[np.float64]
+    """How often a passage of the message has the word."""
+
+
 class LexicalIndex:
     """Postings of passages. Adding takes time by the message, a query by its words."""
 
@@ -34,12 +49,14 @@ class LexicalIndex:
         self._words = 0
         self._said: list[tuple[str, ...]] = []
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
+        self._occurrences: Occurrences | None = None
 
     def __len__(self) -> int:
         return len(self._first)
 
     def add(self, label: str, text: str) -> None:
         """Add the next message; its label, the speaker, is found with every passage."""
+        self._occurrences = None
         self._first.append(len(self._length))
         for passage in passages_of(text, _passage_of(text)):
             words = words_of(f"{label}: {passage}")
@@ -59,6 +76,7 @@ class LexicalIndex:
         """Leave the first `count` messages; takes time by the words that there are."""
         if count >= len(self):
             return
+        self._occurrences = None
         first = self._first[count]
         for word, (where, times) in list(self._postings.items()):
             left = bisect_left(where, first)
@@ -68,6 +86,22 @@ class LexicalIndex:
                 del where[left:], times[left:]
         self._words -= sum(self._length[first:])
         del self._first[count:], self._length[first:], self._said[first:]
+
+    def occurrences(self) -> Occurrences:
+        """All words of all messages; worked out anew after messages were added."""
+        if self._occurrences is None:
+            held = list(self._postings.values())
+            where = [np.asarray(places) for places, _ in held]
+            passages = np.concatenate(where) if where else np.zeros(0, dtype=np.int64)
+            found = np.searchsorted(np.asarray(self._first), passages, side="right") - 1
+            times = [np.asarray(times) for _, times in held]
+            self._occurrences = Occurrences(
+                codes={word: code for code, word in enumerate(self._postings)},
+                message=found.astype(np.int64),
+                word=np.repeat(np.arange(len(held)), [len(places) for places in where]),
+                times=np.concatenate(times) if times else np.zeros(0),
+            )
+        return self._occurrences
 
     def scores(self, query: str) -> tuple[NDArray[np.float64], float]:
         """Score every message by its best passage for a query.

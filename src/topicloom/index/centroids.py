@@ -1,7 +1,6 @@
 """Topics by centroid and brief, in a FAISS index.
 
-Queries find topics by it, and so do rounds that are to be split: a round continues the
-topic before it, is drawn back to one that is near by here, or opens another.
+Queries find topics by it.
 """
 
 from __future__ import annotations
@@ -68,12 +67,6 @@ class TopicCentroids:
             topic = self._ids[row]
             found[topic] = max(found.get(topic, 0.0), scaled)
         return found
-
-    def near(self, vectors: Vectors) -> set[str]:
-        """The topics whose centroid or brief is near any of some vectors [n, d]."""
-        # One by one: FAISS shares several among threads that spin for longer than they work.
-        found = (self._nearest.search(vector, _NEAREST) for vector in vectors)
-        return {self._ids[row] for rows in found for row, _ in rows}
 
 
 class NearestRows:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.context.tokens import count_budget_tokens
+from topicloom.index.belonging import KNOWN, LOOSE_HOME, Said, read_seconds
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import script_shares
@@ -18,6 +19,7 @@ from topicloom.index.turn_topics import Grouping, group_by_topic
 from topicloom.index.vectors import GrowingRows, Place, StoredVectors
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
 
 _ROW = np.dtype(
     [
@@ -28,12 +30,15 @@ _ROW = np.dtype(
         ("speaker", np.int32),
         ("cost", np.float64),
         ("from_user", np.float64),
+        ("seconds", np.float64),  # since the epoch; NaN if it has no time
+        ("opens", np.bool_),  # a topic began with it, as it came
         ("empty", np.bool_),  # a reply that no model wrote
         ("chinese", np.bool_),
-        ("opens", np.bool_),  # a topic began with it, as it came
     ]
 )
 """The columns of a message beside its words and its vector."""
+ROLES = ("user", "assistant")
+"""Voices of messages that name no speaker."""
 
 
 class Gain(NamedTuple):
@@ -92,6 +97,46 @@ class MessageTable:
     def mean(self) -> Vectors:
         """Mean vector of the messages [d]; there has to be one."""
         return np.asarray(self._sums.all.sum(axis=0) / len(self), dtype=np.float32)
+
+    def said(self, topics: Sequence[Topic], voices: dict[str, int], newest: int) -> Said:
+        """Messages of topics in conversation order, as runs are cut from them.
+
+        Of each topic the `newest` are given. The codes of new voices are added; codes of topics are
+        those of `code_of`.
+        """
+        order, every = self.view.order, self._rows.all
+        codes = every["topic"][order].astype(np.int64)
+        loose = self._topics.places(t.id for t in topics if t.loose)
+        kept = np.isin(codes, self._topics.places(t.id for t in topics))
+        kept &= count_later(codes) < newest
+        chosen, words = order[kept], self.words.occurrences()
+        place = np.full(len(order), -1, dtype=np.int64)
+        place[chosen] = np.arange(len(chosen))
+        at = place[words.message]
+        rows, home = every[chosen], codes[kept]
+        home[np.isin(home, loose)] = LOOSE_HOME
+        from_user = rows["from_user"] > 0
+        names = np.array([voices[name or ROLES[0]] for name in self._speakers.all])
+        voice = np.where(from_user | (rows["speaker"] > 0), names[rows["speaker"]], -1)
+        voice[voice < 0] = voices[ROLES[1]]
+        begins = from_user.copy()
+        begins[:1] = True
+        return Said(
+            number=rows["number"],
+            begins=begins,
+            home=home,
+            seconds=rows["seconds"],
+            voice=voice,
+            continues=np.where(rows["opens"], -KNOWN, KNOWN),
+            vectors=self.matrix[chosen],
+            word_at=at[at >= 0],
+            word=words.word[at >= 0],
+            times=words.times[at >= 0],
+        )
+
+    def code_of(self, topic: str) -> int:
+        """The code of a topic among `said`; -1 for one that has no messages."""
+        return next(iter(self._topics.places([topic])), -1)
 
     def release(self, topics: Iterable[str]) -> None:
         """Take the messages of some topics away; they wait to be entered under others."""
@@ -171,8 +216,9 @@ class MessageTable:
         from_user = message.role == "user"
         empty = not from_user and not strip_own_replies(message.text).strip()
         chinese = script_shares(message.text).chinese > 0.5
-        columns = (day, speaker, cost, from_user, empty, chinese, message.opens)
-        return message.seq, _digest(message), 0, *columns
+        seconds, opens = read_seconds(message), message.opens
+        begun = (message.seq, _digest(message), 0, day, speaker, cost, from_user)
+        return *begun, seconds, opens, empty, chinese
 
     def _make_view(self) -> MessageView:
         names = self._topics.all, self._days.all, self._speakers.all
@@ -285,6 +331,17 @@ class MessageView:
         begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
         parts = np.split(order, begins[1:])
         return {self._topics[codes[p[0]]]: p for p in parts if len(p)}
+
+
+def count_later(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often each of some codes [n] comes later on [n]."""
+    order = np.argsort(codes[::-1], kind="stable")
+    ranked = codes[::-1][order]
+    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
+    lengths = np.diff(np.append(begins, len(ranked)))
+    later = np.empty(len(codes), dtype=np.int64)
+    later[order] = np.arange(len(codes)) - np.repeat(begins, lengths)
+    return later[::-1]
 
 
 def _digest(message: StoredMessage) -> int:

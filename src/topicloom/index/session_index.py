@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 
@@ -10,6 +10,17 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from topicloom.index.belonging import (
+    Codes,
+    FiledRuns,
+    Ties,
+    cut_runs,
+    file_runs,
+    find_ties,
+    join_said,
+    read_rounds,
+    tie_rounds,
+)
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, dot_products
 from topicloom.index.message_table import Gain, MessageTable
@@ -31,7 +42,7 @@ from topicloom.index.turn_topics import (
     prefer_topics,
     weigh_topics,
 )
-from topicloom.index.vectors import StoredVectors, embed_rounds, vectors_of
+from topicloom.index.vectors import StoredVectors, vectors_of
 from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
@@ -40,10 +51,10 @@ from topicloom.storage.log import SessionLog
 
 _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
-_NEAREST = 3
-"""Messages of a topic that say how near it is: one may be near by chance."""
 _PART = 8_192
 """Messages that are read and entered at a time: of a long session not all are held at once."""
+_COMPARED, _NEWEST = 6_000, 24
+"""Messages that rounds are compared with, about, and of each topic at least: its newest ones."""
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _NO_CONTEXT = TurnContext()
@@ -94,6 +105,7 @@ class SessionIndex:
         self._heads: dict[str, tuple[int, str]] = {}
         self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
+        self._loose: list[str] = []
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
         self._latest: LRUCache[Hashable, Hits] = LRUCache(_LATEST)
 
@@ -134,6 +146,7 @@ class SessionIndex:
         if changed or self._centroids.outdated(texts):
             self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
             self._latest.clear()
+        self._loose = [t.id for t in table.loose()]
         archived = [t.id for t in table.archived()]
         if archived != self._archived:
             self._archived = archived
@@ -176,24 +189,36 @@ class SessionIndex:
                 self._latest[key] = hits
             return hits
 
-    def affinity(self, rounds: Sequence[Round]) -> dict[str, NDArray[np.float32]]:
-        """Nearness of some rounds to the topics that they are drawn to, by topic [rounds].
+    def ties(
+        self, rounds: Sequence[Round], continues: Sequence[float], topics: Iterable[Topic]
+    ) -> Ties:
+        """How likely some rounds, which are in no topic, belong together and to topics.
 
-        It is the mean of a round's highest cosines to messages of the topic, over its mean cosine
-        to all messages: what a whole conversation has in common, such as the names of its speakers,
-        says nothing. Topics whose centroid and brief are near none of the rounds are left out.
+        `continues` are log odds, for each round, that it goes on with the one before it.
         """
+        if not rounds:
+            return tie_rounds((), (), self._embedder)
         with self._lock:
-            if not (len(self._table) and rounds):
-                return {}
-            vectors = embed_rounds(rounds, self._embedder)
-            drawn = self._centroids.near(vectors)
-            matrix, usual = self._table.matrix, dot_products(vectors, self._table.mean)
-            return {
-                topic: mean_of_best(dot_products(vectors, matrix[rows])) - usual
-                for topic, rows in self._table.view.places().items()
-                if topic in drawn
-            }
+            held = list(topics)
+            words, voices = Codes(self._table.words.occurrences().codes), Codes()
+            newest = max(_NEWEST, _COMPARED // max(1, len(held)))
+            parts = [self._table.said(held, voices, newest)] if len(self._table) else []
+            parts.append(read_rounds(rounds, continues, self._embedder, words, voices))
+            runs = cut_runs(join_said(parts), words, voices)
+            return find_ties(runs, rounds, self._name_codes(held))
+
+    def filed(self, topics: Sequence[Topic]) -> FiledRuns:
+        """The runs that topics hold, and how likely they belong together."""
+        with self._lock:
+            words, voices = Codes(self._table.words.occurrences().codes), Codes()
+            most = max((t.count for t in topics), default=0)
+            runs = cut_runs(self._table.said(topics, voices, most), words, voices)
+            return file_runs(runs, self._name_codes(topics))
+
+    def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:
+        """The topics with messages, but for loose ends, by their codes."""
+        coded = {self._table.code_of(t.id): t.id for t in topics if not t.loose}
+        return {code: topic for code, topic in coded.items() if code >= 0}
 
     def _take(
         self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
@@ -290,7 +315,7 @@ class SessionIndex:
         """The probability that a turn is in each topic [k], by the numbers of the view."""
         view, mean = self._table.view, self._table.mean
         before = vectors_of(context.read(), self._embedder)
-        ignored = view.numbers_of(hidden)
+        ignored = view.numbers_of([*hidden, *self._loose])
         return weigh_topics(query, before, context.continues, flat, mean, view.grouping, ignored)
 
     def _order(
@@ -320,13 +345,6 @@ class SessionIndex:
 def _descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     """Places [n] of scores, the highest first."""
     return np.argsort(-scores, kind="stable")
-
-
-def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
-    most = cosines.shape[-1] - _NEAREST
-    best = np.partition(cosines, most, axis=-1)[..., most:] if most > 0 else cosines
-    return np.asarray(best.mean(axis=-1))
 
 
 def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:

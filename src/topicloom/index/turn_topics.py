@@ -100,7 +100,7 @@ def weigh_topics(
         flat: How well each message fits by itself [n]; see `search_flat`.
         mean: Mean vector of all messages [d].
         topics: The messages by topic.
-        ignored: Numbers of topics that the turn is in none of, such as archived ones.
+        ignored: Numbers of topics that the turn is in none of, such as archived ones or loose ends.
     """
     fit = np.zeros(len(topics.means))
     fit[topics.present] = _mean_of_best(standardize(flat), topics)

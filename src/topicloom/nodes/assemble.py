@@ -195,7 +195,7 @@ def read_by_index(
         context=workspace.make_context(session, turn.before),
         include_archived=newest.archived,
     )
-    topics = table.open() + (table.archived() if newest.archived else [])
+    topics = table.open() + table.loose() + (table.archived() if newest.archived else [])
     unread = {topic.id for topic in topics} - set(read)
     worth: dict[str, dict[str, float]] = {}
     for message, weight in hits.weights.items():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from topicloom.index.naming import NAME_LIMIT, make_name, pair_rounds
-from topicloom.index.vectors import embed_rounds
+from topicloom.index.naming import NAME_LIMIT
 from topicloom.nodes.split_draft import SplitDraft
+from topicloom.roles.splitter import name_rounds
 from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import find_continuation
 from topicloom.state.rounds import Round
@@ -43,13 +43,7 @@ def _find_topic(draft: SplitDraft, chat: str) -> Topic | None:
 def _open_topic(draft: SplitDraft, chat: str, rounds: Sequence[Round]) -> Topic:
     """A topic under the title of the chat, or under a name for it that brief writers may change."""
     title = draft.session.titles.get(chat, "")
-    name = title or _make_name(draft, rounds)
+    name = title or name_rounds(rounds, draft.deps.embedder)
     taken = [topic.name for topic in draft.topics.values()]
     topic = draft.open(make_distinct(name, taken, NAME_LIMIT), "")
     return topic.model_copy(update={"chat": chat, "titled": bool(title)})
-
-
-def _make_name(draft: SplitDraft, rounds: Sequence[Round]) -> str:
-    embedder = draft.deps.embedder
-    said = pair_rounds(m for b in rounds for m in b.messages)
-    return make_name(said, embed_rounds(rounds, embedder).mean(axis=0), embedder)

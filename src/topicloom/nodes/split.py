@@ -11,13 +11,14 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.move_chats import move_chats
+from topicloom.nodes.putting_right import put_right
 from topicloom.nodes.split_draft import SplitDraft
 from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, BRIEF_LIMIT, Brief, BriefRequest
 from topicloom.roles.calls import ask_all, ask_first
-from topicloom.roles.splitter import SplitRequest
+from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.activation import INITIAL_RELEVANCE, activate_candidates, transfer_activation
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import add_full_names, find_path
@@ -53,12 +54,15 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
                 store.messages(session, session.tail - LOOK_BACK, session.tail - 1)
             )
             rounds = yield from _apply_rulings(draft, arbiter, before, rounds)
-        labels = deps.adsorber.segments(rounds)
+        labels, odds = deps.adsorber.segments(rounds), deps.adsorber.continuity(rounds)
         count = deps.window.counter.message
         sizes = [sum(count(m.message) for m in b.messages) for b in rounds]
         for start, stop in cut_runs(sizes, draft.chunk_tokens):
-            request = _make_request(draft, workspace, rounds[start:stop], labels[start:stop])
+            part = slice(start, stop)
+            request = _make_request(draft, workspace, rounds[part], labels[part], odds[part])
             draft.move((yield from draft.sort(request)))
+        if deps.roles.by_index(SPLITTER):
+            turn = put_right(draft, workspace, turn)
         divided = yield from draft.divide_large()
         yield from _write_briefs(draft)
         draft.session = store.save_topics(draft.session, list(draft.rows.values()))
@@ -96,11 +100,15 @@ def _to_ruling(continues: float | None) -> Ruling | None:
 
 
 def _make_request(
-    draft: SplitDraft, workspace: Workspace, rounds: Sequence[Round], labels: Sequence[int]
+    draft: SplitDraft,
+    workspace: Workspace,
+    rounds: Sequence[Round],
+    labels: Sequence[int],
+    continues: Sequence[float],
 ) -> SplitRequest:
     table, most = TopicTable(draft.topics), draft.deps.settings.index_topics
-    affinity = workspace.indexed(table).affinity(rounds)
-    priors = {topic: float(near.max()) for topic, near in affinity.items()}
+    ties = workspace.indexed(table).ties(rounds, continues, [*table.open(), *table.loose()])
+    priors = ties.best()
     active = frozenset(draft.session.active) | frozenset(draft.touched)
     previous = draft.before(rounds[0].first)
     at_hand = active if previous is None else active | {previous}
@@ -109,7 +117,7 @@ def _make_request(
         session=draft.session.id,
         rounds=rounds,
         segments=labels,
-        affinity={t.id: affinity[t.id] for t in shown if t.id in affinity},
+        ties=ties,
         topics=add_full_names(shown, table.topics),
         active=active,
         previous=previous,
@@ -122,10 +130,12 @@ def _conclude(draft: SplitDraft, turn: Turn, plan: SplitPlan) -> tuple[Session, 
     active = draft.session.active
     for topic_id in draft.divided:
         active = transfer_activation(active, topic_id, draft.heirs(topic_id))
-    moved, pinned = dict.fromkeys(draft.moved, INITIAL_RELEVANCE), TopicTable(draft.topics).pinned()
+    table = TopicTable(draft.topics)
+    readable, pinned = {t.id for t in table.open()}, table.pinned()
+    moved = dict.fromkeys((i for i in draft.moved if i in readable), INITIAL_RELEVANCE)
     result = activate_candidates(active, moved, draft.deps.settings.activation, pinned)
     for topic_id in result.activated:
-        mark_active(draft.touched[topic_id], active)
+        mark_active(table[topic_id], active)
     session = draft.session.model_copy(
         update={
             "tail": plan.tail,
@@ -140,13 +150,13 @@ def _conclude(draft: SplitDraft, turn: Turn, plan: SplitPlan) -> tuple[Session, 
         update={
             "woken": result.activated,
             "slept": result.deactivated,
-            "split": tuple(draft.touched),
+            "split": tuple(i for i in draft.touched if i in readable),
         }
     )
 
 
 def _write_briefs(draft: SplitDraft) -> Step[None]:
-    roles, topics = draft.deps.roles, list(draft.touched.values())
+    roles, topics = draft.deps.roles, [t for t in draft.touched.values() if not t.loose]
     messages = {t.id: draft.store.topic_messages(t) for t in topics}
     known = draft.topics
     requests = [_make_brief_request(draft.session, topic, messages, known) for topic in topics]

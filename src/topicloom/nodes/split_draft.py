@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_role
 from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.dividing import divide_rounds
@@ -22,8 +23,14 @@ from topicloom.state.references import (
 )
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
-from topicloom.state.splitting import Portion, cut_runs, group_assignments, merge_assignments
-from topicloom.state.topics import Topic
+from topicloom.state.splitting import (
+    LOOSE_ENDS,
+    Portion,
+    cut_runs,
+    group_assignments,
+    merge_assignments,
+)
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.references import add_references, read_references
 from topicloom.storage.sessions import SessionStore
 
@@ -67,15 +74,26 @@ class SplitDraft:
         """A new topic; its id follows from the session, so a step run again gives it again."""
         number = self.session.topics + 1
         self.session = self.session.model_copy(update={"topics": number})
-        pinned = parent is not None and "pinned" in self.topics[parent].by_hand
+        whole = self.topics[parent] if parent is not None else None
+        pinned = whole is not None and "pinned" in whole.by_hand
         return Topic(
             id=f"t{number}",
             name=name,
             brief=brief,
             parent=parent,
             room=self.limit,
+            loose=whole is not None and whole.loose,
             by_hand=("pinned",) if pinned else (),
         )
+
+    def loose_ends(self) -> Topic:
+        """The topic that loose ends go to."""
+        known = TopicTable(self.topics).loose()
+        if known:
+            return max(known, key=lambda t: t.newest)
+        words = get_wording(self.session.language)
+        opened = self.open(words.loose_ends, words.about_loose_ends)
+        return opened.model_copy(update={"loose": True})
 
     def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
         """Append rounds to a topic."""
@@ -116,7 +134,9 @@ class SplitDraft:
 
         Should even that fail, rounds stay with the ones before them.
         """
-        roles, known = self.deps.roles, {t.id: t for t in request.topics}
+        roles = self.deps.roles
+        known: set[str] = {t.id for t in request.topics}
+        known |= set() if request.dividing else {LOOSE_ENDS}
         place = {b.first: i for i, b in enumerate(request.rounds)}
         portions: list[Portion] = []
         left = list(request.rounds)
@@ -128,7 +148,7 @@ class SplitDraft:
                 request,
                 rounds=left,
                 segments=[request.segments[i] for i in places],
-                affinity={topic: near[places] for topic, near in request.affinity.items()},
+                ties=request.ties and request.ties.of_rounds(places),
                 previous=_find_before(request, portions, left[0]).topic,
             )
             answer, call = yield from ask_role("splitter", splitter, asked)
@@ -203,7 +223,7 @@ class SplitDraft:
                 rounds=rounds[start:stop],
                 segments=labels[start:stop],
                 topics=named,
-                affinity={},
+                ties=None,
                 active=frozenset(t.id for t in named),
                 previous=None,
                 language=self.session.language,
@@ -239,6 +259,8 @@ class SplitDraft:
 
     def _home_of(self, portion: Portion) -> Topic:
         """The topic of a portion; the name of a divided topic means the one that continues it."""
+        if portion.topic == LOOSE_ENDS:
+            return self.loose_ends()
         if portion.topic is not None:
             return self.topics[portion.topic]
         named = {t.name: t for t in self.touched.values()}

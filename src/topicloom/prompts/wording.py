@@ -28,6 +28,8 @@ class Wording:
     reply: str
     request: str
     dividing: str
+    loose_ends: str
+    about_loose_ends: str
     data: str
     events: str
     templates: str

@@ -46,7 +46,7 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
             "dry_run": state.get("dry_run", False),
             "session": session.model_dump(mode="json", exclude_defaults=True),
             "looks": [look.model_dump(mode="json", exclude_defaults=True) for look in looks],
-            "due": [t.id for t in table if is_due(t)],
+            "due": [t.id for t in table if is_due(t) and not t.loose],
             "assessed": None,
             "troubles": None,
             "calls": None,

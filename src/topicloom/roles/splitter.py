@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from langchain_core.messages import BaseMessage
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import SMALLEST, PromptWindow, topic_listing
 from topicloom.effects import Step
-from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.belonging import Ties, tie_rounds
+from topicloom.index.embedder import Embedder
 from topicloom.index.naming import NAME_LIMIT, make_name, pair_rounds
 from topicloom.index.vectors import embed_rounds
 from topicloom.prompts.wording import get_wording
@@ -30,11 +31,12 @@ from topicloom.roles.values import (
     parse_topic_id,
     parse_topic_ids,
 )
+from topicloom.state.grouping import LOOSE_ROUNDS, Odds, link_groups
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round
 from topicloom.state.safe_text import fence_line
-from topicloom.state.splitting import Assignment
+from topicloom.state.splitting import LOOSE_ENDS, Assignment
 from topicloom.state.topics import Topic
 
 _MOST_ASSIGNED = 10_000
@@ -43,8 +45,10 @@ _MOST_REFERENCES = 4
 """Other topics that a message may belong to as well."""
 _MOST_ASSIGNMENTS = 20_000
 """Assignments that are looked at."""
-_JOIN = 0.17
-"""Nearness from which a segment belongs to a topic, over that of the conversation as a whole."""
+_SEGMENT_ODDS = 2.0
+"""Log odds that a round goes on with the one before it, by their segments alone."""
+_NEVER = -1e6
+"""Log odds of what an arbiter separated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ class SplitRequest:
     """For each round, the number of the adsorber's segment that it lies in."""
     topics: Sequence[Topic]
     """Open topics that a round may go to, under their full names (`House / Kitchen`)."""
-    affinity: Mapping[str, NDArray[np.float32]]
-    """By topic id, how near its messages are to each round [rounds]."""
+    ties: Ties | None
+    """How likely the rounds belong together and to the topics; None if it is not known."""
     active: frozenset[str]
     """Ids of those that are active."""
     previous: str | None
@@ -209,89 +213,120 @@ def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) ->
     return replace(assignment, topic=topic, name=name)
 
 
-@dataclass(slots=True)
-class _JoinableTopic:
-    """A topic that a segment may join."""
-
-    topic: str | None
-    name: str
-    vectors: list[Vectors]
-    """Of the rounds that this call gave it."""
-
-
 class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
-    """Joins each segment to the nearest topic, or opens one for it.
+    """Groups the rounds, all at once, with one another and with the topics that there are.
 
-    The first round goes on with the topic before it unless the adsorber saw one begin there. A
-    segment that an arbiter separated from the one before it never goes to the same topic.
+    The first round goes on with the topic before it unless something parts them. What an arbiter
+    separated is not joined for being alike. A group that stays small is a loose end.
     """
+
+    by_index: ClassVar[bool] = True
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
         """Assign every message of the request."""
-        vectors = embed_rounds(request.rounds, self._embedder)
-        common = vectors @ vectors.mean(axis=0)
-        known = [_JoinableTopic(t.id, t.name, []) for t in request.topics]
-        assignments: list[Assignment] = []
-        home = next((k for k in known if k.topic and k.topic == request.previous), None)
-        for first, last in _find_segments(request.segments):
-            rounds = request.rounds[first : last + 1]
-            left = home if _is_separated(request.rounds, first) else None
-            if first > 0 or rounds[0].opens:
-                here = slice(first, last + 1)
-                near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
-                others = [k for k in known if k is not left]
-                scores = [_score(k, near, vectors[here], common[here]) for k in others]
-                home = _find_nearest(others, scores)
-            if home is None:
-                name = make_name(
-                    pair_rounds(m for b in rounds for m in b.messages),
-                    vectors[first : last + 1].mean(axis=0),
-                    self._embedder,
-                    others=[f"{t.name}\n{t.brief}" for t in request.topics],
-                    taken=[k.name for k in known],
-                    within=[request.dividing.name] if request.dividing else [],
-                )
-                home = _JoinableTopic(None, name, [])
-                known.append(home)
-            home.vectors.extend(vectors[first : last + 1])
-            ids = [i for round_ in rounds for i in round_.ids]
-            assignments += [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
-        return Answer(tuple(assignments))
+        if not request.rounds:
+            return Answer(())
+        ties = request.ties or self._tie(request)
+        runs, run_of = np.unique(ties.run, return_inverse=True)
+        topics = [t for t in request.topics if t.id in ties.topics]
+        sums = _add_topics(ties, runs, [t.id for t in topics])
+        before = next((i for i, t in enumerate(topics) if t.id == request.previous), None)
+        _separate(sums, request.rounds, run_of, None if before is None else len(runs) + before)
+        sizes = [1] * len(runs) + [ties.sizes[t.id] for t in topics]
+        groups = link_groups(sums, sizes, [False] * len(runs) + [True] * len(topics))
+        homes = {len(runs) + place: Assignment("", t.id, t.name) for place, t in enumerate(topics)}
+        goes_on = ties.goes_on if request.ties else not request.rounds[0].opens
+        if goes_on and request.previous is not None:
+            homes.setdefault(groups[int(run_of[0])], self._go_on(request))
+        for group in dict.fromkeys(groups[run] for run in run_of.tolist()):
+            if group not in homes:
+                held = [
+                    b
+                    for b, r in zip(request.rounds, run_of.tolist(), strict=True)
+                    if groups[r] == group
+                ]
+                homes[group] = self._open(request, held, {h.name for h in homes.values()})
+        return Answer(
+            tuple(
+                replace(homes[groups[run]], message=message)
+                for round_, run in zip(request.rounds, run_of.tolist(), strict=True)
+                for message in round_.ids
+            )
+        )
+
+    def _tie(self, request: SplitRequest) -> Ties:
+        labels = request.segments
+        goes_on = [a == b for a, b in zip(labels, [None, *labels], strict=False)]
+        odds = [_SEGMENT_ODDS if same else -_SEGMENT_ODDS for same in goes_on]
+        return tie_rounds(request.rounds, odds, self._embedder)
+
+    def _go_on(self, request: SplitRequest) -> Assignment:
+        """The assignment of a group that goes on with what came before the first round."""
+        known = {t.id: t.name for t in request.topics}
+        assert request.previous is not None
+        if request.previous in known:
+            return Assignment("", request.previous, known[request.previous])
+        return Assignment("", LOOSE_ENDS, LOOSE_ENDS)
+
+    def _open(
+        self, request: SplitRequest, held: Sequence[Round], taken: Collection[str]
+    ) -> Assignment:
+        """The assignment of a group that belongs to no topic there is."""
+        if request.dividing is None and len(held) < LOOSE_ROUNDS:
+            return Assignment("", LOOSE_ENDS, LOOSE_ENDS)
+        name = name_rounds(
+            held,
+            self._embedder,
+            others=[f"{t.name}\n{t.brief}" for t in request.topics],
+            taken=[*taken, *(t.name for t in request.topics)],
+            within=[request.dividing.name] if request.dividing else [],
+        )
+        return Assignment("", None, name)
+
+
+def name_rounds(
+    rounds: Sequence[Round],
+    embedder: Embedder,
+    *,
+    others: Sequence[str] = (),
+    taken: Collection[str] = (),
+    within: Sequence[str] = (),
+) -> str:
+    """A name for a topic of some rounds; see `make_name`."""
+    said = pair_rounds(m for b in rounds for m in b.messages)
+    direction = embed_rounds(rounds, embedder).mean(axis=0)
+    return make_name(said, direction, embedder, others=others, taken=taken, within=within)
+
+
+def _add_topics(ties: Ties, runs: NDArray[np.intp], topics: Sequence[str]) -> Odds:
+    """Summed log odds between runs and topics [r + t, r + t]; those between topics are 0."""
+    count = len(runs)
+    sums = np.zeros((count + len(topics), count + len(topics)))
+    sums[:count, :count] = ties.among[np.ix_(runs, runs)]
+    for place, topic in enumerate(topics, start=count):
+        sums[:count, place] = sums[place, :count] = ties.topics[topic][runs] * ties.sizes[topic]
+    return sums
+
+
+def _separate(
+    sums: Odds, rounds: Sequence[Round], run_of: NDArray[np.intp], before: int | None
+) -> None:
+    """Keep apart, in place, what an arbiter separated; `before` is the topic before the rounds."""
+    for place in range(len(rounds)):
+        if _is_separated(rounds, place):
+            left = before if place == 0 else int(run_of[place - 1])
+            here = int(run_of[place])
+            if left is not None and left != here:
+                sums[here, left] = sums[left, here] = _NEVER
 
 
 def _is_separated(rounds: Sequence[Round], place: int) -> bool:
     """True if an arbiter says that a round has nothing to do with the one right before it."""
     after = place == 0 or rounds[place - 1].last == rounds[place].first - 1
     return after and rounds[place].ruling == "opens"
-
-
-def _find_nearest(
-    known: Sequence[_JoinableTopic], scores: Sequence[float]
-) -> _JoinableTopic | None:
-    """The topic that is nearest to a segment, if any is near enough."""
-    best = max(range(len(known)), key=scores.__getitem__, default=None)
-    return known[best] if best is not None and scores[best] >= _JOIN else None
-
-
-def _score(
-    known: _JoinableTopic,
-    near: Mapping[str, float],
-    vectors: Vectors,
-    common: NDArray[np.float32],
-) -> float:
-    """Nearness of a topic to a segment: by what is stored of it, or by what this call gave it."""
-    stored = near.get(known.topic, 0.0) if known.topic else 0.0
-    given = [float(v @ w) - c for v, c in zip(vectors, common, strict=True) for w in known.vectors]
-    return max(stored, sum(given) / len(given) if given else 0.0)
-
-
-def _find_segments(labels: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last place of each run of equal labels."""
-    starts = [i for i, label in enumerate(labels) if i == 0 or label != labels[i - 1]]
-    return list(zip(starts, [s - 1 for s in starts[1:]] + [len(labels) - 1], strict=True))
 
 
 SPLITTER: RoleSpec[Splitter] = RoleSpec(

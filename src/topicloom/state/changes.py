@@ -176,7 +176,7 @@ def describe_change(change: TopicChange, table: TopicTable) -> str:
         done = f"merged {other} into {named}{away}"
     elif change.archive:
         done = f"archived {named}"
-    elif change.author == REVIEW:
+    elif change.author == REVIEW and not change.takes:
         done = f"reviewed {named}"
     else:
         done = _describe_by_hand(change, table, named)

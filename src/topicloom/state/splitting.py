@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, Field
@@ -34,6 +34,10 @@ class SplitPlan(BaseModel, frozen=True):
     """Number of the first message that stays in view."""
 
 
+LOOSE_ENDS = "loose"
+"""Stands for the id of a topic in an assignment of what makes no topic."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """The topic of one message, by a splitter."""
@@ -41,7 +45,7 @@ class Assignment:
     message: str
     """Short id of the message."""
     topic: str | None = None
-    """Id of an existing topic; None for a new one."""
+    """Id of an existing topic, or `LOOSE_ENDS`; None for a new one."""
     name: str = ""
     """Name of the new topic: equal names are one topic."""
     brief: str = ""
@@ -55,7 +59,7 @@ class Portion:
     """Rounds that go to one topic together."""
 
     topic: str | None
-    """Id of an existing topic; None for a new one."""
+    """Id of an existing topic, or `LOOSE_ENDS`; None for a new one."""
     name: str
     brief: str
     """Brief of the new topic, as far as the splitter wrote one."""
@@ -144,7 +148,7 @@ def cut_runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
 
 
 def group_assignments(
-    rounds: Sequence[Round], assignments: Sequence[Assignment], known: Mapping[str, object]
+    rounds: Sequence[Round], assignments: Sequence[Assignment], known: Container[str]
 ) -> tuple[list[Portion], list[Round]]:
     """The portions of whole rounds in a splitter's answer, and the rounds that it does not cover.
 

@@ -60,6 +60,9 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     """Newest entry of its chain at the last review; None before the first."""
     archived: str = ""
     """Month that it was last archived in, `2026-03`."""
+    loose: bool = False
+    """True for loose ends: small talk and single questions, which make no topic. No reader reads
+    it, and what gathers in it becomes a topic at a later split."""
     chat: str | None = None
     """The imported chat that it was opened for, by the id of the chat's first message."""
     titled: bool = False
@@ -128,8 +131,12 @@ class TopicTable:
         return self.topics[topic_id]
 
     def open(self) -> list[Topic]:
-        """Topics that may be active or dormant."""
-        return [t for t in self if t.status == "open"]
+        """Topics that may be active or dormant; loose ends are neither."""
+        return [t for t in self if t.status == "open" and not t.loose]
+
+    def loose(self) -> list[Topic]:
+        """The open topics of loose ends."""
+        return [t for t in self if t.status == "open" and t.loose]
 
     def get(self, topic_id: str) -> Topic | None:
         """The topic of that id, if there is one."""

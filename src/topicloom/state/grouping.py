@@ -1,0 +1,192 @@
+"""Grouping runs of rounds into topics by how likely they belong together.
+
+The likelihoods come from elsewhere (`index/belonging.py`); what is decided here is pure. Two groups
+are as close as the mean log odds of their pairs (average link), and are joined while the closest
+two are likelier to belong together than not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Odds = NDArray[np.float64]
+"""Log odds that pairs belong together; above 0 it is likelier that they do."""
+
+LOOSE_ROUNDS = 3
+"""Rounds from which a group is a topic; what stays smaller is a loose end."""
+LOOSE = -1
+"""The group of loose ends among the numbers of groups."""
+MERGE_ODDS, MOVE_ODDS = 0.3, 0.2
+"""Log odds from which two topics are one matter, and by which a run has to be closer to another
+topic than to its own: what is as good either way stays where it is."""
+_PASSES = 3
+"""Times that each run may look for a better group."""
+
+
+def link_groups(sums: Odds, sizes: Sequence[int], kept: Sequence[bool]) -> list[int]:
+    """Join groups, the closest first; two that are both `kept` are never joined.
+
+    Args:
+        sums: Log odds between groups [g, g], summed over the pairs of their members.
+        sizes: Members of each group [g].
+        kept: True for groups that stay apart from one another [g].
+
+    Returns:
+        For each group, the first of those that it was joined with [g]; a kept one if there is one.
+    """
+    count = len(sizes)
+    first = list(range(count))
+    if count < 2:
+        return first
+    total, weight = sums.astype(np.float64), np.asarray(sizes, dtype=np.float64)
+    held = np.asarray(kept, dtype=np.bool_)
+    close = total / np.outer(weight, weight)
+    close[held[:, None] & held[None, :]] = -np.inf
+    np.fill_diagonal(close, -np.inf)
+    while True:
+        a, b = divmod(int(close.argmax()), count)
+        if not close[a, b] > 0:
+            return first
+        a, b = (b, a) if (held[b], -b) > (held[a], -a) else (a, b)
+        first = [a if f == b else f for f in first]
+        total[a] += total[b]
+        total[:, a] = total[a]
+        weight[a] += weight[b]
+        row = total[a] / (weight[a] * weight)
+        gone = np.isneginf(close).all(axis=1)
+        row[gone | (held & held[a])] = -np.inf
+        row[[a, b]] = -np.inf
+        close[a], close[:, a] = row, row
+        close[b], close[:, b] = -np.inf, -np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouping:
+    """What becomes of runs that are in topics already."""
+
+    homes: tuple[int, ...]
+    """The group of each run; numbers past those of the topics are new ones, `LOOSE` is none."""
+    merged: dict[int, int]
+    """Groups whose runs all went to another one, and that one."""
+
+
+def regroup(
+    odds: Odds,
+    homes: Sequence[int],
+    rounds: Sequence[int],
+    settled: frozenset[int] = frozenset(),
+    tokens: Sequence[int] = (),
+    limit: float = np.inf,
+    most: int = 12,
+) -> Regrouping:
+    """Put right what is filed wrong: join groups, let runs change places, gather loose ends.
+
+    Args:
+        odds: Log odds between all pairs of runs [n, n].
+        homes: The group of each run [n], from 0; `LOOSE` for loose ends.
+        rounds: Rounds of each run [n].
+        settled: Groups that a person settled: they may be added to, and lose nothing.
+        tokens: Tokens of each group; none are joined that come to more than the `limit`.
+        most: Changes at most: each joined group and each run that moves is one.
+    """
+    before = np.asarray(homes)
+    count = int(before.max(initial=-1)) + 1
+    now = before.copy()
+    free = np.flatnonzero(before == LOOSE)
+    now[free] = count + np.arange(len(free))
+    held = np.zeros(count + len(free))
+    held[: len(tokens)] = tokens
+    budget = most - _join(odds, now, settled, held, limit, count, most)
+    merged = {
+        group: int(now[place])
+        for group in range(count)
+        for place in np.flatnonzero(before == group)[:1]
+        if now[place] != group
+    }
+    _improve(odds, now, settled, budget)
+    gathered = Counter[int]()
+    for home, size in zip(now.tolist(), rounds, strict=True):
+        gathered[home] += size
+    now[[h >= count and gathered[h] < LOOSE_ROUNDS for h in now.tolist()]] = LOOSE
+    return Regrouping(tuple(now.tolist()), merged)
+
+
+def _join(
+    odds: Odds,
+    now: NDArray[np.intp],
+    settled: frozenset[int],
+    tokens: NDArray[np.float64],
+    limit: float,
+    count: int,
+    most: int,
+) -> int:
+    """Join groups in place, the closest first; returns how many of the topics were joined."""
+    groups, place = np.unique(now, return_inverse=True)
+    members = np.zeros((len(groups), len(now)))
+    members[place, np.arange(len(now))] = 1
+    sums, sizes = members @ odds @ members.T, members.sum(axis=1)
+    close = sums / np.outer(sizes, sizes)
+    fixed = np.array([g in settled for g in groups.tolist()])
+    close[fixed[:, None] & fixed[None, :]] = -np.inf
+    np.fill_diagonal(close, -np.inf)
+    topic = groups < count
+    joined = 0
+    while True:
+        needed = np.where(topic[:, None] & topic[None, :], MERGE_ODDS, 0.0)
+        a, b = divmod(int((close - needed).argmax()), len(groups))
+        if not close[a, b] > needed[a, b]:
+            return joined
+        # What is settled stays, then what is a topic already, then the larger one.
+        rank = [(fixed[x], groups[x] < count, sizes[x], -x) for x in (a, b)]
+        a, b = (a, b) if rank[0] > rank[1] else (b, a)
+        if groups[b] < count:
+            if joined == most or tokens[groups[a]] + tokens[groups[b]] > limit:
+                close[a, b] = close[b, a] = -np.inf
+                continue
+            joined += 1
+        now[now == groups[b]] = groups[a]
+        tokens[groups[a]] += tokens[groups[b]]
+        sums[a] += sums[b]
+        sums[:, a] = sums[a]
+        sizes[a] += sizes[b]
+        row = np.where(np.isneginf(close).all(axis=1), -np.inf, sums[a] / (sizes[a] * sizes))
+        row[fixed & fixed[a]] = -np.inf
+        row[[a, b]] = -np.inf
+        close[a], close[:, a] = row, row
+        close[b], close[:, b] = -np.inf, -np.inf
+
+
+def _improve(odds: Odds, now: NDArray[np.intp], settled: frozenset[int], budget: int) -> None:
+    """Let each run move to the group that it is closest to, in place, until all are content."""
+    groups, place = np.unique(now, return_inverse=True)
+    members = np.zeros((len(now), len(groups)))
+    members[np.arange(len(now)), place] = 1
+    own_odds = odds - np.diag(np.diag(odds))
+    sums, sizes = own_odds @ members, members.sum(axis=0)
+    for _ in range(_PASSES):
+        moved = False
+        for run in range(len(now)):
+            home = int(place[run])
+            if int(groups[home]) in settled or budget <= 0:
+                continue
+            close = sums[run] / np.maximum(sizes, 1)
+            close[sizes == 0] = -np.inf
+            stays = sums[run, home] / (sizes[home] - 1) if sizes[home] > 1 else 0.0
+            close[home] = -np.inf
+            best = int(close.argmax())
+            if close[best] <= max(stays, 0.0) + MOVE_ODDS:
+                continue
+            sums[:, home] -= own_odds[:, run]
+            sums[:, best] += own_odds[:, run]
+            sizes[home] -= 1
+            sizes[best] += 1
+            place[run], moved = best, True
+            now[run] = groups[best]
+            budget -= 1
+        if not moved:
+            return
