@@ -61,7 +61,7 @@ def print_report(console: Console, report: ReviewReport) -> None:
     changes = dict(zip(report.told, report.changes, strict=True))
     lines = [s for s, c in changes.items() if report.dry_run or c.topic in report.changed]
     minor = {s for s in lines if not (changes[s].archive or changes[s].absorbs)}
-    for line in sorted(lines, key=minor.__contains__):
+    for line in (*report.repaired, *sorted(lines, key=minor.__contains__)):
         print_line(console, line, style="dim" if line in minor else "")
     for topic, why in report.refused.items():
         print_line(console, f"left {topic} as it is: {why}", style="yellow")
@@ -75,7 +75,7 @@ def _summarize_report(report: ReviewReport) -> str:
     dry = say("dry run, nothing was changed: ") if report.dry_run else ""
     counts = say(
         f"{count_of(len(report.reviewed), 'topic')} reviewed, {len(report.merged)} merged, "
-        f"{len(report.archived)} archived"
+        f"{len(report.archived)} archived, {len(report.repaired)} put right"
     )
     calls = Counter((call.role, call.model) for call in report.calls)
     asked = [f"{count} x {role} ({model})" for (role, model), count in calls.items()]

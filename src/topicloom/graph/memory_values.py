@@ -146,7 +146,11 @@ def enter_all(index: SessionIndex, store: SessionStore, session: Session) -> str
 def invert_change(
     store: SessionStore, session: Session, entry: ChangeEntry, author: str, change_id: str
 ) -> list[TopicChange]:
-    """The changes that undo another one, by the topics before it, after it, and now."""
+    """The changes that undo another one, by the topics before it, after it, and now.
+
+    Where a review moved messages, the topics count as sorted by a person from then on: neither a
+    split nor a review moves them so again.
+    """
     now = store.topic_table(session)
     before, after = (
         store.topic_table(session.model_copy(update={"roster": head}))
@@ -159,7 +163,8 @@ def invert_change(
         if was != made and was.id in now:
             stay = {m.seq for m in store.topic_messages(made)}
             left = [m.seq for m in store.topic_messages(was) if m.seq not in stay]
-            found.append(invert_topic(was, made, now[was.id], left, blank))
+            by_review = entry.author == REVIEW and was.head != made.head
+            found.append(invert_topic(was, made, now[was.id], left, blank, settle=by_review))
     return [change for change in found if change is not None]
 
 

@@ -33,6 +33,7 @@ from topicloom.review.channels import (
 )
 from topicloom.review.decisions import TopicStats
 from topicloom.review.match import match_topics
+from topicloom.review.repair import repair
 from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient
 from topicloom.review.survey import assess, survey
 from topicloom.roles.base import RoleName
@@ -73,10 +74,10 @@ class ReviewOptions(TypedDict, total=False):
 def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> ReviewGraph:
     """A review of a session as an uncompiled graph.
 
-    It reads and judges without holding the session, which may take its turns meanwhile. Its last
-    step makes the changes by a turn of the session graph without a message; those that do not
-    fit any more are left out. Compiled with a checkpointer, under a thread of its own, a review
-    that was killed goes on where it stopped.
+    It reads and judges without holding the session, which may take its turns meanwhile. First it
+    puts right what is filed wrong, and at its end it makes its changes, each by a turn of the
+    session graph without a message; changes that do not fit any more are left out. Compiled with a
+    checkpointer, under a thread of its own, a review that was killed goes on where it stopped.
 
     Args:
         graph: The compiled session graph.
@@ -122,6 +123,7 @@ def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
         retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     )
     steps: dict[str, Runnable[Any, Any]] = {
+        "repair": repair(deps),
         "survey": survey(deps),
         "match": match_topics(deps),
         "judge": judge(deps),
@@ -133,7 +135,8 @@ def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
     for name, step in steps.items():
         graph.add_node(name, step)
     graph.add_node("assess", assess(deps), input_schema=AssessTask)
-    graph.add_edge(START, "survey")
+    graph.add_edge(START, "repair")
+    graph.add_edge("repair", "survey")
     graph.add_conditional_edges("survey", _route_due, ["assess", "match"])
     graph.add_edge("assess", "match")
     graph.add_edge("match", "judge")
@@ -167,7 +170,7 @@ def _review_session(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     **options: Unpack[ReviewOptions],
 ) -> Step[ReviewReport]:
-    """Review a session: sum its topics up, archive what is over, merge what is the same.
+    """Review a session: put right what is filed wrong, sum topics up, archive what is over, merge.
 
     Args:
         graph: The compiled session graph.

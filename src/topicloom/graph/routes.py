@@ -128,7 +128,7 @@ class Routes:
 
     def after_ingest(self, state: SessionState) -> str:
         """To the changes that a review passed in, to the planner, or on."""
-        return CHANGES if turn_options().changes else self._message(state)
+        return CHANGES if turn_options().changes_topics else self._message(state)
 
     def after_changes(self, state: SessionState) -> str:
         """On, if there was a message beside the changes."""

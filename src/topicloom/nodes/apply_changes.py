@@ -1,4 +1,7 @@
-"""apply_changes: make changes to topics, of a review or a person, as far as they still fit."""
+"""apply_changes: make changes to topics, of a review or a person, as far as they still fit.
+
+Repairs are worked out here, in the turn: nothing can come between.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.repairs import find_repairs_of_review
 from topicloom.nodes.step import Update, dump, node, open_turn, turn_options
 from topicloom.state.activation import INITIAL_RELEVANCE
 from topicloom.state.changes import (
@@ -31,7 +35,11 @@ def apply_changes(deps: Deps) -> Runnable[SessionState, Update]:
 
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
-        return dump(*make_changes(workspace.store, session, turn, turn_options().changes))
+        options = turn_options()
+        changes = list(options.changes)
+        if options.repair:
+            changes += find_repairs_of_review(deps, workspace, session)
+        return dump(*make_changes(workspace.store, session, turn, changes))
 
     return node(step, "apply_changes")
 

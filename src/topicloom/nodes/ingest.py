@@ -144,7 +144,7 @@ class _Past:
         So it is with one that brings changes to topics or edits, and with one that was killed at
         its very end and is sent again: it is part of what came first.
         """
-        brings = turn_options().changes or _find_failed(state, self.session) or self.events
+        brings = turn_options().changes_topics or _find_failed(state, self.session) or self.events
         return bool(self.edits or (brings and self.recent))
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from topicloom.effects import Step
+from topicloom.index.naming import NAME_LIMIT
 from topicloom.nodes.deps import Deps
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_role
 from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.state.chats import make_distinct
 from topicloom.state.dividing import divide_rounds
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
@@ -88,11 +90,12 @@ class SplitDraft:
 
     def loose_ends(self) -> Topic:
         """The topic that loose ends go to."""
-        known = TopicTable(self.topics).loose()
+        known = [t for t in TopicTable(self.topics).loose() if not t.by_hand]
         if known:
             return max(known, key=lambda t: t.newest)
         words = get_wording(self.session.language)
-        opened = self.open(words.loose_ends, words.about_loose_ends)
+        name = make_distinct(words.loose_ends, [t.name for t in self.topics.values()], NAME_LIMIT)
+        opened = self.open(name, words.about_loose_ends)
         return opened.model_copy(update={"loose": True})
 
     def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:

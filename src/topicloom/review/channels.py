@@ -31,6 +31,7 @@ class ReviewState(ReviewInput, total=False):
     """
 
     session: dict[str, Any]
+    repaired: list[str]
     looks: list[dict[str, Any]]
     due: list[str]
     assessed: Annotated[list[dict[str, Any]], append_or_reset]
@@ -64,6 +65,8 @@ class ReviewReport(BaseModel, frozen=True):
     """The time that it went by."""
     dry_run: bool
     """True if nothing was changed."""
+    repaired: tuple[str, ...] = ()
+    """What it put right at first, in words: merged topics and moved messages."""
     changes: tuple[TopicChange, ...] = ()
     """The changes that it decided."""
     told: tuple[str, ...] = ()

@@ -61,10 +61,17 @@ class SessionClient:
         Raises:
             SessionBusyError: If another process holds the session.
         """
-        held = self.hold(str(config["configurable"]["thread_id"]))
-        return holding(held, self._apply(config, changes))
+        return self._hold(config, TurnOptions(answer=False, changes=tuple(changes)))
 
-    def _apply(self, config: RunnableConfig, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+    def repair(self, config: RunnableConfig) -> Step[Turn | None]:
+        """Within a step: put right what is filed wrong; see `apply_changes`."""
+        return self._hold(config, TurnOptions(answer=False, repair=True))
+
+    def _hold(self, config: RunnableConfig, options: TurnOptions) -> Step[Turn | None]:
+        held = self.hold(str(config["configurable"]["thread_id"]))
+        return holding(held, self._take_turn(config, options))
+
+    def _take_turn(self, config: RunnableConfig, options: TurnOptions) -> Step[Turn | None]:
         _, waiting = yield from self.read(config)
         if waiting:
             return None
@@ -72,7 +79,7 @@ class SessionClient:
         call = {
             "input": {"messages": []},
             "config": config,
-            "context": TurnOptions(answer=False, changes=tuple(changes)),
+            "context": options,
             "durability": "exit",
         }
         invoke, ainvoke = partial(self.graph.invoke, **call), partial(self.graph.ainvoke, **call)

@@ -33,7 +33,7 @@ _LOOK_BACK = 500
 
 
 def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
-    """The node that a review begins with."""
+    """The node that finds which topics are due, and their figures."""
 
     def step(state: ReviewState) -> Step[Update]:
         session, _ = yield from deps.client.read(name_thread(state["thread"]))

@@ -229,7 +229,13 @@ def find_undoable(journal: Mapping[str, ChangeEntry]) -> str:
 
 
 def invert_topic(
-    was: Topic, made: Topic, now: Topic, left: Sequence[int], change: TopicChange
+    was: Topic,
+    made: Topic,
+    now: Topic,
+    left: Sequence[int],
+    change: TopicChange,
+    *,
+    settle: bool = False,
 ) -> TopicChange | None:
     """The change that undoes what another did to a topic; None if nothing is left to undo.
 
@@ -241,6 +247,7 @@ def invert_topic(
         now: The topic as it is.
         left: Numbers of the messages that left it by the change.
         change: Who undoes what.
+        settle: True to mark the topic as sorted by a person.
     """
 
     def undone(name: str) -> bool:
@@ -248,6 +255,9 @@ def invert_topic(
         return bool(before != after and getattr(now, name) == after)
 
     marks = {m: m in was.by_hand for m in {*was.by_hand} ^ {*made.by_hand}}
+    restore = undone("status") and now.status != "open"
+    if settle and (now.status == "open" or restore):
+        marks["sorted"] = True
     if now.name != made.name:
         marks.pop("named", None)  # what it is called now, somebody else may have meant
     texts: dict[str, object] = {"name": was.name} if undone("name") else {}
@@ -260,7 +270,7 @@ def invert_topic(
             "topic": was.id,
             "takes": tuple(left),
             "marks": marks,
-            "restore": undone("status") and now.status != "open",
+            "restore": restore,
             "archive": was.archived if undone("status") and was.status == "archived" else "",
         }
     )

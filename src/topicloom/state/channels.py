@@ -131,6 +131,9 @@ class TurnOptions(BaseModel, frozen=True):
     to split only when the window fills."""
     changes: tuple[TopicChange, ...] = ()
     """Changes to topics that a review or a person wants. With these a turn needs no message."""
+    repair: bool = False
+    """True to put right what is filed wrong in topics, as reviews do. Such a turn needs no message
+    either."""
     chats: tuple[ImportedChat, ...] = ()
     """The conversations of other chats that this turn's messages were said in; an import says so.
     With `keep_messages=0` the newest round moves into a topic as well."""
@@ -149,6 +152,11 @@ class TurnOptions(BaseModel, frozen=True):
     reply_form: dict[str, Any] = {}
     """The form of the reply as OpenAI's protocol asks for it: `tool_choice`, `response_format`. The
     model searches no topics by itself then."""
+
+    @property
+    def changes_topics(self) -> bool:
+        """True for a turn that changes topics, and may bring no message."""
+        return bool(self.changes) or self.repair
 
     @property
     def tool_names(self) -> frozenset[str]:

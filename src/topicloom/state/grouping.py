@@ -91,7 +91,8 @@ def regroup(
         homes: The group of each run [n], from 0; `LOOSE` for loose ends.
         rounds: Rounds of each run [n].
         settled: Groups that a person settled: they may be added to, and lose nothing.
-        tokens: Tokens of each group; none are joined that come to more than the `limit`.
+        tokens: Tokens of each group; none is joined, and none gains a run, that comes to more than
+            the `limit`.
         most: Changes at most: each joined group and each run that moves is one.
     """
     before = np.asarray(homes)
@@ -108,7 +109,8 @@ def regroup(
         for place in np.flatnonzero(before == group)[:1]
         if now[place] != group
     }
-    _improve(odds, now, settled, budget)
+    room = np.where(held > 0, limit - held, np.inf)
+    _improve(odds, now, settled, _share_tokens(tokens, before, rounds), room, budget)
     gathered = Counter[int]()
     for home, size in zip(now.tolist(), rounds, strict=True):
         gathered[home] += size
@@ -161,8 +163,30 @@ def _join(
         close[b], close[:, b] = -np.inf, -np.inf
 
 
-def _improve(odds: Odds, now: NDArray[np.intp], settled: frozenset[int], budget: int) -> None:
-    """Let each run move to the group that it is closest to, in place, until all are content."""
+def _share_tokens(
+    tokens: Sequence[int], homes: NDArray[np.intp], rounds: Sequence[int]
+) -> NDArray[np.float64]:
+    """Tokens of each run [n] by its share of the rounds of its group; 0 for loose ends."""
+    found = np.zeros(len(homes))
+    for group, whole in enumerate(tokens):
+        own = np.flatnonzero(homes == group)
+        said = np.asarray(rounds, dtype=np.float64)[own]
+        found[own] = whole * said / max(1.0, said.sum())
+    return found
+
+
+def _improve(
+    odds: Odds,
+    now: NDArray[np.intp],
+    settled: frozenset[int],
+    tokens: NDArray[np.float64],
+    room: NDArray[np.float64],
+    budget: int,
+) -> None:
+    """Let each run move to the group that it is closest to, in place, until all are content.
+
+    `tokens` are those of each run, `room` is what each group may gain.
+    """
     groups, place = np.unique(now, return_inverse=True)
     members = np.zeros((len(now), len(groups)))
     members[np.arange(len(now)), place] = 1
@@ -175,7 +199,7 @@ def _improve(odds: Odds, now: NDArray[np.intp], settled: frozenset[int], budget:
             if int(groups[home]) in settled or budget <= 0:
                 continue
             close = sums[run] / np.maximum(sizes, 1)
-            close[sizes == 0] = -np.inf
+            close[(sizes == 0) | (room[groups] < tokens[run])] = -np.inf
             stays = sums[run, home] / (sizes[home] - 1) if sizes[home] > 1 else 0.0
             close[home] = -np.inf
             best = int(close.argmax())
@@ -185,6 +209,8 @@ def _improve(odds: Odds, now: NDArray[np.intp], settled: frozenset[int], budget:
             sums[:, best] += own_odds[:, run]
             sizes[home] -= 1
             sizes[best] += 1
+            room[groups[home]] += tokens[run]
+            room[groups[best]] -= tokens[run]
             place[run], moved = best, True
             now[run] = groups[best]
             budget -= 1

@@ -1,0 +1,121 @@
+"""What is put right in the topics that there are: runs filed wrong, and loose ends.
+
+It happens where messages are split without a model: at the split, and in reviews. Prompts change
+there anyway. What moves is journaled as changes of a review, and undone like them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from topicloom.index.belonging import FiledRuns
+from topicloom.index.embedder import Embedder
+from topicloom.nodes.deps import Deps
+from topicloom.nodes.workspace import Workspace
+from topicloom.roles.splitter import name_rounds
+from topicloom.state.changes import TopicChange
+from topicloom.state.grouping import LOOSE, Regrouping, regroup
+from topicloom.state.rounds import group_rounds
+from topicloom.state.session import Session
+from topicloom.state.topics import Topic, TopicTable
+
+_MESSAGES = 6_000
+"""Messages of topics that are looked at together; those of the topics named first come first."""
+SPLIT_REPAIRS, REVIEW_REPAIRS = 12, 24
+"""Changes at most in a split, which a turn waits for, and in a review."""
+
+
+def find_repairs_of_review(deps: Deps, workspace: Workspace, session: Session) -> list[TopicChange]:
+    """The repairs that a review makes: none if there are no new messages since the last one.
+
+    Topics that got messages since come first.
+    """
+    table = workspace.store.topic_table(session)
+    fresh = {t.id for t in table.open() if t.head != t.reviewed}
+    if not fresh:
+        return []
+    return find_repairs(workspace, session, fresh, deps.embedder, deps.topic_tokens, REVIEW_REPAIRS)
+
+
+def find_repairs(
+    workspace: Workspace,
+    session: Session,
+    first: Collection[str],
+    embedder: Embedder,
+    limit: int,
+    most: int,
+) -> list[TopicChange]:
+    """The changes that put right what is filed wrong; nothing that a person settled.
+
+    Args:
+        workspace: Of the session, as far as it is written.
+        session: The session.
+        first: Ids of the topics to look at before others.
+        embedder: Encoder of the session; it names new topics.
+        limit: Tokens that a topic may have.
+        most: Joined topics and moved runs at most.
+    """
+    table = workspace.store.topic_table(session)
+    chosen = _choose(table, first)
+    filed = workspace.indexed(table).filed(chosen)
+    ids = list(dict.fromkeys(home for home in filed.homes if home))
+    numbers = {topic: number for number, topic in enumerate(ids)}
+    homes = [numbers.get(home, LOOSE) for home in filed.homes]
+    settled = frozenset(numbers[t.id] for t in chosen if t.id in numbers and _is_settled(t))
+    tokens = [table[i].tokens for i in ids]
+    found = regroup(filed.odds, homes, filed.rounds, settled, tokens, limit, most)
+    return list(_list_changes(workspace, session, embedder, filed, ids, homes, found))
+
+
+def _is_settled(topic: Topic) -> bool:
+    """True if a topic may gain messages and lose none.
+
+    A person, a division or an imported chat made it.
+    """
+    return bool(topic.by_hand) or topic.parent is not None or topic.chat is not None
+
+
+def _choose(table: TopicTable, first: Collection[str]) -> list[Topic]:
+    """The topics to look at: those named first, loose ends, then what was last spoken of.
+
+    Loose ends that a person put there stay there.
+    """
+    known = [*table.open(), *(t for t in table.loose() if not t.by_hand)]
+    known.sort(key=lambda t: (t.id not in first, not t.loose, -t.newest))
+    chosen, left = list[Topic](), _MESSAGES
+    for topic in known:
+        left -= topic.count
+        if left < 0 and chosen:
+            break
+        chosen.append(topic)
+    return chosen
+
+
+def _list_changes(
+    workspace: Workspace,
+    session: Session,
+    embedder: Embedder,
+    filed: FiledRuns,
+    ids: list[str],
+    before: list[int],
+    found: Regrouping,
+) -> Iterator[TopicChange]:
+    """The changes that make one grouping of another, merges first."""
+    for group, other in sorted(found.merged.items()):
+        if other < len(ids):
+            yield TopicChange(topic=ids[other], absorbs=ids[group], reason="they are one matter")
+    taken = {t.name for t in workspace.store.topic_table(session)}
+    moved: dict[int, list[int]] = {}
+    for place, (old, new) in enumerate(zip(before, found.homes, strict=True)):
+        if new not in (old, LOOSE) and found.merged.get(old, old) != new:
+            moved.setdefault(new, []).append(place)
+    for group, places in sorted(moved.items()):
+        takes = tuple(n for p in places for n in range(filed.first[p], filed.last[p] + 1))
+        if group < len(ids):
+            yield TopicChange(topic=ids[group], takes=takes)
+        else:
+            said = workspace.store.messages(session, min(takes), max(takes))
+            rounds = group_rounds(m for m in said if m.seq in set(takes))
+            name = name_rounds(rounds, embedder, taken=taken)
+            taken.add(name)
+            yield TopicChange(topic="", name=name, takes=takes)

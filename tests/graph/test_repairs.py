@@ -1,0 +1,123 @@
+"""Reviews put right what is filed wrong; a person may undo that, and then it stays undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from sessions import check_kept, kept, open_graph, record, tell, thread
+
+from topicloom.graph.memory import Memory
+from topicloom.graph.review import review_session
+from topicloom.graph.stored import Graph, get_session
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.splitter import SPLITTER
+from topicloom.state.topics import Topic
+from topicloom.testing import TaggedSplitter, fake_roles
+
+CONFIG = thread()
+ROLES = embedded_roles(HashingEmbedder(256))
+SUBJECTS = {
+    "oak": "The oak fronts of the kitchen cupboards, number {n}, and the stone counter.",
+    "lisbon": "Flights to Lisbon in May, offer {n}, and a hotel near the river Tejo.",
+    "piano": "Piano lesson {n}: scales, the Chopin waltz, and the teacher's fingering.",
+}
+FILED = [
+    ("A", "oak"),
+    ("B", "lisbon"),
+    ("A", "oak"),
+    ("C", "piano"),
+    ("B", "piano"),  # filed wrong
+    ("A", "oak"),
+    ("B", "lisbon"),
+    ("C", "piano"),
+    ("A", "oak"),
+    ("B", "lisbon"),
+    ("C", "piano"),
+]
+
+
+def said() -> Iterator[BaseMessage]:
+    """Two rounds for each entry; a tag says into which topic they go."""
+    for place, (tag, subject) in enumerate(FILED):
+        for n in (2 * place, 2 * place + 1):
+            line = SUBJECTS[subject].format(n=n)
+            yield HumanMessage(f"{tag}：{line}")
+            yield AIMessage(f"{tag}：Noted: {line}")
+
+
+class Talk:
+    """A session in which two rounds were filed wrong."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        roles = ROLES.replace(SPLITTER, TaggedSplitter())
+        self.graph: Graph = open_graph(folder, roles, window=16_000)
+        record(self.graph, CONFIG, *said())
+        tell(self.graph, CONFIG, "…", keep=0)
+
+    def held(self) -> list[set[str]]:
+        """Subjects of the messages of each topic; what must always hold is checked."""
+        session = get_session(self.graph, CONFIG)
+        store = kept(self.folder, session)
+        check_kept(store, session)
+
+        def subjects(topic: Topic) -> set[str]:
+            texts = [m.text for m in store.topic_messages(topic)]
+            return {s for s in SUBJECTS for t in texts if SUBJECTS[s][:12] in t}
+
+        return [subjects(t) for t in store.topic_table(session) if t.count]
+
+    @property
+    def memory(self) -> Memory:
+        return Memory.of(self.graph, CONFIG, author="ann")
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    return Talk(tmp_path)
+
+
+WRONG = [{"oak"}, {"lisbon", "piano"}, {"piano"}]
+
+
+def test_a_review_moves_what_is_filed_wrong(talk: Talk) -> None:
+    assert talk.held() == WRONG
+    told = review_session(talk.graph, CONFIG, roles=ROLES, dry_run=True).repaired
+    assert len(told) == 1
+    assert "moved m17 to m20 into" in told[0]
+    assert talk.held() == WRONG
+
+    assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == told
+    assert talk.held() == [{"oak"}, {"lisbon"}, {"piano"}]
+    assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == ()
+
+
+def test_what_a_person_undid_stays_undone(talk: Talk) -> None:
+    review_session(talk.graph, CONFIG, roles=ROLES)
+    memory = talk.memory
+    (moved,) = (c for c in memory.changes() if "moved" in c.event)
+    assert moved.author == "review"
+    memory.undo(moved.id)
+    undone = talk.held()
+    assert {"lisbon", "piano"} in undone
+
+    record(talk.graph, CONFIG, HumanMessage("A：More oak."), AIMessage("A：Noted."))
+    tell(talk.graph, CONFIG, "…", keep=0)
+    review_session(talk.graph, CONFIG, roles=ROLES)
+    assert {"lisbon", "piano"} in talk.held()
+
+
+def test_what_a_person_settled_stays(talk: Talk) -> None:
+    talk.memory.pin("t2")
+    assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == ()
+    assert {"lisbon", "piano"} in talk.held()
+
+
+def test_where_a_model_splits_nothing_is_put_right(talk: Talk) -> None:
+    assert review_session(talk.graph, CONFIG).repaired == ()  # the graph's own splitter
+    assert talk.held() == WRONG
+    assert review_session(talk.graph, CONFIG, roles=fake_roles()).repaired == ()
