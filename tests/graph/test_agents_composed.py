@@ -118,7 +118,7 @@ def test_beside_a_to_do_list_a_retry_and_a_cache(tmp_path: Path) -> None:
         tools=[weather],
         system_prompt=SystemMessage([{"type": "text", "text": "App.", "cache_control": {"a": 1}}]),
     )
-    agent.invoke({"messages": [*PAST, HumanMessage("罗马？")]}, thread())
+    agent.invoke({"messages": [*PAST, HumanMessage("罗马那次说了什么？")]}, thread())
     state = agent.get_state(thread()).values
     assert state["todos"] == todos
     assert failed == ["罗马"]

@@ -138,12 +138,14 @@ def test_a_summary_stands_over_quotes_of_its_own_only() -> None:
 
 
 def test_quotes_of_all_topics_go_before_any_summary() -> None:
-    """A long summary gets what quotes leave, and less than all of it rather than none."""
-    first = reading("t1", 0.9, ("m1", 0.9), summary="x" * 500)
-    second = reading("t2", 0.5, ("m2", 0.1))
-    quotes = sum(HEADING + COSTS.day_line + COSTS.quote(i) for i in ("m1", "m2"))
-    notes = composed(first, second, budget=COSTS.frame + quotes + 100)
-    assert [(n.quotes, len(n.summary)) for n in notes] == [(("m1",), 100), (("m2",), 0)]
+    """A long summary gets a quarter of what the quotes take, and not what they would have."""
+    many = [(f"m{n}", 0.9) for n in range(1, 20)]
+    first = reading("t1", 0.9, *many, summary="x" * 500)
+    second = reading("t2", 0.5, ("m20", 0.1))
+    notes = composed(first, second, budget=400)
+    assert notes[1].quotes == ("m20",)
+    quotes = cost_of(notes) - len(notes[0].summary)
+    assert 24 <= len(notes[0].summary) <= quotes / 4
 
 
 def test_a_model_that_names_nothing_takes_nothing_away() -> None:
@@ -345,3 +347,57 @@ class TestNote:
         assert (note.searched, note.candidates) == ("rain", ("Rain",))
         found = self.note(reading("t2", 0.9, ("m1", 0.9)), search=search)
         assert (found.searched, found.candidates) == ("", ("Rain",))
+
+
+class TestWhatReadersLeaveOut:
+    """A reader that read something and did not name it has a say; the index alone, where sure."""
+
+    FOUND = by_index("t1", 0.9, ("m1", 0.9), ("m2", 0.5), ("m3", 0.4))
+
+    def test_without_a_reader_all_is_quoted(self) -> None:
+        assert composed(self.FOUND)[0].quotes == ("m1", "m2", "m3")
+
+    def test_a_reader_leaves_out_what_is_doubtful(self) -> None:
+        (note,) = composed(self.FOUND, reading("t1", 0.1))
+        assert note.quotes == ("m1",)
+
+    def test_what_it_names_is_quoted(self) -> None:
+        (note,) = composed(self.FOUND, reading("t1", 0.8, ("m3", 0.8)))
+        assert note.quotes == ("m1", "m3")
+
+    def test_what_it_was_not_shown_is_no_business_of_its(self) -> None:
+        read = reading("t1", 0.1).model_copy(update={"since": 3})
+        assert composed(self.FOUND, read)[0].quotes == ("m1", "m2")
+
+    def test_topics_that_nobody_read_are_quoted_as_found(self) -> None:
+        notes = composed(self.FOUND, reading("t2", 0.1))
+        assert notes[0].quotes == ("m1", "m2", "m3")
+
+    @pytest.mark.parametrize("changes", [{"failed": True}, {"selective": False}])
+    def test_one_that_failed_or_named_everything_has_no_say(self, changes: dict[str, bool]) -> None:
+        read = reading("t1", 0.1).model_copy(update=changes)
+        assert composed(self.FOUND, read)[0].quotes == ("m1", "m2", "m3")
+
+
+class TestSummaries:
+    """Summaries of the best topics that are quoted have up to a quarter of what a note holds."""
+
+    def test_a_summary_comes_before_what_is_doubtful(self) -> None:
+        quotes = [(f"m{n}", 0.9) for n in range(1, 60)]
+        told = reading("t1", 0.9, ("m1", 0.9), summary="s" * 30)
+        (note,) = composed(told, by_index("t1", 0.9, *quotes), budget=400)
+        assert note.summary == "s" * 30
+
+    def test_it_has_a_quarter_at_most(self) -> None:
+        quotes = [(f"m{n}", 0.9) for n in range(1, 60)]
+        told = reading("t1", 0.9, ("m1", 0.9), summary="s" * 1_000)
+        (note,) = composed(told, by_index("t1", 0.9, *quotes), budget=400)
+        assert 24 <= len(note.summary) <= 100
+
+    def test_three_topics_are_summed_up(self) -> None:
+        told = [
+            reading(f"t{n}", 0.9 - n / 10, (f"m{n}", 0.9), summary="s" * 24) for n in range(1, 6)
+        ]
+        many = by_index("t9", 0.9, *((f"m{n}", 0.9) for n in range(10, 90)))
+        notes = composed(*told, many, budget=2_000)
+        assert [n.topic for n in notes if n.summary] == ["t1", "t2", "t3"]

@@ -42,7 +42,9 @@ def open_graph(
     **settings: Any,
 ) -> Graph:
     """A compiled session graph over a folder, with a small window."""
-    options: dict[str, Any] = {"window": 2_000, "recall_tokens": 500, "fsync": False, **settings}
+    options: dict[str, Any] = {"window": 2_000, "recall_tokens": 500, "fsync": False}
+    # Tests speak in single words: whether these need anything is not judged.
+    options |= {"recall_least": 0, **settings}
     return build_session_graph(
         settings=Settings.model_validate({"folder": folder, **options}),
         roles=roles or fake_roles(),

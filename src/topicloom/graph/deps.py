@@ -112,7 +112,7 @@ def make_deps(
         window=window,
         workspaces=Workspaces(
             None if storage == "store" else storage,
-            lambda log: SessionIndex(embedder, log, window.most_recall),
+            lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
             open_at_once=settings.open_sessions,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),

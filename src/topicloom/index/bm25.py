@@ -160,6 +160,9 @@ PASSAGE, _PASSAGE_ZH = 400, 250
 """Characters of a passage, and of one in Chinese, in which fewer say as much."""
 _BESIDE = 0.3
 """Share of what a sentence says of a query that counts for the ones beside it."""
+_TELLING = 0.2
+"""Share of the best sentence's score from which others are part of an excerpt: those beside it are,
+without a word of the query."""
 _GAP, _MARK = 3, 3
 """Tokens of what stands between two stretches, and characters of a number with its full stop."""
 _CUT = re.compile(r"(?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？])")
@@ -194,11 +197,16 @@ def select_sentences(
 ) -> tuple[tuple[int, int], ...]:
     """The sentences and lines of a text that say most of a query, as many as `room` tokens hold.
 
+    What says little beside the best of them is left out, though there be room.
+
     Returns:
         Where they begin and end in the text, in their order; neighbours are one stretch.
     """
     spans, chosen = sentences_of(text), set[int]()
-    for place in _rank_sentences(text, spans, query):
+    places, scores = _rank_sentences(text, spans, query)
+    for place in places:
+        if scores[place] < _TELLING * scores[places[0]]:
+            break
         price = count(text[slice(*spans[place])]) + _GAP
         if price <= room:
             room -= price
@@ -215,18 +223,20 @@ def select_sentences(
 def find_sentence(text: str, query: str) -> int:
     """Where the sentence of a text begins that says most of a query."""
     spans = sentences_of(text)
-    return spans[_rank_sentences(text, spans, query)[0]][0] if spans else 0
+    return spans[_rank_sentences(text, spans, query)[0][0]][0] if spans else 0
 
 
-def _rank_sentences(text: str, spans: Sequence[tuple[int, int]], query: str) -> list[int]:
-    """Places of sentences, the best first; what stands beside one counts a little."""
+def _rank_sentences(
+    text: str, spans: Sequence[tuple[int, int]], query: str
+) -> tuple[list[int], NDArray[np.float64]]:
+    """Places of sentences [n], the best first, and scores by place; neighbours count a little."""
     index = LexicalIndex()
     for begin, end in spans:
         index.add("", text[begin:end])
     own = index.scores(query)[0]
     scores = np.convolve(own, (_BESIDE, 1, _BESIDE))[1:-1] if len(own) else own
     places: list[int] = np.argsort(-scores, kind="stable").tolist()
-    return places
+    return places, scores
 
 
 def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:

@@ -24,6 +24,7 @@ from topicloom.index.belonging import (
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, dot_products
 from topicloom.index.message_table import Gain, MessageTable
+from topicloom.index.need import load_need_examples
 from topicloom.index.ranking import (
     asked_first,
     keep_floor,
@@ -49,6 +50,9 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.log import SessionLog
 
+EXCERPT_PARTS = 4
+"""An original that is quoted in part has at most one in so many tokens of a turn's recall. One that
+is longer is charged no more than that: it is quoted in part, or passed over."""
 _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 _PART = 8_192
@@ -58,6 +62,8 @@ _COMPARED, _NEWEST = 6_000, 24
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _NO_CONTEXT = TurnContext()
+LEAST_WORTH = 0.35
+"""Worth that a message needs to be quoted for what the user said."""
 SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -72,6 +78,8 @@ class Hits:
     """Relevance of topics, by id, 0 to 1."""
     homes: Mapping[str, str] = field(default_factory=dict)
     """The topics of these messages, by short id."""
+    need: float = 1.0
+    """Probability that what the user said needs anything of this; 1 for what is looked for."""
 
     def elsewhere(self, topics: Container[str], least: float) -> list[str]:
         """The messages worth so much that are in none of some topics, best first."""
@@ -85,8 +93,19 @@ class SessionIndex:
     went back to an older checkpoint, and when something of it was purged.
     """
 
-    def __init__(self, embedder: Embedder, log: SessionLog, budget: int) -> None:
-        """What is worth quoting depends on the budget: tokens that a turn's recall may add."""
+    def __init__(
+        self, embedder: Embedder, log: SessionLog, budget: int, least: float = LEAST_WORTH
+    ) -> None:
+        """An index of the messages in a log.
+
+        Args:
+            embedder: Makes vectors.
+            log: Where the messages are.
+            budget: Tokens that a turn's recall may add: what is worth quoting depends on it.
+            least: Worth that a message needs to be quoted for what the user said, 0 to 1; 0 to
+                quote as much as there is room for, whatever was said.
+        """
+        self._least = least
         self._encoder = embedder
         self._budget = budget
         self._log = log
@@ -168,6 +187,7 @@ class SessionIndex:
         days: Days | None = None,
         *,
         context: TurnContext = _NO_CONTEXT,
+        said: bool = False,
         include_archived: bool = False,
         priced: bool = True,
     ) -> Hits:
@@ -176,15 +196,17 @@ class SessionIndex:
         Args:
             days: When it was said, if the user says so: messages of these days come first.
             context: What the query goes on with: it tells which topics the turn is in.
+            said: True if the query is what the user said, which may need nothing of all this;
+                False if somebody looks for it.
             include_archived: True to find archived topics and their messages too.
             priced: False where nothing is quoted: a long message then comes no later for its
                 length, and topics do not count.
         """
-        key = (query, days, context.key, include_archived, priced)
+        key = (query, days, context.key, said, include_archived, priced)
         with self._lock:
             hits = self._latest.get(key)
             if hits is None:
-                asked = (query, days, context, include_archived, priced)
+                asked = (query, days, context, said, include_archived, priced)
                 hits = self._search(*asked) if len(self._table) else Hits()
                 self._latest[key] = hits
             return hits
@@ -264,6 +286,7 @@ class SessionIndex:
         query: str,
         days: Days | None,
         context: TurnContext,
+        said: bool,
         include_archived: bool,
         priced: bool,
     ) -> Hits:
@@ -272,6 +295,9 @@ class SessionIndex:
         # What is larger than the budget is quoted in part.
         costs = np.minimum(view.messages.costs, self._budget)
         cosine, lexical, sure, trust = self._compare(query, vector)
+        need = self._rate_need(vector) if said else 1.0
+        if need < self._least:
+            return Hits(need=need)
         messages = replace(view.messages, costs=costs)
         manner = weights_for(messages)
         manner = manner if priced else replace(manner, price=0.0)
@@ -294,8 +320,11 @@ class SessionIndex:
             asked = view.said_on(days.first.isoformat(), days.last.isoformat())
             best = asked_first(best, asked, view.topics)
             sure = max(sure, float(asked.any()))
-        worths = worth(costs[best], self._budget) * min(1.0, max(0.0, sure))
+        worths = worth(np.minimum(costs[best], self._budget / EXCERPT_PARTS), self._budget)
         found = worths > 0
+        if said:
+            found &= worths * need >= self._least
+        worths = worths * min(1.0, max(0.0, sure))
         relevance = self._centroids.relevance(vector).items()
         topics = {topic: value for topic, value in relevance if topic not in hidden}
         worth_of, homes = {}, {}
@@ -303,7 +332,14 @@ class SessionIndex:
             message, topic = f"m{view.numbers[place]}", view.topic(place)
             worth_of[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits(worth_of, topics, homes)
+        return Hits(worth_of, topics, homes, need)
+
+    def _rate_need(self, message: Vectors) -> float:
+        """Probability that a message [d] needs anything of what was said before."""
+        examples = load_need_examples(self._embedder) if self._least else None
+        if examples is None:
+            return 1.0
+        return examples.rate(message, float(dot_products(self._table.matrix, message).max()))
 
     def _weigh_topics(
         self,

@@ -13,6 +13,7 @@ from topicloom.context.notes import format_quote_line, format_topic_heading
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.index.bm25 import find_sentence, select_sentences
+from topicloom.index.session_index import EXCERPT_PARTS
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
@@ -26,9 +27,9 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
 
-_EXCERPT, _LEAST = 4, 48
-"""An original that is quoted in part has at most one in so many tokens of a turn's recall, and
-these tokens at least: half of them are for the lines around it."""
+_LEAST = 48
+"""Tokens of an original that is quoted in part, at least: half of them are for the lines around
+it."""
 
 
 def assemble(deps: Deps) -> Runnable[SessionState, Update]:
@@ -155,7 +156,7 @@ def _make_costs(
             return (), 0
         message = originals[message_id]
         frame = count(format_quote_line(message, session.language, ()))
-        room = min(room, window.recall // _EXCERPT)
+        room = min(room, window.recall // EXCERPT_PARTS)
         stretches = select_sentences(message.text, turn.sought, room - frame, count)
         price = count(f"{format_quote_line(message, session.language, stretches)}\n")
         return (stretches, price) if price <= room else ((), 0)
@@ -193,6 +194,7 @@ def read_by_index(
         turn.sought,
         Days.of(newest.days),
         context=workspace.make_context(session, turn.before),
+        said=not turn.searches,
         include_archived=newest.archived,
     )
     topics = table.open() + table.loose() + (table.archived() if newest.archived else [])

@@ -48,7 +48,8 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         query, days = task["query"], Days.of(task["days"])
         # Up to date already, but for a turn that another process began.
         context = workspace.make_context(session, task.get("before", NOTHING_BEFORE))
-        hits = workspace.indexed(table).search(query, days, context=context)
+        said = not task.get("search", 0)
+        hits = workspace.indexed(table).search(query, days, context=context, said=said)
         tail = store.tail(session, session.view // _STEP * _STEP)
         readers, homes = deps.roles.in_turn(READER), dict[str, str]()
         if task["topic"] == ELSEWHERE:
@@ -114,6 +115,7 @@ def _restrict_reading(
         update={
             "topic": request.topic.id,
             "search": search,
+            "since": min(m.seq for m in request.messages),
             "score": min(max(score, 0.0), 1.0),
             "quotes": tuple(q.model_copy(update={"topic": homes.get(q.id, "")}) for q in quotes),
             "summary": "" if homes else reading.summary,

@@ -11,7 +11,7 @@ from topicloom.nodes.step import Update, dump, node, open_turn
 from topicloom.roles.reader import READER
 from topicloom.state.activation import choose_read, update_activation
 from topicloom.state.channels import SessionState
-from topicloom.state.session import SearchRequest
+from topicloom.state.session import SearchRequest, Turn
 
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
@@ -21,23 +21,23 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     topic that has none this turn counts as relevant as the index finds it.
 
     If the user says that something was forgotten, or asks for what was said before, it wants a
-    search of all topics as well.
+    search of all topics as well. For a message that needs nothing of what was said before, such as
+    "ok", nothing is activated and nothing is read.
     """
 
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         table = workspace.store.topic_table(session)
         context = workspace.make_context(session, turn.before)
-        hits = workspace.indexed(table).search(turn.query, context=context)
+        hits = workspace.indexed(table).search(turn.query, context=context, said=True)
+        request = _find_request(deps, turn) if session.topics else None
+        turn = turn.model_copy(update={"request": request})
+        if hits.need < deps.settings.recall_least:
+            # What is active stays so, unread: the talk may go on about it.
+            return dump(session, turn)
         relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}
         policy = deps.settings.activation
         session, turn = activate_topics(workspace.store, session, turn, relevance, policy)
-        request = asked_for(turn.query, deps.clock())
-        if request is None and turn.amnesia:
-            request = SearchRequest(query=turn.query)
-        if not session.topics:
-            request = None  # there is nothing to search
-        request = request and request.model_copy(update={"forgotten": True})
         # What a split has just taken out of view is read too, though it could not be activated.
         unread = tuple(dict.fromkeys([*session.active, *reversed(turn.split)]))[: policy.ceiling]
         elsewhere = False
@@ -50,7 +50,15 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
                 settled = update_activation(session.active, idle, policy, pinned)
                 session = session.model_copy(update={"active": settled.active})
                 turn = turn.model_copy(update={"slept": (*turn.slept, *settled.deactivated)})
-        update = {"unread": unread, "elsewhere": elsewhere, "request": request}
+        update = {"unread": unread, "elsewhere": elsewhere}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")
+
+
+def _find_request(deps: Deps, turn: Turn) -> SearchRequest | None:
+    """The search that the user's message wants, if it wants one."""
+    request = asked_for(turn.query, deps.clock())
+    if request is None and turn.amnesia:
+        request = SearchRequest(query=turn.query)
+    return request and request.model_copy(update={"forgotten": True})

@@ -6,7 +6,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from topicloom.state.recall import Note, Quote, Reading, Stretches, TopicNote, parse_message_number
+from topicloom.state.recall import (
+    ELSEWHERE,
+    Note,
+    Quote,
+    Reading,
+    Stretches,
+    TopicNote,
+    parse_message_number,
+)
 from topicloom.state.session import Search
 from topicloom.state.topics import Topic
 
@@ -68,22 +76,23 @@ def select_quotes(
     readers = [r for r in ranked if r.source == "model" and not r.failed]
     chosen = _select_chosen(readers, costs, budget)
     found = _rank_quotes(r for r in ranked if r.source == "index")
+    found = _drop_rejected(found, [r for r in readers if r.selective], costs, budget)
     alone, draft = _NoteDraft(costs, budget, seen), _NoteDraft(costs, budget, seen)
     named = _rank_quotes(chosen)
     alone.add_quotes(found if named else [])
     agreed = [pair for pair in named if pair[1].id in alone.taken]
     doubtful = [pair for pair in named if pair[1].id not in alone.taken]
     draft.add_quotes(_rank_quotes(r for r in ranked if r.source == "asked"), in_part=True)
+    draft.keep_room([r.summary for r in chosen if r.summary and r.quotes])
     draft.add_quotes(agreed)
     before = _believe(readers) * max(budget, 1)
     right, either = (before + _price(some, costs) for some in (agreed, named))
     draft.add_quotes(doubtful, limit=round(budget * right / either))
     draft.add_quotes(_select_likely(found, _FITS))
     draft.add_quotes([*agreed, *_select_likely(found, _DUE)], in_part=True)
+    draft.add_summaries(ranked)
     everything = _rank_quotes(r for r in readers if r not in chosen)
     draft.add_quotes([*found, *doubtful, *everything])
-    for reading in ranked:
-        draft.add_summary(reading)
     scores: dict[str, float] = {}
     for reading in ranked:
         for topic in (reading.topic, *(quote.topic for quote in reading.quotes)):
@@ -132,6 +141,28 @@ def _price(quotes: _Ranked, costs: PromptCosts) -> int:
 def _select_likely(quotes: _Ranked, share: float) -> _Ranked:
     """Those whose weight is at least a share of the best one's."""
     return [pair for pair in quotes if pair[1].weight >= share * quotes[0][1].weight]
+
+
+def _drop_rejected(
+    found: _Ranked, readers: Sequence[Reading], costs: PromptCosts, budget: int
+) -> _Ranked:
+    """What the index found, without what a reader left out and the index is not sure of.
+
+    Of an original that no budget holds a reader may have seen a part alone.
+    """
+    if not found:
+        return found
+    named = {quote.id for reading in readers for quote in reading.quotes}
+    read = {reading.topic: reading.since for reading in readers if reading.topic != ELSEWHERE}
+    sure = _SURE * found[0][1].weight
+
+    def stays(topic: str, quote: Quote) -> bool:
+        is_read = topic in read and parse_message_number(quote.id) >= read[topic]
+        if not is_read or quote.id in named or quote.weight >= sure:
+            return True
+        return costs.quote(quote.id) > budget
+
+    return [pair for pair in found if stays(*pair)]
 
 
 def compose_note(
@@ -232,6 +263,10 @@ _LITTLE = 1 / 2
 """Share of the budget that those may name together who name all of their topics."""
 _SILENT = 5
 """Readers that name nothing for each of those."""
+_SURE = 1 / 1.5
+"""Share of the best weight from which the index is sure: what it holds for half of the budget."""
+_SUMMED_UP, _SUMMARY_SHARE = 3, 1 / 4
+"""Topics whose summaries are shown, and the share of what the note holds that they may add."""
 _LIST_SHARE = 1 / 4
 """Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32
@@ -246,6 +281,7 @@ class _NoteDraft:
     def __init__(self, costs: PromptCosts, budget: int, seen: Collection[str]) -> None:
         self._costs, self._budget, self._seen = costs, budget, seen
         self._left = budget - costs.frame
+        self._kept = 0
         self.taken: set[str] = set()
         """Short ids that are quoted, or stand in the prompt already."""
         self._quotes: dict[str, list[str]] = {}
@@ -253,18 +289,33 @@ class _NoteDraft:
         self._summaries: dict[str, str] = {}
         self._days: set[tuple[str, str]] = set()
 
-    def add_summary(self, reading: Reading) -> None:
-        """Enter a reader's summary, or its beginning, if one of its quotes stands under it."""
-        if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
-            return
-        room = self._left
-        room -= 0 if self.mentions(reading.topic) else self._costs.heading(reading.topic)
-        if room < _MIN_SUMMARY_TOKENS:
-            return
-        text = self._costs.shorten(reading.summary, room)
-        if text:
-            self._summaries[reading.topic] = text
-            self._left = room - self._costs.text(text)
+    def keep_room(self, summaries: Sequence[str]) -> None:
+        """Leave room for the best summaries until they are added."""
+        prices = sum(map(self._costs.text, summaries[:_SUMMED_UP]))
+        self._kept = min(prices, int(self._left * _SUMMARY_SHARE / (1 + _SUMMARY_SHARE)))
+        self._left -= self._kept
+
+    def add_summaries(self, readings: Sequence[Reading]) -> None:
+        """Enter summaries of the best topics that are quoted, or their beginnings.
+
+        Args:
+            readings: The best first. One counts if any of its quotes stands in the prompt.
+        """
+        self._left, self._kept = self._left + self._kept, 0
+        room = min(self._left, int(_SUMMARY_SHARE * (self._budget - self._left)))
+        for reading in readings:
+            if len(self._summaries) == _SUMMED_UP:
+                return
+            if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
+                continue
+            frame = 0 if self.mentions(reading.topic) else self._costs.heading(reading.topic)
+            if room - frame < _MIN_SUMMARY_TOKENS:
+                return
+            text = self._costs.shorten(reading.summary, room - frame)
+            if text:
+                price = frame + self._costs.text(text)
+                self._summaries[reading.topic] = text
+                self._left, room = self._left - price, room - price
 
     def add_quotes(
         self, quotes: _Ranked, limit: int | None = None, *, in_part: bool = False

@@ -46,6 +46,8 @@ class Reading(BaseModel, frozen=True):
     asked for them by their ids."""
     search: int = 0
     """Number of the turn's search that it was read for; 0 if there was none."""
+    since: int = 0
+    """Number of the oldest message that the reader was shown."""
 
 
 SourceKind = Literal["lore", "narrative", "event", "topic"]
