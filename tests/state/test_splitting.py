@@ -9,9 +9,11 @@ from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import (
     Assignment,
     Portion,
+    PromptParts,
     SplitPlan,
     SplitPolicy,
     decide_split,
+    explain_split,
     group_assignments,
     keep_newest,
     merge_assignments,
@@ -301,3 +303,27 @@ def test_every_block_is_in_one_place(answer: list[Assignment]) -> None:
     for portion in portions:
         order = [b.first for b in portion.rounds]
         assert order == sorted(order)
+
+
+class TestExplanation:
+    """A receipt says what filled the window, and what was done."""
+
+    PARTS = PromptParts(fixed=900, notes=2_100, messages=19_450)
+
+    def explained(self, now: SplitPlan, plan: SplitPlan) -> str:
+        return explain_split(now, plan, make_blocks(10), self.PARTS, 32_000, SplitPolicy())
+
+    def test_what_filled_the_window_and_what_moved(self) -> None:
+        assert self.explained(SplitPlan(tail=1, view=1), SplitPlan(tail=17, view=11)) == (
+            "room was made: the prompt was expected to have 22,450 tokens, more than 70% of 32,000"
+            " (instructions, tools and expected recall 900, recall notes 2,100, messages in view"
+            " 19,450); 8 rounds moved into topics, 5 rounds left the view"
+        )
+
+    def test_nothing_moved(self) -> None:
+        now = SplitPlan(tail=1, view=1)
+        assert self.explained(now, now).endswith("; recall notes were dropped")
+
+    def test_one_round(self) -> None:
+        said = self.explained(SplitPlan(tail=3, view=1), SplitPlan(tail=5, view=3))
+        assert said.endswith("; 1 round moved into topics, 1 round left the view")

@@ -26,7 +26,7 @@ from topicloom.prompts.loader import LANGUAGES, load_rows
 
 _NEAREST = 3
 """Examples of a kind that say how near it is."""
-_SAID, _KIND, _BIAS = 10.7, 3.44, -2.6
+_SAID, _KIND, _BIAS = 9.6, 3.7, -2.6
 """Log odds that a message needs something: by the cosine of what was said nearest to it, by half of
 the distance between the two kinds, and where both are 0."""
 _USUAL = 0.55
@@ -61,7 +61,7 @@ class NeedExamples:
         """
         if not (self.half and message.any()):
             return 1.0
-        near = (_nearness(dot_products(rows, message)) for rows in (self.needing, self.idle))
+        near = (nearness(dot_products(rows, message)) for rows in (self.needing, self.idle))
         kind = (float(next(near) - next(near)) - self.middle) / self.half
         said = best if self.fitted else _USUAL
         return 1 / (1 + math.exp(-(_SAID * said + _KIND * kind + _BIAS)))
@@ -106,10 +106,10 @@ def _lean_of_each(own: Vectors, others: Vectors) -> NDArray[np.float32]:
     """How much nearer each message [n, d] is to others of its own kind than to the other kind."""
     alike = dot_products(own, own)
     np.fill_diagonal(alike, -1)
-    return _nearness(alike) - _nearness(dot_products(own, others))
+    return nearness(alike) - nearness(dot_products(own, others))
 
 
-def _nearness(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+def nearness(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
     most = cosines.shape[-1] - _NEAREST
     return np.asarray(np.partition(cosines, most, axis=-1)[..., most:].mean(axis=-1))

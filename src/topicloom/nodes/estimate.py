@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from langchain_core.runnables import Runnable
@@ -12,7 +13,13 @@ from topicloom.nodes.step import Update, dump, node, open_turn, show_facts, turn
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
-from topicloom.state.splitting import SplitPlan, decide_split, keep_newest
+from topicloom.state.splitting import (
+    PromptParts,
+    SplitPlan,
+    decide_split,
+    explain_split,
+    keep_newest,
+)
 from topicloom.storage.sessions import SessionStore
 
 Skeleton = Callable[[Mapping[str, Any], SessionStore, Session, Turn], tuple[int, int]]
@@ -33,9 +40,11 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
         expected = window.calibrate(fixed + sum(sizes) + session.ledger_tokens + due, session)
         keep = turn_options().keep_messages
         if keep is None:
+            now = SplitPlan(tail=session.tail, view=session.view)
+            shown = cache(lambda: group_rounds(store.messages(session, session.view)))
             plan = decide_split(
-                SplitPlan(tail=session.tail, view=session.view),
-                lambda: group_rounds(store.messages(session, session.view)),
+                now,
+                shown,
                 lambda message: sizes[message.seq - session.view],
                 expected=expected,
                 # A split drops all notes, and the skeleton enters whole again.
@@ -43,6 +52,14 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
                 window=window.size,
                 policy=policy,
             )
+            if plan is not None:
+                parts = PromptParts(
+                    fixed=window.calibrate(fixed, session),
+                    notes=window.calibrate(session.ledger_tokens + due, session),
+                    messages=window.calibrate(sum(sizes), session),
+                )
+                why = explain_split(now, plan, shown(), parts, window.size, policy)
+                turn = turn.model_copy(update={"events": (*turn.events, why)})
         else:
             unsplit = group_rounds(store.messages(session, session.tail))
             # Where all that was unsplit is removed, the newest message is in a topic already.

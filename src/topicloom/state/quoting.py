@@ -50,24 +50,28 @@ def select_quotes(
     costs: PromptCosts,
     budget: int,
     seen: Collection[str],
+    in_view: Collection[str] = (),
 ) -> tuple[TopicNote, ...]:
     """Choose quotes and summaries for the prompt.
 
     Quotes are chosen by weight across all topics, so that a strong original of a weaker topic goes
     before a weak one of the best topic. Those of models go first that the index found too, then
     some of the others that they name, then what the index found: so a model adds what no index
-    sees, and no model can hide what the index finds. What a model names along with everything else
-    in its topic comes last. An original that does not fit what is left of the budget is passed over
-    for the next that does. What stands in the prompt already is not quoted again but counts: a turn
-    that goes on about the same things adds little. Summaries get what is left, of topics that are
-    quoted.
+    sees, and no model can hide what the index is sure of. What a model names along with everything
+    else in its topic comes last. An original that does not fit what is left of the budget is passed
+    over for the next that does. What was quoted already is not quoted again but counts: a turn that
+    goes on about the same things adds little. What is in view counts for nothing.
+
+    What a model read and did not name is quoted only where the index is sure of it. The summaries
+    of the best topics that are quoted have a part of the note.
 
     Args:
         readings: Of all readers that ran, in any order.
         names: Topic names by id.
         costs: Token costs.
         budget: Tokens for what this turn recalls, what of it is seen already included.
-        seen: Short ids already quoted or in view; never quoted again.
+        seen: Short ids already quoted; never quoted again.
+        in_view: Short ids of messages that the prompt shows anyway; never quoted.
 
     Returns:
         The topics with something to say, by score, best first; quotes in conversation order.
@@ -77,7 +81,7 @@ def select_quotes(
     chosen = _select_chosen(readers, costs, budget)
     found = _rank_quotes(r for r in ranked if r.source == "index")
     found = _drop_rejected(found, [r for r in readers if r.selective], costs, budget)
-    alone, draft = _NoteDraft(costs, budget, seen), _NoteDraft(costs, budget, seen)
+    alone, draft = (_NoteDraft(costs, budget, seen, in_view) for _ in range(2))
     named = _rank_quotes(chosen)
     alone.add_quotes(found if named else [])
     agreed = [pair for pair in named if pair[1].id in alone.taken]
@@ -208,7 +212,7 @@ def compose_note(
     quoted -= {q.id for r in read_named(notes, search) for q in r.quotes}
     known = {t.summary for t in shown}
     new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
-    topics = select_quotes(new, names, costs, budget, quoted | in_view)
+    topics = select_quotes(new, names, costs, budget, quoted, in_view)
     return Note(
         after=after,
         topics=topics,
@@ -278,8 +282,11 @@ _MIN_SUMMARY_TOKENS = 24
 class _NoteDraft:
     """A note being written, and what is left of its budget."""
 
-    def __init__(self, costs: PromptCosts, budget: int, seen: Collection[str]) -> None:
-        self._costs, self._budget, self._seen = costs, budget, seen
+    def __init__(
+        self, costs: PromptCosts, budget: int, seen: Collection[str], in_view: Collection[str]
+    ) -> None:
+        self._costs, self._budget = costs, budget
+        self._seen, self._in_view = seen, in_view
         self._left = budget - costs.frame
         self._kept = 0
         self.taken: set[str] = set()
@@ -343,8 +350,9 @@ class _NoteDraft:
         """Enter an original whole if it fits, else in part if it may be."""
         if message_id in self.taken:
             return
-        if message_id in self._seen:
-            self._left -= self._costs.quote(message_id)
+        if message_id in self._seen or message_id in self._in_view:
+            if message_id not in self._in_view:
+                self._left -= self._costs.quote(message_id)
             self.taken.add(message_id)
             return
         day = (topic, self._costs.day(message_id))

@@ -34,6 +34,22 @@ class SplitPlan(BaseModel, frozen=True):
     """Number of the first message that stays in view."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptParts:
+    """What a prompt is expected to consist of, in the provider's tokens."""
+
+    fixed: int
+    """Instructions, tools, facts, and the note that this turn is expected to add."""
+    notes: int
+    """Recall notes since the last split, and what an application shows of its data."""
+    messages: int
+    """Messages in view."""
+
+    @property
+    def total(self) -> int:
+        return self.fixed + self.notes + self.messages
+
+
 LOOSE_ENDS = "loose"
 """Stands for the id of a topic in an assignment of what makes no topic."""
 
@@ -95,6 +111,32 @@ def decide_split(
         return now
     plan = plan_split(shown, sizes, room, policy)
     return SplitPlan(tail=max(plan.tail, now.tail), view=max(plan.view, now.view))
+
+
+def explain_split(
+    now: SplitPlan,
+    plan: SplitPlan,
+    rounds: Sequence[Round],
+    parts: PromptParts,
+    window: int,
+    policy: SplitPolicy,
+) -> str:
+    """Why room was made, and how: a sentence for the receipt. The window is in tokens."""
+    moved = sum(now.tail <= round_.first < plan.tail for round_ in rounds)
+    hidden = sum(round_.first < plan.view for round_ in rounds)
+    done = [f"{_count_rounds(moved)} moved into topics" if moved else "recall notes were dropped"]
+    if hidden:
+        done.append(f"{_count_rounds(hidden)} left the view")
+    return (
+        f"room was made: the prompt was expected to have {parts.total:,} tokens, more than"
+        f" {policy.trigger:.0%} of {window:,} (instructions, tools and expected recall"
+        f" {parts.fixed:,}, recall notes {parts.notes:,}, messages in view {parts.messages:,});"
+        f" {', '.join(done)}"
+    )
+
+
+def _count_rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count} rounds"
 
 
 def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first: int) -> SplitPlan:

@@ -1,0 +1,115 @@
+"""Fit the weights of `topicloom.index.need`, and judge them with each kind left out.
+
+    python lab/scripts/message_need.py KIND=FILE ... [--questions N] [--conversations N]
+
+Positive are the questions of each file, as far as they have evidence, and the examples that need
+something; negative are those that need nothing. Each example is compared with the others alone.
+Every kind counts the same, and so do its questions, its needing and its idle examples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from topicloom.index.embedder import Vectors, dot_products
+from topicloom.index.encoders import default_embedder
+from topicloom.index.need import load_need_examples, nearness
+from topicloom.recordings.conversations import Conversation
+from topicloom_lab.comparison.config import load_source
+from topicloom_lab.strategies.base import line_of
+
+_STAGES = 0.4, 1.0
+"""Shares of a conversation that had been said when an example is put to it."""
+_EXAMPLES = 40
+"""Examples of a kind that are put to it at each of these."""
+
+
+class Case(NamedTuple):
+    """A message that was put to a conversation."""
+
+    kind: str
+    sort: str
+    """`asked`, `needing` or `idle`."""
+    best: float
+    """Cosine of the nearest message."""
+    lean: float
+    """How much nearer it is to the examples that need something."""
+
+
+def measure(kind: str, conversation: Conversation, questions: int) -> Iterator[Case]:
+    """The cases of a conversation."""
+    embedder, rng = default_embedder(), random.Random(conversation.id)
+    examples = load_need_examples(embedder)
+    if examples is None:
+        raise SystemExit("the encoder has no vectors")
+    said = embedder.embed([line_of(m) for m in conversation.messages])
+    asked = [q for q in conversation.questions if q.evidence]
+    for question in rng.sample(asked, min(questions, len(asked))):
+        (vector,) = embedder.embed([question.question])
+        lean = lean_of(vector, examples.needing, examples.idle)
+        yield Case(kind, "asked", float(dot_products(said, vector).max()), lean)
+    for share in _STAGES:
+        known = said[: max(20, int(share * len(said)))]
+        for sort, own, other, sign in (
+            ("needing", examples.needing, examples.idle, 1),
+            ("idle", examples.idle, examples.needing, -1),
+        ):
+            for place in rng.sample(range(len(own)), _EXAMPLES):
+                lean = sign * lean_of(own[place], np.delete(own, place, axis=0), other)
+                best = float(dot_products(known, own[place]).max())
+                yield Case(kind, sort, best, lean)
+
+
+def lean_of(message: Vectors, own: Vectors, other: Vectors) -> float:
+    """How much nearer a message [d] is to some vectors [n, d] than to others [m, d]."""
+    near, far = (nearness(dot_products(rows, message)) for rows in (own, other))
+    return float(near - far)
+
+
+def fit(cases: Sequence[Case]) -> LogisticRegression:
+    """The model of some cases."""
+    sorts = [(c.kind, c.sort) for c in cases]
+    share = {s: (2 if s[1] == "idle" else 1) / sorts.count(s) for s in set(sorts)}
+    weights = np.array([share[s] for s in sorts])
+    features = np.array([(c.best, c.lean) for c in cases])
+    model = LogisticRegression(C=1e6)
+    model.fit(features, [c.sort != "idle" for c in cases], weights * len(cases) / weights.sum())
+    return model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+", metavar="KIND=FILE")
+    parser.add_argument("--questions", type=int, default=40, help="of a conversation, at most")
+    parser.add_argument("--conversations", type=int, default=5, help="of a file, at most")
+    given = parser.parse_args()
+    cases: list[Case] = []
+    for entry in given.files:
+        kind, _, file = entry.partition("=")
+        for conversation in islice(load_source(file), given.conversations):
+            cases += measure(kind, conversation, given.questions)
+    model = fit(cases)
+    (best, lean), (bias,) = model.coef_[0], model.intercept_
+    print(f"best {best:.2f}  lean {lean:.2f}  bias {bias:.2f}  of {len(cases):,} cases")
+    print("kind        AUC   questions under .35   idle examples over .35")
+    for kind in dict.fromkeys(c.kind for c in cases):
+        judged = [c for c in cases if c.kind == kind]
+        without = fit([c for c in cases if c.kind != kind])
+        scores = without.predict_proba([(c.best, c.lean) for c in judged])[:, 1]
+        sorts = np.array([c.sort for c in judged])
+        auc = roc_auc_score(sorts != "idle", scores)
+        under = (scores[sorts == "asked"] < 0.35).mean()
+        over = (scores[sorts == "idle"] >= 0.35).mean()
+        print(f"{kind:10}  {auc:.3f}  {under:.3f}  {over:.3f}")
+
+
+if __name__ == "__main__":
+    main()
