@@ -65,6 +65,8 @@ _CONTINUES = 4.0
 """Log odds of the boundary detector at most."""
 KNOWN = 1.5
 """Log odds by what the detector saw when a stored message came: it kept no more than yes or no."""
+KNOWN_APART = 6.0
+"""Log odds by the ruling of an arbiter."""
 NEW_HOME, LOOSE_HOME = -1, -2
 """Codes for no topic yet, and for loose ends."""
 _REFERENCES = 160

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 
@@ -11,6 +11,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from topicloom.index.belonging import (
+    KNOWN_APART,
     Codes,
     FiledRuns,
     Ties,
@@ -229,12 +230,17 @@ class SessionIndex:
             runs = cut_runs(join_said(parts), words, voices)
             return find_ties(runs, rounds, self._name_codes(held))
 
-    def filed(self, topics: Sequence[Topic]) -> FiledRuns:
-        """The runs that topics hold, and how likely they belong together."""
+    def filed(self, topics: Sequence[Topic], parted: Collection[int] = ()) -> FiledRuns:
+        """The runs that topics hold, and how likely they belong together.
+
+        Messages of the numbers `parted` go on with nothing.
+        """
         with self._lock:
             words, voices = Codes(self._table.words.occurrences().codes), Codes()
             most = max((t.count for t in topics), default=0)
-            runs = cut_runs(self._table.said(topics, voices, most), words, voices)
+            said = self._table.said(topics, voices, most)
+            said.continues[np.isin(said.number, list(parted))] = -KNOWN_APART
+            runs = cut_runs(said, words, voices)
             return file_runs(runs, self._name_codes(topics))
 
     def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:

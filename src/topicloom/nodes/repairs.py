@@ -14,10 +14,10 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.splitter import name_rounds
 from topicloom.state.changes import TopicChange
-from topicloom.state.grouping import LOOSE, Regrouping, regroup
+from topicloom.state.grouping import LOOSE, NEVER, Odds, Regrouping, regroup
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.topics import Topic, TopicTable
+from topicloom.state.topics import Topic
 
 _MESSAGES = 6_000
 """Messages of topics that are looked at together; those of the topics named first come first."""
@@ -47,6 +47,8 @@ def find_repairs(
 ) -> list[TopicChange]:
     """The changes that put right what is filed wrong; nothing that a person settled.
 
+    What an arbiter parted stays apart.
+
     Args:
         workspace: Of the session, as far as it is written.
         session: The session.
@@ -56,15 +58,26 @@ def find_repairs(
         most: Joined topics and moved runs at most.
     """
     table = workspace.store.topic_table(session)
-    chosen = _choose(table, first)
-    filed = workspace.indexed(table).filed(chosen)
+    loose = [t for t in table.loose() if not t.by_hand]
+    chosen = _choose([*table.open(), *loose], first)
+    filed = workspace.indexed(table).filed(chosen, session.parted)
     ids = list(dict.fromkeys(home for home in filed.homes if home))
     numbers = {topic: number for number, topic in enumerate(ids)}
     homes = [numbers.get(home, LOOSE) for home in filed.homes]
     settled = frozenset(numbers[t.id] for t in chosen if t.id in numbers and _is_settled(t))
     tokens = [table[i].tokens for i in ids]
-    found = regroup(filed.odds, homes, filed.rounds, settled, tokens, limit, most)
+    found = regroup(_part(filed, session.parted), homes, filed.rounds, settled, tokens, limit, most)
     return list(_list_changes(workspace, session, embedder, filed, ids, homes, found))
+
+
+def _part(filed: FiledRuns, parted: Collection[int]) -> Odds:
+    """Log odds [r, r]: runs that begin with such a message stay apart from those right before."""
+    odds = filed.odds.copy()
+    for place in range(1, len(filed.first)):
+        follows = filed.first[place] == filed.last[place - 1] + 1
+        if follows and filed.first[place] in parted:
+            odds[place, place - 1] = odds[place - 1, place] = NEVER
+    return odds
 
 
 def _is_settled(topic: Topic) -> bool:
@@ -75,13 +88,9 @@ def _is_settled(topic: Topic) -> bool:
     return bool(topic.by_hand) or topic.parent is not None or topic.chat is not None
 
 
-def _choose(table: TopicTable, first: Collection[str]) -> list[Topic]:
-    """The topics to look at: those named first, loose ends, then what was last spoken of.
-
-    Loose ends that a person put there stay there.
-    """
-    known = [*table.open(), *(t for t in table.loose() if not t.by_hand)]
-    known.sort(key=lambda t: (t.id not in first, not t.loose, -t.newest))
+def _choose(topics: Collection[Topic], first: Collection[str]) -> list[Topic]:
+    """The topics to look at: those named first, loose ends, then what was last spoken of."""
+    known = sorted(topics, key=lambda t: (t.id not in first, not t.loose, -t.newest))
     chosen, left = list[Topic](), _MESSAGES
     for topic in known:
         left -= topic.count

@@ -12,7 +12,7 @@ from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.move_chats import move_chats
 from topicloom.nodes.putting_right import put_right
-from topicloom.nodes.split_draft import SplitDraft
+from topicloom.nodes.split_draft import SplitDraft, remember_sizes
 from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
@@ -31,6 +31,8 @@ from topicloom.state.splitting import SplitPlan, cut_runs
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable, select_shown
 
+_PARTED = 64
+"""Rulings of an arbiter that a session remembers, for what is put right later."""
 _OTHERS = 64
 """Other topics, those last spoken of, that a name is told from."""
 
@@ -45,7 +47,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         store = workspace.store
         rounds = group_rounds(store.messages(session, session.tail, plan.tail - 1))
         emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
-        measure = deps.reader_window.measure
+        measure = remember_sizes(deps.reader_window.measure)
         draft = SplitDraft(deps, store, session, measure, deps.topic_tokens)
         rounds, moved = move_chats(draft, rounds), rounds
         arbiter = deps.roles.get(ARBITER)
@@ -90,7 +92,10 @@ def _apply_rulings(
     outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()))
     draft.calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
-    return [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
+    ruled = [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
+    parted = (*draft.session.parted, *(one.first for one in ruled if one.ruling == "opens"))
+    draft.session = draft.session.model_copy(update={"parted": parted[-_PARTED:]})
+    return ruled
 
 
 def _to_ruling(continues: float | None) -> Ruling | None:

@@ -287,6 +287,19 @@ class SplitDraft:
         return [t.id for t in find_successors(topic_id, self.topics)]
 
 
+def remember_sizes(measure: Callable[[Round], int]) -> Callable[[Round], int]:
+    """Tells the tokens of rounds, each measured once: of a very long one that takes time."""
+    known: dict[tuple[int, int], int] = {}
+
+    def size(round_: Round) -> int:
+        key = round_.first, round_.last
+        if key not in known:
+            known[key] = measure(round_)
+        return known[key]
+
+    return size
+
+
 def _find_before(request: SplitRequest, portions: Sequence[Portion], round_: Round) -> Portion:
     """The portion of the round before a round, without its rounds; else a new one for it."""
     for portion in portions:

@@ -31,7 +31,7 @@ from topicloom.roles.values import (
     parse_topic_id,
     parse_topic_ids,
 )
-from topicloom.state.grouping import LOOSE_ROUNDS, Odds, link_groups
+from topicloom.state.grouping import LOOSE_ROUNDS, NEVER, Odds, link_groups
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round
@@ -47,8 +47,6 @@ _MOST_ASSIGNMENTS = 20_000
 """Assignments that are looked at."""
 _SEGMENT_ODDS = 2.0
 """Log odds that a round goes on with the one before it, by their segments alone."""
-_NEVER = -1e6
-"""Log odds of what an arbiter separated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +318,7 @@ def _separate(
             left = before if place == 0 else int(run_of[place - 1])
             here = int(run_of[place])
             if left is not None and left != here:
-                sums[here, left] = sums[left, here] = _NEVER
+                sums[here, left] = sums[left, here] = NEVER
 
 
 def _is_separated(rounds: Sequence[Round], place: int) -> bool:

@@ -24,6 +24,8 @@ LOOSE = -1
 MERGE_ODDS, MOVE_ODDS = 0.3, 0.2
 """Log odds from which two topics are one matter, and by which a run has to be closer to another
 topic than to its own: what is as good either way stays where it is."""
+NEVER = -1e6
+"""Log odds of what must not come together."""
 _PASSES = 3
 """Times that each run may look for a better group."""
 

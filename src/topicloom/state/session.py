@@ -92,6 +92,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """Topic of the newest message that is in one."""
     view: int = 1
     """Number of the first message that the main window shows; never after `tail`."""
+    parted: tuple[int, ...] = ()
+    """Numbers of messages that an arbiter told from what was said right before: the newest ones."""
     roster: str | None = None
     """Head of the chain of topics."""
     changes: str | None = None
