@@ -32,13 +32,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import open_session
 from topicloom.nodes.runs import name_thread
-from topicloom.recordings.exports import (
-    ExportedConversation,
-    guess_format,
-    read_export,
-    sort_by_time,
-)
+from topicloom.recordings.exports import read_exports
 from topicloom.recordings.imports import record_messages, select_new
+from topicloom.recordings.spool import ImportSpool
 from topicloom.serve.app import answer_errors, describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
@@ -145,21 +141,20 @@ class _Inspector(SessionPages):
             raise HTTPException(403, "nothing is changed here until editing is on")
         name = make_session_name(request.path_params["session"])
         body = await read_json(request, _EXPORT_BYTES, "application/octet-stream")
-        found = await asyncio.to_thread(_read_conversations, body)
-        return self._stream_work(name, self._import(name, found))
+        spool = await asyncio.to_thread(_read_export, body)
+        return self._stream_work(name, self._import(name, spool))
 
-    async def _import(
-        self, name: str, found: Sequence[ExportedConversation]
-    ) -> AsyncIterator[Event]:
-        thread = name_thread(name)
-        session, store = await asyncio.to_thread(open_session, self._graph, thread)
-        fresh = await asyncio.to_thread(select_new, found, store, session)
-        done, counts = 0, record_messages(self._graph, fresh, thread)
-        while count := await asyncio.to_thread(next, counts, 0):
-            done += count
-            yield {"type": "imported", "session": name, "done": done, "all": len(fresh)}
-        if damaged := [reason for conversation in found for reason in conversation.damaged]:
-            yield {"type": "error", "error": "\n".join(damaged)}
+    async def _import(self, name: str, spool: ImportSpool) -> AsyncIterator[Event]:
+        thread, found = name_thread(name), spool.summary
+        with spool:
+            session, store = await asyncio.to_thread(open_session, self._graph, thread)
+            fresh = select_new(spool.pieces(), store, session)
+            done, counts = 0, record_messages(self._graph, fresh, thread)
+            while count := await asyncio.to_thread(next, counts, 0):
+                done += count
+                yield {"type": "imported", "session": name, "done": done, "all": found.messages}
+        if not found.messages:
+            yield {"type": "error", "error": "\n".join(found.unread.examples.values())}
 
     async def set_editing(self, request: Request) -> Response:
         """Take changes from now on, or no longer."""
@@ -254,12 +249,15 @@ class _Inspector(SessionPages):
         return await read_json(request, _BYTES)
 
 
-def _read_conversations(body: bytes) -> list[ExportedConversation]:
-    """The conversations of an export, those first that came first."""
+def _read_export(body: bytes) -> ImportSpool:
+    """What an export holds, in the order of time."""
     with TemporaryDirectory(prefix="topicloom-") as folder:
         file = Path(folder) / "export"
         file.write_bytes(body)
-        return sort_by_time(read_export(file, guess_format(file)))
+        spool = ImportSpool()
+        for conversation in read_exports([file]):
+            spool.add(conversation)
+        return spool
 
 
 async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
