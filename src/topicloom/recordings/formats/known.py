@@ -9,12 +9,14 @@ from topicloom.recordings.exported import UNREADABLE
 from topicloom.recordings.formats.base import ExportFormat
 from topicloom.recordings.formats.chatgpt import ChatGPT
 from topicloom.recordings.formats.claude import Claude
+from topicloom.recordings.formats.deepseek import DeepSeek
 from topicloom.recordings.formats.langchain import LangChain
 from topicloom.recordings.formats.openai import OpenAIMessages
 from topicloom.recordings.formats.own import OwnLines
 
 FormatName = Literal[
     "chatgpt",
+    "deepseek",
     "claude",
     "jsonl",
     "langchain",
@@ -26,6 +28,7 @@ FORMATS: Mapping[str, ExportFormat] = {
     known.name: known
     for known in (
         ChatGPT(),
+        DeepSeek(),
         Claude(),
         OwnLines(),
         LangChain(),
