@@ -11,6 +11,7 @@ from topicloom.recordings.formats.chatgpt import ChatGPT
 from topicloom.recordings.formats.claude import Claude
 from topicloom.recordings.formats.deepseek import DeepSeek
 from topicloom.recordings.formats.langchain import LangChain
+from topicloom.recordings.formats.open_webui import OpenWebUI
 from topicloom.recordings.formats.openai import OpenAIMessages
 from topicloom.recordings.formats.own import OwnLines
 
@@ -18,6 +19,7 @@ FormatName = Literal[
     "chatgpt",
     "deepseek",
     "claude",
+    "openwebui",
     "jsonl",
     "langchain",
     "openai",
@@ -30,6 +32,7 @@ FORMATS: Mapping[str, ExportFormat] = {
         ChatGPT(),
         DeepSeek(),
         Claude(),
+        OpenWebUI(),
         OwnLines(),
         LangChain(),
         OpenAIMessages(),
