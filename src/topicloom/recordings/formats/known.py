@@ -11,6 +11,7 @@ from topicloom.recordings.formats.chatgpt import ChatGPT
 from topicloom.recordings.formats.claude import Claude
 from topicloom.recordings.formats.deepseek import DeepSeek
 from topicloom.recordings.formats.langchain import LangChain
+from topicloom.recordings.formats.librechat import LibreChat
 from topicloom.recordings.formats.open_webui import OpenWebUI
 from topicloom.recordings.formats.openai import OpenAIMessages
 from topicloom.recordings.formats.own import OwnLines
@@ -20,6 +21,7 @@ FormatName = Literal[
     "deepseek",
     "claude",
     "openwebui",
+    "librechat",
     "jsonl",
     "langchain",
     "openai",
@@ -33,6 +35,7 @@ FORMATS: Mapping[str, ExportFormat] = {
         DeepSeek(),
         Claude(),
         OpenWebUI(),
+        LibreChat(),
         OwnLines(),
         LangChain(),
         OpenAIMessages(),
