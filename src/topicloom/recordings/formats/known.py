@@ -9,6 +9,7 @@ from topicloom.recordings.exported import UNREADABLE
 from topicloom.recordings.formats.base import ExportFormat
 from topicloom.recordings.formats.chatgpt import ChatGPT
 from topicloom.recordings.formats.claude import Claude
+from topicloom.recordings.formats.claude_code import ClaudeCode
 from topicloom.recordings.formats.deepseek import DeepSeek
 from topicloom.recordings.formats.langchain import LangChain
 from topicloom.recordings.formats.librechat import LibreChat
@@ -22,6 +23,7 @@ FormatName = Literal[
     "claude",
     "openwebui",
     "librechat",
+    "claude-code",
     "jsonl",
     "langchain",
     "openai",
@@ -36,6 +38,7 @@ FORMATS: Mapping[str, ExportFormat] = {
         Claude(),
         OpenWebUI(),
         LibreChat(),
+        ClaudeCode(),
         OwnLines(),
         LangChain(),
         OpenAIMessages(),
