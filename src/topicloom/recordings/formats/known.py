@@ -11,6 +11,7 @@ from topicloom.recordings.formats.chatgpt import ChatGPT
 from topicloom.recordings.formats.claude import Claude
 from topicloom.recordings.formats.claude_code import ClaudeCode
 from topicloom.recordings.formats.deepseek import DeepSeek
+from topicloom.recordings.formats.gemini import Gemini
 from topicloom.recordings.formats.langchain import LangChain
 from topicloom.recordings.formats.librechat import LibreChat
 from topicloom.recordings.formats.open_webui import OpenWebUI
@@ -24,6 +25,7 @@ FormatName = Literal[
     "openwebui",
     "librechat",
     "claude-code",
+    "gemini",
     "jsonl",
     "langchain",
     "openai",
@@ -39,6 +41,7 @@ FORMATS: Mapping[str, ExportFormat] = {
         OpenWebUI(),
         LibreChat(),
         ClaudeCode(),
+        Gemini(),
         OwnLines(),
         LangChain(),
         OpenAIMessages(),
