@@ -17,6 +17,7 @@ from topicloom.recordings.formats.librechat import LibreChat
 from topicloom.recordings.formats.open_webui import OpenWebUI
 from topicloom.recordings.formats.openai import OpenAIMessages
 from topicloom.recordings.formats.own import OwnLines
+from topicloom.recordings.formats.sharegpt import ShareGPT
 
 FormatName = Literal[
     "chatgpt",
@@ -26,6 +27,7 @@ FormatName = Literal[
     "librechat",
     "claude-code",
     "gemini",
+    "sharegpt",
     "jsonl",
     "langchain",
     "openai",
@@ -42,6 +44,7 @@ FORMATS: Mapping[str, ExportFormat] = {
         LibreChat(),
         ClaudeCode(),
         Gemini(),
+        ShareGPT(),
         OwnLines(),
         LangChain(),
         OpenAIMessages(),
