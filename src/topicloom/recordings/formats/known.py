@@ -18,6 +18,7 @@ from topicloom.recordings.formats.open_webui import OpenWebUI
 from topicloom.recordings.formats.openai import OpenAIMessages
 from topicloom.recordings.formats.own import OwnLines
 from topicloom.recordings.formats.sharegpt import ShareGPT
+from topicloom.recordings.formats.telegram import Telegram
 
 FormatName = Literal[
     "chatgpt",
@@ -27,6 +28,7 @@ FormatName = Literal[
     "librechat",
     "claude-code",
     "gemini",
+    "telegram",
     "sharegpt",
     "jsonl",
     "langchain",
@@ -44,6 +46,7 @@ FORMATS: Mapping[str, ExportFormat] = {
         LibreChat(),
         ClaudeCode(),
         Gemini(),
+        Telegram(),
         ShareGPT(),
         OwnLines(),
         LangChain(),
