@@ -16,7 +16,7 @@ from topicloom.recordings.export_files import ExportFile, find_files
 from topicloom.recordings.exported import ExportedConversation
 from topicloom.recordings.formats.base import ExportFormat, Source
 from topicloom.recordings.formats.gemini import read_activity_page
-from topicloom.recordings.formats.known import find_format, holds_conversation
+from topicloom.recordings.formats.known import FORMATS, find_format, holds_conversation
 from topicloom.recordings.json_stream import Entry, read_entries
 
 _LOOKED_AT = 50
@@ -83,6 +83,9 @@ def _open_entries(text: TextIO) -> Iterator[Entry]:
     """The entries of a file: of JSON, of a page of HTML, or the lines of a chat."""
     head = text.read(_HEAD)
     text.seek(0)
+    lines = [line for line in head.splitlines() if line.strip()]
+    if any(FORMATS["whatsapp"].recognizes(line) for line in lines[:5]):
+        return (Entry(line, f"line {n}") for n, line in enumerate(text, 1))
     if head.lstrip().startswith("<"):
         return read_activity_page(text)
     return read_entries(text, holds_conversation)

@@ -19,6 +19,7 @@ from topicloom.recordings.formats.openai import OpenAIMessages
 from topicloom.recordings.formats.own import OwnLines
 from topicloom.recordings.formats.sharegpt import ShareGPT
 from topicloom.recordings.formats.telegram import Telegram
+from topicloom.recordings.formats.whatsapp import WhatsApp
 
 FormatName = Literal[
     "chatgpt",
@@ -29,6 +30,7 @@ FormatName = Literal[
     "claude-code",
     "gemini",
     "telegram",
+    "whatsapp",
     "sharegpt",
     "jsonl",
     "langchain",
@@ -47,6 +49,7 @@ FORMATS: Mapping[str, ExportFormat] = {
         ClaudeCode(),
         Gemini(),
         Telegram(),
+        WhatsApp(),
         ShareGPT(),
         OwnLines(),
         LangChain(),
