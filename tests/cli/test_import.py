@@ -240,6 +240,12 @@ EXPORTS: list[Any] = [
     [{"id": "c", "messages": [{"id": 1, "role": "user", "text": "a", "time": "1 May"}]}],
     [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
 ]
+SAMPLES = Path(__file__).parents[1] / "recordings" / "samples"
+EXPORTS += [json.loads(path.read_text("utf-8")) for path in sorted(SAMPLES.glob("*.json"))]
+EXPORTS += [
+    [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for path in sorted(SAMPLES.glob("*.jsonl"))
+]
 LEAVES = [None, True, -1, 1e400, 2**70, "", "x", "\ud800", "\u2028", "remove", "tool", "chat"]
 TIMES = ["2026-13-45", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "去年"]
 leaves = st.sampled_from([*LEAVES, *TIMES, [], [None], ["x"], {}, {"type": "text"}]).map(deepcopy)
@@ -272,7 +278,7 @@ def damaged(draw: st.DrawFn) -> Any:
 @example([{**OURS[1], "whole": {"content": "", "tool_calls": [{"name": "f"}]}}])
 def test_whatever_an_export_holds_is_read_or_reported(drawn: Any) -> None:
     with TemporaryDirectory() as folder:
-        path = write(Path(folder) / "c.jsonl", drawn)
+        path = write(Path(folder) / "c.jsonl", drawn if isinstance(drawn, list) else [drawn])
         for branches in (False, True):
             for conversation in read_exports([path], branches=branches):
                 ids = [message.id for message in conversation.messages]

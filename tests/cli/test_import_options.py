@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from command_line import Run, assert_one_line, read_rows
 from importing import save
 from vendor_exports import MIXED, chatgpt, node
+
+from topicloom.recordings.formats.known import FORMATS
 
 SAMPLES = Path(__file__).parents[1] / "recordings" / "samples"
 
@@ -53,6 +54,27 @@ def test_a_round_trip_is_exact_whatever_the_order(run: Run, tmp_path: Path) -> N
     kept = ("id", "seq", "role", "text", "time", "source")
     assert [[row[k] for k in kept] for row in one] == [[row[k] for k in kept] for row in other]
     assert [row["seq"] for row in one] == [3, 4, 1, 2]
+
+
+def test_a_round_trip_keeps_what_belongs_together(run: Run, tmp_path: Path) -> None:
+    """Chats that were imported, what was said after them, and chats of many subjects."""
+    chats = [part(n, 1e9 + n) for n in range(3)]
+    run("import", str(save(tmp_path / "c.json", chats)), "--session", "one")
+    run("chat", "one", stdin="茶：现在说的\n")
+    run("import", str(SAMPLES / "telegram-account"), "--session", "one")
+    run("import", str(save(tmp_path / "c.json", [part(9, 2e9)])), "--session", "one")
+    lines = run("transcript", "one", "--json").out
+    file = tmp_path / "one.jsonl"
+    for text in (lines, run("export", "one", "--to", "jsonl").out):
+        file.write_text(text, "utf-8")
+        name = f"other{len(read_rows(run, 'sessions'))}"
+        assert run("import", str(file), "--session", name).code == 0
+        assert run("transcript", name, "--json").out == lines
+        rows = read_rows(run, "transcript", name)
+        assert {row["chat"] for row in rows if "chat" in row} == {"q0", "q1", "q2", "q9"}
+        assert sum(row.get("begins", False) for row in rows) == 5
+        assert "nothing is wrong" in run("check", name).out
+    assert "0 messages recorded" in run("import", str(file), "--session", "one").out
 
 
 def test_a_preview_records_nothing(run: Run, tmp_path: Path) -> None:
@@ -121,16 +143,20 @@ def test_another_vendors_file_is_taken_for_what_it_is(run: Run) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted(SAMPLES.iterdir())])
-def test_a_session_of_each_sample_is_in_order(run: Run, name: str) -> None:
+def test_a_session_of_all_samples_is_in_order(run: Run) -> None:
     """Everything is in a topic, and a second import finds nothing new."""
-    file = str(SAMPLES / name)
-    (first,) = read_rows(run, "import", file, "--session", "s")
-    (again,) = read_rows(run, "import", file, "--session", "s")
-    assert (again["recorded"], again["there_already"]) == (0, first["recorded"])
+    (first,) = read_rows(run, "import", str(SAMPLES), "--session", "s")
+    (again,) = read_rows(run, "import", str(SAMPLES), "--session", "s")
+    assert set(first["formats"]) == set(FORMATS)
+    assert (again["recorded"], again["there_already"]) == (
+        0,
+        first["recorded"] + first["there_already"],
+    )
     assert "nothing is wrong" in run("check", "s").out
     rows, topics = read_rows(run, "transcript", "s"), read_rows(run, "topics", "s")
     assert len(rows) == sum(topic["count"] for topic in topics) == first["recorded"]
+    titles = {"Boiler", "Rent", "Cat", "Tomatoes", "Bicycle", "Saddle", "Lisbon in May"}
+    assert titles <= {topic["name"] for topic in topics}
 
 
 def test_the_format_alone_is_no_file(run: Run) -> None:

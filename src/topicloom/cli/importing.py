@@ -112,8 +112,9 @@ def _find_targets(
     """The sessions, each with what goes into it."""
     if session is not None:
         return [(session, spool.pieces())]
-    names = SessionNames(context.storage)
-    return [(names.choose(chat), spool.pieces(chat)) for chat in spool.chats()]
+    chats = spool.chats()
+    names = SessionNames(context.storage, chats)
+    return [(names.choose(chat), spool.pieces(chat)) for chat in chats]
 
 
 def _record_all(

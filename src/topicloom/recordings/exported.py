@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from topicloom.recordings.times import read_time
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.messages import has_content
 from topicloom.state.safe_text import clip
+from topicloom.state.stored_message import StoredMessage
 
 INSTRUCTIONS = "instructions and settings"
 REASONING = "reasoning"
@@ -63,6 +65,14 @@ class Unread:
         self.examples = {**other.examples, **self.examples}
 
 
+class Mark(NamedTuple):
+    """To which conversation a message of a session of ours belongs, and whether it begins one."""
+
+    chat: str | None
+    """As in `StoredMessage`."""
+    begins: bool
+
+
 @dataclass(slots=True)
 class ExportedConversation:
     """A conversation of an export: what was said in it, on the branch that was shown last."""
@@ -77,6 +87,8 @@ class ExportedConversation:
     """The format that it was read as: `chatgpt`."""
     place: str = ""
     """Where it stands in the export, for a report."""
+    marks: dict[str, Mark] = field(default_factory=dict)
+    """Of a session of ours: what its messages are marked with, by their ids."""
     began_at: object = None
     """When it began, in any form, if the export says so."""
     messages: list[BaseMessage] = field(default_factory=list)
@@ -130,14 +142,18 @@ class ExportedConversation:
             extra["time"] = said
         self.messages.append(message.model_copy(update={"id": name, "additional_kwargs": extra}))
 
-    def add_as_stored(self, message: BaseMessage, time: str) -> None:
-        """Add a message of a session of ours, whose time stays as it is written."""
+    def add_as_stored(self, stored: StoredMessage) -> None:
+        """Add a message of a session of ours: its time stays as it is written, and its marks."""
         count = len(self.messages)
-        self.add(message)
-        if len(self.messages) > count and time:
-            kept = self.messages[-1]
-            extra = {**kept.additional_kwargs, "time": time}
+        self.add(stored.message)
+        if len(self.messages) == count:
+            return
+        kept = self.messages[-1]
+        if stored.time:
+            extra = {**kept.additional_kwargs, "time": stored.time}
             self.messages[-1] = kept.model_copy(update={"additional_kwargs": extra})
+        if stored.chat or stored.begins:
+            self.marks[kept.id or ""] = Mark(stored.chat, stored.begins)
 
     def _read_time(self, name: str, time: object) -> str:
         said = read_time(time)

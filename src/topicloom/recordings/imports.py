@@ -42,7 +42,9 @@ def select_new(
     chats = dict[int, str]()  # the id by which the session knows a conversation
     last: int | None = None
     for chat, messages in pieces:
-        if chat.title is None and last != chat.number:
+        if chat.known:
+            chats[chat.number] = held.chats.get(chat.known) or chat.known
+        elif chat.title is None and last != chat.number:
             chats.pop(chat.number, None)  # what comes between ends what was talked about
         last = chat.number
         for message in messages:
@@ -145,12 +147,12 @@ def _record(
     config: RunnableConfig,
     keep_messages: int | None = None,
 ) -> int:
-    chats = {chat.id: chat for _, chat in batch}
-    said = {id_: tuple(str(m.id) for m, c in batch if c.id == id_) for id_ in chats}
+    chats = {(chat.id, chat.title): chat for _, chat in batch}
+    said = {key: tuple(str(m.id) for m, c in batch if (c.id, c.title) == key) for key in chats}
     options = TurnOptions(
         answer=False,
         keep_messages=keep_messages,
-        chats=tuple(c.model_copy(update={"messages": said[c.id]}) for c in chats.values()),
+        chats=tuple(c.model_copy(update={"messages": said[k]}) for k, c in chats.items()),
     )
     messages = [message for message, _ in batch]
     graph.invoke({"messages": messages}, config, context=options, durability="exit")

@@ -11,14 +11,14 @@ import json
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from topicloom.recordings.exported import ExportedConversation, Unread
+from topicloom.recordings.exported import ExportedConversation, Mark, Unread
 from topicloom.state.channels import make_storable
 from topicloom.state.stored_message import parse_iso_seconds, to_stored_message
 from topicloom.storage.message_rows import from_row, to_row
@@ -43,6 +43,8 @@ class Chat:
     format: str
     first_source: str
     """Id of its first message."""
+    known: str = ""
+    """The id that a session of ours knew it by, where it was exported from one; "" if not."""
 
 
 class ChatPiece(NamedTuple):
@@ -82,8 +84,9 @@ class _Place(NamedTuple):
 
     time: float
     """Seconds since the epoch; infinite where no time is known."""
-    chat: int
+    conversation: int
     number: int
+    chat: int
     offset: int
     length: int
 
@@ -123,20 +126,47 @@ class ImportSpool:
         found.formats[conversation.format] += 1
         if name and len(found.names) < _SHOWN_TITLES:
             found.names.append(name)
-        first = conversation.messages[0].id or ""
-        fields = (conversation.id, conversation.title, name, conversation.format, first)
-        chat = Chat(len(self._chats), *fields)
-        self._chats.append(chat)
         whole = conversation.title is not None
-        time = -math.inf
-        for number, piece in enumerate(_cut(conversation.messages, 0.0 if whole else _SITTING)):
+        first, time = len(self._chats), -math.inf
+        chats = self._begin_chats(conversation, name)
+        pieces = _cut(conversation.messages, 0.0 if whole else _SITTING)
+        if conversation.marks:
+            pieces = _cut_by_marks(conversation)
+        for number, piece in enumerate(pieces):
             said = [_read_seconds(message) for message in piece]
             known = [seconds for seconds in said if seconds is not None]
             found.undated += len(piece) - len(known)
             self._note_times(piece)
             # Within a conversation the order is that of the export, whatever its clock says.
             time = max(time, known[0]) if known else (time if time > -math.inf else math.inf)
-            self._places.append(self._write(_Place(time, chat.number, number, 0, 0), piece))
+            place = _Place(time, first, number, chats(piece[0]), 0, 0)
+            self._places.append(self._write(place, piece))
+
+    def _begin_chats(
+        self, conversation: ExportedConversation, name: str
+    ) -> Callable[[BaseMessage], int]:
+        """The numbers of the chats of a conversation, by messages: one, but of a session of ours.
+
+        A session of ours holds several, and what was said in it between them.
+        """
+        first = conversation.messages[0].id or ""
+        fields = conversation.id, conversation.title, name, conversation.format, first
+        numbers = dict[str | None, int]()
+
+        def find(message: BaseMessage) -> int:
+            mark = conversation.marks.get(message.id or "", Mark(None, begins=False))
+            key = mark.chat or (message.id if mark.begins else None)
+            if key not in numbers:
+                numbers[key] = len(self._chats)
+                chat = Chat(numbers[key], *fields)
+                if conversation.marks:
+                    title = "" if mark.chat else None
+                    chat = replace(chat, title=title, known=key or first)
+                self._chats.append(chat)
+            return numbers[key]
+
+        find(conversation.messages[0])
+        return find
 
     def _note_times(self, piece: Sequence[BaseMessage]) -> None:
         for message in piece:
@@ -159,14 +189,15 @@ class ImportSpool:
 
     def chats(self) -> list[Chat]:
         """The conversations, those that began first first; those without a time come last."""
-        began = {p.chat: p.time for p in self._places if p.number == 0}
-        return sorted(self._chats, key=lambda chat: (began[chat.number], chat.number))
+        began = {p.conversation: p.time for p in self._places if p.number == 0}
+        heads = [self._chats[number] for number in began]
+        return sorted(heads, key=lambda chat: (began[chat.number], chat.number))
 
     def pieces(self, chat: Chat | None = None) -> Iterator[ChatPiece]:
         """All messages in the order of time, or those of one conversation."""
         self._places.sort()
         for place in self._places:
-            if chat is None or place.chat == chat.number:
+            if chat is None or place.conversation == chat.number:
                 yield ChatPiece(self._chats[place.chat], self._read(place))
 
     def _read(self, place: _Place) -> list[BaseMessage]:
@@ -182,6 +213,20 @@ def _read_row(row: dict[str, Any]) -> BaseMessage:
 
 def _read_seconds(message: BaseMessage) -> float | None:
     return parse_iso_seconds(message.additional_kwargs.get("time", ""))
+
+
+def _cut_by_marks(conversation: ExportedConversation) -> Iterator[list[BaseMessage]]:
+    """The messages of a session of ours, cut where another conversation goes on or begins."""
+    piece, last = list[BaseMessage](), Mark(None, begins=False)
+    for message in conversation.messages:
+        mark = conversation.marks.get(message.id or "", Mark(None, begins=False))
+        if piece and (mark.begins or mark.chat != last.chat):
+            yield piece
+            piece = []
+        piece.append(message)
+        last = mark
+    if piece:
+        yield piece
 
 
 def _cut(messages: Sequence[BaseMessage], pause: float) -> Iterator[list[BaseMessage]]:

@@ -63,7 +63,7 @@ def _read_rows(entries: Iterable[Entry], source: Source) -> ExportedConversation
             if stored.text == REMOVED:
                 gathered.skipped["removed on request"] += 1
                 continue
-            gathered.add_as_stored(stored.message, stored.time)
+            gathered.add_as_stored(stored)
     return gathered
 
 
