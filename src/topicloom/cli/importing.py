@@ -88,7 +88,7 @@ def run_import(
             recorded = _record_all(context, targets, progress)
         else:
             recorded = 0
-    done = _summarize(found, recorded) | {"sessions": list(dict.fromkeys(n for n, _ in targets))}
+    done = found.describe(recorded) | {"sessions": list(dict.fromkeys(n for n, _ in targets))}
     if as_json:
         print_json([done])
     _report(console, done, session, kind, dry_run=dry_run)
@@ -162,26 +162,6 @@ def _show_progress(console: Console) -> Iterator[Progress]:
     )
     with Progress(*columns, console=console, transient=True) as progress:
         yield progress
-
-
-def _summarize(found: ImportSummary, recorded: int) -> dict[str, Any]:
-    """What was taken in, and what was not, and why."""
-    return {
-        "conversations": found.conversations,
-        "recorded": recorded,
-        "there_already": found.messages - recorded,
-        "formats": dict(found.formats),
-        "first": found.first,
-        "last": found.last,
-        "names": found.names,
-        "left_out": {reason: n for reason, n in found.skipped.most_common() if n},
-        "not_understood": [
-            {"what": what, "count": n, "example": found.unread.examples[what]}
-            for what, n in found.unread.counts.most_common()
-        ],
-        "dated_by_neighbours": found.filled,
-        "dated_today": found.undated,
-    }
 
 
 def _report(

@@ -78,6 +78,25 @@ class ImportSummary:
     names: list[str] = field(default_factory=list)
     """What the first conversations are called."""
 
+    def describe(self, recorded: int) -> dict[str, Any]:
+        """All of it as JSON, where so many of the messages were recorded, or would be."""
+        return {
+            "conversations": self.conversations,
+            "recorded": recorded,
+            "there_already": self.messages - recorded,
+            "formats": dict(self.formats),
+            "first": self.first,
+            "last": self.last,
+            "names": self.names,
+            "left_out": {reason: n for reason, n in self.skipped.most_common() if n},
+            "not_understood": [
+                {"what": what, "count": n, "example": self.unread.examples[what]}
+                for what, n in self.unread.counts.most_common()
+            ],
+            "dated_by_neighbours": self.filled,
+            "dated_today": self.undated,
+        }
+
 
 class _Place(NamedTuple):
     """Where a piece stands, in the order of the session."""
@@ -96,7 +115,7 @@ class ImportSpool:
 
     def __init__(self) -> None:
         self.summary = ImportSummary()
-        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `__exit__`
+        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
         self._chats: list[Chat] = []
 
@@ -109,6 +128,10 @@ class ImportSpool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the file."""
         self._file.close()
 
     def add(self, conversation: ExportedConversation) -> None:

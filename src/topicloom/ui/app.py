@@ -29,6 +29,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import open_session
 from topicloom.nodes.runs import name_thread
@@ -136,13 +137,24 @@ class _Inspector(SessionPages):
         self._turns: dict[str, asyncio.Task[None]] = {}
 
     async def take_export(self, request: Request) -> Response:
-        """Take in what another chat exported, as a session of its own, and stream how it goes."""
+        """Take in what another chat exported, as a session of its own, and stream how it goes.
+
+        With `dry_run` in the query, nothing is written, and what would be is answered.
+        """
         if not self._editing:
             raise HTTPException(403, "nothing is changed here until editing is on")
         name = make_session_name(request.path_params["session"])
         body = await read_json(request, _EXPORT_BYTES, "application/octet-stream")
         spool = await asyncio.to_thread(_read_export, body)
+        if "dry_run" in request.query_params:
+            return send(await asyncio.to_thread(self._preview_import, name, spool))
         return self._stream_work(name, self._import(name, spool))
+
+    def _preview_import(self, name: str, spool: ImportSpool) -> dict[str, Any]:
+        with spool:
+            session, store = open_session(self._graph, name_thread(name))
+            new = sum(1 for _ in select_new(spool.pieces(), store, session))
+            return spool.summary.describe(new)
 
     async def _import(self, name: str, spool: ImportSpool) -> AsyncIterator[Event]:
         thread, found = name_thread(name), spool.summary
@@ -153,8 +165,6 @@ class _Inspector(SessionPages):
             while count := await asyncio.to_thread(next, counts, 0):
                 done += count
                 yield {"type": "imported", "session": name, "done": done, "all": found.messages}
-        if not found.messages:
-            yield {"type": "error", "error": "\n".join(found.unread.examples.values())}
 
     async def set_editing(self, request: Request) -> Response:
         """Take changes from now on, or no longer."""
@@ -250,14 +260,19 @@ class _Inspector(SessionPages):
 
 
 def _read_export(body: bytes) -> ImportSpool:
-    """What an export holds, in the order of time."""
+    """What an export holds, in the order of time; raises `InputError` if that is nothing."""
+    spool = ImportSpool()
     with TemporaryDirectory(prefix="topicloom-") as folder:
         file = Path(folder) / "export"
         file.write_bytes(body)
-        spool = ImportSpool()
         for conversation in read_exports([file]):
             spool.add(conversation)
+    found = spool.summary
+    if found.messages:
         return spool
+    spool.close()
+    example = next(iter(found.unread.examples.values()), "there is no message with a text")
+    raise InputError(f"nothing can be imported: {example.removeprefix(f'{file}, ')}")
 
 
 async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
