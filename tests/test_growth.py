@@ -228,7 +228,6 @@ ANCHORED = frozenset(
     {
         "topicloom.boundary.cues._LEANS",
         "topicloom.domain.skeleton._PURPOSE",
-        "topicloom.recordings.exports._MEMBER",
         "topicloom.review.reviewer._NO",
         "topicloom.roles.values._BARE",
         "topicloom.state.hierarchy._NUMBERED",

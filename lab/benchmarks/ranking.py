@@ -55,7 +55,7 @@ from topicloom.index.ranking import (
 )
 from topicloom.index.session_index import worth
 from topicloom.recordings.conversations import Conversation, RecordedMessage
-from topicloom.recordings.replay import iso_time
+from topicloom.recordings.times import iso_time
 from topicloom.state.quoting import PromptCosts, select_quotes
 from topicloom.state.recall import Quote, Reading, Stretches, parse_message_number
 from topicloom_lab.comparison.config import Comparison, load_source

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.replay import as_message, parse_moment
+from topicloom.recordings.replay import as_message
+from topicloom.recordings.times import parse_moment
 from topicloom_lab.talk import said
 from topicloom_lab.threads import (
     ThreadedConversation,

@@ -10,14 +10,12 @@ from typing import Any
 from command_line import Run, run
 from examples import FEW, fresh
 from hypothesis import given, strategies as st
+from importing import begin_import, read_one
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import open_graph, record, thread, transcript_of
 
 from topicloom.cli._pages import write_html, write_lines, write_markdown
-from topicloom.graph.stored import open_session
-from topicloom.recordings.exports import read_export
-from topicloom.recordings.imports import record_messages, select_new
 from topicloom.state.stored_message import StoredMessage
 
 __all__ = ["run"]
@@ -62,12 +60,11 @@ def test_lines_become_the_same_messages_again(
     messages = transcript_of(folder, graph, thread())
     lines = folder / "export.jsonl"
     lines.write_text(write_lines("s", messages), "utf-8")
-    (conversation,) = read_export(lines, "jsonl")
+    conversation = read_one(lines)
     assert not conversation.skipped
+    assert not conversation.unread.counts
     again = open_graph(folder / "again", checkpointer=InMemorySaver())
-    session, store = open_session(again, thread())
-    new = select_new([conversation], store, session)
-    assert sum(record_messages(again, new, thread())) == len(messages)
+    assert sum(begin_import(again, thread(), lines)) == len(messages)
     assert facts(transcript_of(folder / "again", again, thread())) == facts(messages)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from command_line import Run, assert_one_line, write
 from hypothesis import example, given, settings, strategies as st
+from importing import list_messages, read_one
 from langchain_core.load import dumpd
 from langchain_core.messages import (
     AIMessage,
@@ -31,7 +32,7 @@ from vendor_exports import CLAUDE, MIXED, chatgpt, node
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import load_conversations
-from topicloom.recordings.exports import ExportFormat, read_export, sort_by_time
+from topicloom.recordings.exports import read_exports
 from topicloom.state.stored_message import REMOVED
 
 
@@ -89,7 +90,7 @@ def test_chatgpt(run: Run, tmp_path: Path) -> None:
     assert [(r["role"], r["text"], r["source"]) for r in rows] == [
         ("user", "茶：哪种茶？", "q1"),
         ("assistant", "Green\ntea.", "a1"),
-        ("user", "And this?", "q2"),
+        ("user", "And this?\n\n[image]", "q2"),
         ("assistant", "A cup.", "a2"),
     ]
     assert rows[0]["time"] == "2023-11-14T22:13:20+00:00"
@@ -117,12 +118,12 @@ def test_claude(run: Run, tmp_path: Path) -> None:
         packed.writestr("users.json", "[]")
     outcome = run("import", "claude", str(archive), "--session", "old")
     assert [(r["role"], r["text"], r["source"]) for r in stored(run, "old")] == [
-        ("user", "Rain?\n\nnotes.txt:\nIt rains.", "h1"),
+        ("user", "Rain?\n\nnotes.txt:\nIt rains.\n\n[file: sky.png]", "h1"),
         ("assistant", "Yes.\nTake a coat.", "r1"),
         ("user", "An old form", "h2"),
     ]
     assert stored(run, "old")[0]["time"].startswith("2026-01-02T03:04:05")
-    for what in ("reasoning", "calls of tools", "results of tools", "files", "without a text"):
+    for what in ("reasoning", "calls of tools", "results of tools", "without a text"):
         assert f"left out: {what} (1)" in outcome.out
 
 
@@ -176,15 +177,18 @@ def test_a_replay_goes_on_behind_what_was_removed(run: Run, tmp_path: Path) -> N
     assert [r["text"] for r in stored(run, "old")] == [REMOVED, *(m["text"] for m in said[1:])]
 
 
-@pytest.mark.parametrize("seconds", [1e300, 1.7e12, float("inf"), float("nan")])
+@pytest.mark.parametrize("seconds", [1e300, 1e25, float("inf"), float("nan")])
 def test_a_time_that_is_none(tmp_path: Path, seconds: float) -> None:
+    """It is reported, and the message keeps its place."""
     path = tmp_path / "c.json"
-    save(path, [chatgpt(node("a", "root", "user", "茶", time=seconds))])
-    (read,) = read_export(path, "chatgpt")
-    assert [(m.content, m.additional_kwargs) for m in read.messages] == [("茶", {})]
-    save(path, {"id": "r", "messages": [{"id": 1, "role": "user", "text": "茶", "time": seconds}]})
-    (read,) = read_export(path, "jsonl")
-    assert [(m.content, m.additional_kwargs) for m in read.messages] == [("茶", {})]
+    said = [node("a", "root", "user", "茶", time=1e9), node("b", "a", "user", "雨", time=seconds)]
+    save(path, [chatgpt(*said)])
+    read = read_one(path)
+    assert [m.content for m in read.messages] == ["茶", "雨"]
+    assert read.unread.counts == {"times that cannot be read": 1}
+    assert repr(seconds) in read.unread.examples["times that cannot be read"]
+    times = [m.additional_kwargs["time"] for m in list_messages(path)]
+    assert times == ["2001-09-09T01:46:40+00:00"] * 2
 
 
 def test_lines_end_where_json_ends_them(tmp_path: Path) -> None:
@@ -192,8 +196,7 @@ def test_lines_end_where_json_ends_them(tmp_path: Path) -> None:
     said = [{"type": "human", "content": "a\u2028b"}, {"type": "ai", "content": "c"}]
     text = "\n".join(json.dumps(m, ensure_ascii=False) for m in said)
     path.write_text(f"\ufeff{text}", "utf-8")
-    (read,) = read_export(path, "langchain")
-    assert [m.content for m in read.messages] == ["a\u2028b", "c"]
+    assert [m.content for m in read_one(path).messages] == ["a\u2028b", "c"]
 
 
 @pytest.mark.parametrize("begin", ["", "5\n"])
@@ -206,15 +209,15 @@ def test_what_is_nested_too_deep_is_said(tmp_path: Path, begin: str) -> None:
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'["\xe4"]', b"damaged"])
 @pytest.mark.parametrize("packed", [True, False])
-def test_what_cannot_be_read_is_said(tmp_path: Path, data: bytes, packed: bool) -> None:
+def test_what_cannot_be_read_is_said(run: Run, tmp_path: Path, data: bytes, packed: bool) -> None:
     path = tmp_path / "c"
     path.write_bytes(data)
     if packed:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("conversations.json", data)
         path.write_bytes(path.read_bytes().replace(b"damaged", b"changed", 1))
-    with pytest.raises(NotAConversationError):
-        list(read_export(path, "chatgpt"))
+    outcome = run("import", "chatgpt", str(path), "--session", "s")
+    assert_one_line(outcome, "nothing was imported")
 
 
 OURS = [
@@ -228,14 +231,20 @@ OURS = [
         "whole": MESSAGES[2].model_dump(),
     },
 ]
-EXPORTS: list[tuple[ExportFormat, Any]] = [
-    ("chatgpt", [MIXED]),
-    ("claude", [CLAUDE]),
-    ("langchain", messages_to_dict(MESSAGES)),
-    ("langchain", [dumpd(m) for m in MESSAGES]),
-    ("jsonl", OURS),
-    ("jsonl", [{"id": "c", "messages": [{"id": 1, "role": "user", "text": "a", "time": "1 May"}]}]),
-    ("jsonl", [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]),
+EXPORTS: list[Any] = [
+    [MIXED],
+    [CLAUDE],
+    messages_to_dict(MESSAGES),
+    [dumpd(m) for m in MESSAGES],
+    OURS,
+    [{"id": "c", "messages": [{"id": 1, "role": "user", "text": "a", "time": "1 May"}]}],
+    [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+]
+SAMPLES = Path(__file__).parents[1] / "recordings" / "samples"
+EXPORTS += [json.loads(path.read_text("utf-8")) for path in sorted(SAMPLES.glob("*.json"))]
+EXPORTS += [
+    [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for path in sorted(SAMPLES.glob("*.jsonl"))
 ]
 LEAVES = [None, True, -1, 1e400, 2**70, "", "x", "\ud800", "\u2028", "remove", "tool", "chat"]
 TIMES = ["2026-13-45", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "去年"]
@@ -243,10 +252,9 @@ leaves = st.sampled_from([*LEAVES, *TIMES, [], [None], ["x"], {}, {"type": "text
 
 
 @st.composite
-def damaged(draw: st.DrawFn) -> tuple[ExportFormat, Any]:
+def damaged(draw: st.DrawFn) -> Any:
     """An export in which some things are others."""
-    kind, value = draw(st.sampled_from(EXPORTS))
-    value = json.loads(json.dumps(value))
+    value = json.loads(json.dumps(draw(st.sampled_from(EXPORTS))))
     for _ in range(draw(st.integers(1, 4))):
         inner = value
         while True:
@@ -258,32 +266,33 @@ def damaged(draw: st.DrawFn) -> tuple[ExportFormat, Any]:
                 inner[key] = draw(leaves)
                 break
             inner = inner[key]
-    return kind, value
+    return value
 
 
 @settings(deadline=None)
 @given(damaged())
-@example(("langchain", [{"type": "human", "content": "a", "additional_kwargs": {"time": {}}}]))
-@example(("langchain", [{"type": "remove", "id": "a"}]))
-@example(("jsonl", [OURS[0], {**OURS[1], "whole": {"content": "", "type": "remove", "id": "m1"}}]))
-@example(("jsonl", [{**OURS[1], "whole": {"content": "", "tool_calls": ["f"]}}]))
-@example(("jsonl", [{**OURS[1], "whole": {"content": "", "tool_calls": [{"name": "f"}]}}]))
-def test_whatever_an_export_holds_is_read_or_left_out(drawn: tuple[ExportFormat, Any]) -> None:
-    kind, value = drawn
+@example([{"type": "human", "content": "a", "additional_kwargs": {"time": {}}}])
+@example([{"type": "remove", "id": "a"}])
+@example([OURS[0], {**OURS[1], "whole": {"content": "", "type": "remove", "id": "m1"}}])
+@example([{**OURS[1], "whole": {"content": "", "tool_calls": ["f"]}}])
+@example([{**OURS[1], "whole": {"content": "", "tool_calls": [{"name": "f"}]}}])
+def test_whatever_an_export_holds_is_read_or_reported(drawn: Any) -> None:
     with TemporaryDirectory() as folder:
-        path = write(Path(folder) / "c.jsonl", value)
-        with suppress(NotAConversationError):
-            for conversation in sort_by_time(list(read_export(path, kind))):
+        path = write(Path(folder) / "c.jsonl", drawn if isinstance(drawn, list) else [drawn])
+        for branches in (False, True):
+            for conversation in read_exports([path], branches=branches):
                 ids = [message.id for message in conversation.messages]
                 assert len(set(ids)) == len(ids)
                 assert {m.type for m in conversation.messages} <= {"human", "ai", "tool", "chat"}
+            messages = list_messages(path, branches=branches)
+            assert all(isinstance(m.additional_kwargs.get("time", ""), str) for m in messages)
         with suppress(NotAConversationError):
             list(load_conversations(path))
 
 
 def test_a_time_may_be_a_number(tmp_path: Path) -> None:
     said = {"type": "human", "content": "a", "additional_kwargs": {"time": 1_700_000_000}}
-    (read,) = read_export(Path(save(tmp_path / "c.json", [said])), "langchain")
+    read = read_one(Path(save(tmp_path / "c.json", [said])))
     assert read.began == "2023-11-14T22:13:20+00:00"
 
 
@@ -328,7 +337,7 @@ def test_thousands_go_into_one_or_many_in_the_order_of_time(run: Run, tmp_path: 
     sources = [r["source"] for r in stored(run, "all")]
     assert sources == [f"{c}-{n}" for c, k in (("a", 4), ("b", 30), ("c", 2)) for n in range(k)]
     assert "36 messages recorded in 3 sessions" in run("import", "chatgpt", file, "--each").out
-    assert [r["source"] for r in stored(run, "chatgpt-a")] == sources[:4]
+    assert [r["source"] for r in stored(run, "About a")] == sources[:4]
 
 
 def test_what_is_there_is_not_taken_in_again(run: Run, tmp_path: Path) -> None:
@@ -387,19 +396,26 @@ def test_killed_on_the_way_it_goes_on(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "about"),
+    ("text", "about"),
     [
-        ("chatgpt", "{", "is not JSON"),
-        ("chatgpt", '[{"uuid": "1", "chat_messages": []}]', "no 'mapping': not chatgpt's"),
-        ("claude", "[1]", "no 'chat_messages': not claude's"),
-        ("jsonl", '{"seq": 1, "role": "robot"}', "line 1"),
-        ("jsonl", "", "is empty"),
+        ("{", "is not JSON"),
+        ('[{"id": "1", "email": "ann@example.org"}]', "it has 'id', 'email'"),
+        ("[1]", "it begins with 1"),
+        ('{"seq": 1, "role": "robot"}', "line 1"),
+        ("", "it is empty"),
+        ("Dear diary, it rains.", "is not JSON"),
     ],
 )
-def test_a_file_that_is_none(run: Run, tmp_path: Path, kind: str, text: str, about: str) -> None:
+def test_a_file_of_which_nothing_is_imported(
+    run: Run, tmp_path: Path, text: str, about: str
+) -> None:
     file = tmp_path / "c.json"
     file.write_text(text, "utf-8")
-    assert_one_line(run("import", kind, str(file), "--session", "s"), about)
+    assert_one_line(run("import", str(file), "--session", "s"), "nothing was imported", about)
+    outcome = run("import", str(file), "--session", "s", "--json")
+    assert outcome.code == 2
+    assert json.loads(outcome.out)["recorded"] == 0
+    assert "there is no session" in run("transcript", "s").err
 
 
 def test_where_to(run: Run, tmp_path: Path) -> None:
@@ -418,55 +434,49 @@ def test_one_that_cannot_be_read_stops_no_other(run: Run, tmp_path: Path) -> Non
     file = save(tmp_path / "c.json", [broken, circle, chatgpt(id="none", current="root")])
     outcome = run("import", "chatgpt", file, "--session", "s")
     damage = "conversation 1 “About broken”, message x"
-    assert f"left out: damaged, put it right and import it again: {damage}" in outcome.out
+    assert f"not understood: messages of another form (1); the first: {damage}" in outcome.out
+    assert "damaged" not in outcome.out
     assert [r["text"] for r in stored(run, "s")] == ["茶：一", "茶：二"]
 
 
-DAMAGED = '{"sender": "human", "text": '
+TORN = '{"sender": "human", "text": '
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "place"),
+    ("text", "place"),
     [
-        pytest.param("claude", f"[{CLAUDE_ONE},\n{CLAUDE_TWO},\n{DAMAGED}", "line 3", id="torn"),
+        pytest.param(f"[{CLAUDE_ONE},\n{CLAUDE_TWO},\n{TORN}", "line 3", id="torn"),
+        pytest.param(f"[{CLAUDE_ONE}, {CLAUDE_TWO}, 7]", "conversation 3, it is of", id="none"),
         pytest.param(
-            "claude", f"[{CLAUDE_ONE}, {CLAUDE_TWO}, 7]", "conversation 3, it is of", id="none"
-        ),
-        pytest.param(
-            "claude",
             f"[{CLAUDE_ONE}, {CLAUDE_TWO.replace('sender', 'x', 1)}]",
             "conversation 2 “two”, message c, it has no 'sender'",
             id="message",
         ),
-        pytest.param("langchain", f"{LINE_A}\n{DAMAGED}\n{LINE_B}", "message 2, line 2", id="line"),
+        pytest.param(f"{LINE_A}\n{TORN}\n{LINE_B}", "message 2, line 2", id="line"),
+        pytest.param(f'[{LINE_A}, {{"type": "x"}}, {LINE_B}]', "message 2, it", id="type"),
+        pytest.param(f"{OWN_A}\n{TORN}\n{OWN_B}", "line 2 is not JSON", id="own"),
+        pytest.param(f"{OWN_A}\n7\n{OWN_B}", "line 2, it is of", id="own row"),
+        pytest.param(f"{ROLE_A}\n{TORN}\n{ROLE_B}", "line 2 is not JSON", id="roles"),
         pytest.param(
-            "langchain", f'[{LINE_A}, {{"type": "x"}}, {LINE_B}]', "message 2, it", id="type"
+            f'{ROLE_A}\n{{"role": "x"}}\n{ROLE_B}', "message 2, its role is 'x'", id="role"
         ),
-        pytest.param("jsonl", f"{OWN_A}\n{DAMAGED}\n{OWN_B}", "line 2, no JSON", id="own"),
-        pytest.param("jsonl", f"{OWN_A}\n7\n{OWN_B}", "line 2, it is of", id="own row"),
-        pytest.param("jsonl", f"{ROLE_A}\n{DAMAGED}\n{ROLE_B}", "line 2 is not JSON", id="roles"),
-        pytest.param(
-            "jsonl", f'{ROLE_A}\n{{"role": "x"}}\n{ROLE_B}', "message 2 is no message", id="role"
-        ),
-        pytest.param(
-            "jsonl", f"{TALK_A}\n{DAMAGED}\n{TALK_B}", "line 2 is not JSON", id="recordings"
-        ),
+        pytest.param(f"{TALK_A}\n{TORN}\n{TALK_B}", "line 2 is not JSON", id="recordings"),
     ],
 )
-def test_what_is_damaged_is_named_and_the_rest_is_taken_in(
-    run: Run, tmp_path: Path, kind: str, text: str, place: str
+def test_what_is_not_understood_is_named_and_the_rest_is_taken_in(
+    run: Run, tmp_path: Path, text: str, place: str
 ) -> None:
     file = tmp_path / "c.json"
     file.write_text(text, "utf-8")
-    outcome = run("import", kind, str(file), "--session", "s", "--json")
+    outcome = run("import", str(file), "--session", "s", "--json")
     (report,) = map(json.loads, outcome.out.splitlines())
-    (damage,) = report["left_out"]
-    assert "put it right and import it again" in damage
-    assert place in damage
-    assert "Error" not in damage
+    (row,) = report["not_understood"]
+    assert row["count"] == 1
+    assert place in row["example"]
+    assert "Error" not in row["example"]
     assert [row["text"] for row in stored(run, "s")] == ["tea", "rain"][: report["recorded"]]
-    assert report["recorded"] == (1 if "message c" in damage else 2)
-    again = run("import", kind, str(file), "--session", "s", "--json")
+    assert report["recorded"] == (1 if "message c" in place else 2)
+    again = run("import", str(file), "--session", "s", "--json")
     assert json.loads(again.out)["recorded"] == 0
 
 
@@ -482,8 +492,7 @@ def test_what_is_put_right_is_all_that_is_taken_in_then(run: Run, tmp_path: Path
 def test_a_branch_that_ends_nowhere_loses_nothing(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     save(file, [chatgpt(node("x", "root", "user", "tea", time=5), id="a", current="gone")])
-    (read,) = read_export(file, "chatgpt")
-    assert [m.content for m in read.messages] == ["tea"]
+    assert [m.content for m in read_one(file).messages] == ["tea"]
 
 
 def test_lines_of_json(run: Run, tmp_path: Path) -> None:

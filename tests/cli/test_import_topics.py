@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from command_line import Run, read_rows, run
+from importing import begin_import, save
 from inspected import inspect, open_folder
 from langchain_core.messages import HumanMessage
 from sessions import check_kept, open_graph, thread
@@ -21,8 +21,7 @@ from topicloom.graph.memory import Memory
 from topicloom.graph.repair import check_session
 from topicloom.graph.stored import Graph, open_session
 from topicloom.index.naming import NAME_LIMIT
-from topicloom.recordings.exports import ExportFormat, clean_title, read_export, sort_by_time
-from topicloom.recordings.imports import record_messages, select_new
+from topicloom.recordings.exported import clean_title
 from topicloom.roles.brief import BRIEF, Brief
 from topicloom.roles.splitter import SPLITTER
 from topicloom.state.chats import make_distinct
@@ -48,20 +47,9 @@ def chat(id: str, title: str | None, texts: Sequence[str], *, first: str = "user
     return chatgpt(*nodes, id=id, title=title)
 
 
-def save(path: Path, chats: Any) -> Path:
-    path.write_text(json.dumps(chats, ensure_ascii=False), "utf-8")
-    return path
-
-
-def begin(graph: Graph, path: Path, kind: ExportFormat = "chatgpt") -> Iterator[int]:
-    conversations = sort_by_time(read_export(path, kind))
-    session, store = open_session(graph, thread())
-    return record_messages(graph, select_new(conversations, store, session), thread())
-
-
-def take(graph: Graph, path: Path, kind: ExportFormat = "chatgpt") -> int:
+def take(graph: Graph, path: Path) -> int:
     """Import a file into a graph's session; returns how many messages were new."""
-    return sum(begin(graph, path, kind))
+    return sum(begin_import(graph, thread(), path))
 
 
 def topics_of(graph: Graph) -> list[tuple[Topic, list[StoredMessage]]]:
@@ -99,7 +87,7 @@ def test_by_the_command_and_by_the_page_alike(run: Run, tmp_path: Path) -> None:
         assert "nothing is wrong" in run("check", "all").out
 
     run("import", "chatgpt", str(file), "--each")
-    assert [row["name"] for row in read_rows(run, "topics", "chatgpt-d")] == [
+    assert [row["name"] for row in read_rows(run, "topics", "postgres index on JSONB 2")] == [
         "postgres index on JSONB"
     ]
 
@@ -211,7 +199,7 @@ def test_ended_on_the_way_it_goes_on(tmp_path: Path, turns: int) -> None:
     chats = [chat("a", "Tea", TEA * 8), chat("b", "Rain", RAIN * 8)]
     file = save(tmp_path / "c.json", chats)
     graph = open_graph(tmp_path / "one")
-    for _ in islice(begin(graph, file), turns):
+    for _ in islice(begin_import(graph, thread(), file), turns):
         pass
     take(graph, file)
     whole = open_graph(tmp_path / "other")
@@ -245,7 +233,7 @@ def test_conversations_with_many_subjects_are_sorted_as_ever(tmp_path: Path) -> 
     ]
     lines = "\n".join(json.dumps(talk) for talk in talks)
     (tmp_path / "talks.jsonl").write_text(lines, "utf-8")
-    take(graph, tmp_path / "talks.jsonl", "jsonl")
+    take(graph, tmp_path / "talks.jsonl")
     assert sorted(names_of(graph)) == ["茶", "雨"]
     requests = [(r.rounds, r.segments) for r in splitter.requests]
     (place, labels) = next(
@@ -263,7 +251,6 @@ def test_a_recording_with_a_title_is_one_topic(tmp_path: Path) -> None:
     take(
         graph,
         save(tmp_path / "c.json", {"id": "a", "title": "茶和雨", "messages": said}),
-        "jsonl",
     )
     assert names_of(graph) == ["茶和雨"]
 

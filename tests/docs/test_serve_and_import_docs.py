@@ -8,15 +8,15 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from command_line import Run, recording, run
+from command_line import Run, run
 from endpoints import listening, remembered
 from langchain_core.messages import HumanMessage, messages_to_dict
 from sessions import open_graph
-from vendor_exports import CLAUDE, MIXED
+from vendor_exports import CLAUDE, MIXED, chatgpt, node
 
 from topicloom.serve.app import make_endpoint
 
-__all__ = ["recording", "run"]
+__all__ = ["run"]
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -28,23 +28,29 @@ def commands(page: str) -> list[list[str]]:
     return [words[1:] for words in lines if words[:1] == ["topicloom"]]
 
 
+@pytest.mark.parametrize("page", ["import.md", "zh/import.md"])
 def test_imports_and_exports(
-    run: Run, tmp_path: Path, recording: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("conversations.json").write_text(json.dumps([MIXED]), "utf-8")
+    parts = [Path(f"conversations-00{n}.json") for n in (0, 1)]
+    for number, part in enumerate(parts):
+        said = node(f"p{number}", "root", "user", f"茶{number}", time=1e9 + number)
+        part.write_text(json.dumps([chatgpt(said, id=f"p{number}")]), "utf-8")
+    Path("chatgpt-export").mkdir()
+    Path("chatgpt-export", "conversations.json").write_text(json.dumps([MIXED]), "utf-8")
     Path("messages.json").write_text(
         json.dumps(messages_to_dict([HumanMessage("茶：一")])), "utf-8"
     )
     for name, value in (("chatgpt.zip", MIXED), ("claude.zip", CLAUDE)):
         with zipfile.ZipFile(name, "w") as packed:
             packed.writestr("conversations.json", json.dumps([value]))
-    lines = commands("import.md")
-    assert len(lines) == 10
+    lines = commands(page)
+    assert len(lines) in (11, 12)
     for line in lines:
         outcome = run(*line)
         assert (outcome.code, outcome.err) == (0, ""), line
-    assert Path("all.html").read_text("utf-8").count("<article") == 7
+    assert Path("all.html").read_text("utf-8").count("<article") == 9
 
 
 def test_a_server_is_begun_as_the_page_says(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from topicloom.errors import InvalidNameError
-from topicloom.storage.names import check_session_name, original_name, safe_name
+from topicloom.storage.names import (
+    check_session_name,
+    make_titled_name,
+    original_name,
+    safe_name,
+)
 from topicloom.storage.store_items import label
 
 names = st.text(st.characters(exclude_categories=()), min_size=1, max_size=80)
@@ -77,3 +82,25 @@ def test_typed_names(name: str) -> None:
 def test_typed_names_that_are_refused(name: str) -> None:
     with pytest.raises(InvalidNameError, match="letters, digits"):
         check_session_name(name)
+
+
+@given(names | tricky)
+def test_a_title_names_a_session_that_can_be_typed(title: str) -> None:
+    if name := make_titled_name(title):
+        assert check_session_name(name) == name
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Tea in Kyoto", "Tea in Kyoto"),
+        ("Postgres: index on (jsonb)?", "Postgres index on jsonb"),
+        ("红烧肉的做法", "红烧肉的做法"),
+        ("..v1...2", "v1.2"),
+        ("x" * 200, "x" * 80),
+        ("???", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_title_becomes(title: str, name: str) -> None:
+    assert make_titled_name(title) == name

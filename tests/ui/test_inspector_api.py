@@ -337,16 +337,29 @@ async def test_an_import_brings_nothing_back(graph: CompiledSessionGraph) -> Non
         assert [m["text"] for m in shown] == [REMOVED, "tea: remark 2", "tea: remark 3"]
 
 
-async def test_what_is_damaged_in_an_export_is_said(graph: CompiledSessionGraph) -> None:
-    said = json.dumps([{"type": "human", "content": "tea"}, {"type": "x"}]).encode()
+async def test_an_export_is_shown_before_it_is_taken_in(graph: CompiledSessionGraph) -> None:
+    said = [{"type": "human", "content": "tea"}, {"type": "system", "content": "x"}, {"type": "x"}]
     octets = {"content-type": "application/octet-stream"}
+    path, body = "/api/session/Old/imports", json.dumps(said).encode()
     async with open_client(graph, editing=True) as page:
         await page.get("/?key=secret")
-        taken = await page.post("/api/session/Old/imports", content=said, headers=octets)
-        *_, error, end = [json.loads(e[6:]) for e in taken.text.split("\n\n") if e]
-        assert (error["type"], end["type"]) == ("error", "end")
-        assert "message 2" in error["error"]
-        assert await get(page, "/messages")
+        before = (await page.get("/api/session")).json()["sessions"]
+        for new in (1, 0):
+            shown = await page.post(f"{path}?dry_run=1", content=body, headers=octets)
+            told = shown.json()
+            assert (told["conversations"], told["recorded"]) == (1, new)
+            assert told["formats"] == {"langchain": 1}
+            assert told["left_out"] == {"instructions and settings": 1}
+            (row,) = told["not_understood"]
+            assert (row["what"], row["count"]) == ("messages of another form", 1)
+            assert "message 3" in row["example"]
+            if new:
+                assert (await page.get("/api/session")).json()["sessions"] == before
+            taken = await page.post(path, content=body, headers=octets)
+            assert '"error"' not in taken.text
+        none = await page.post(path, content=b'[{"type": "x"}]', headers=octets)
+        assert none.status_code == 400
+        assert "nothing can be imported: it has 'type'" in none.json()["error"]
 
 
 async def test_a_small_export_is_in_topics_too(graph: CompiledSessionGraph) -> None:

@@ -204,6 +204,11 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
     export.write_text(json.dumps(claude_talk()), "utf-8")
     page.get_by_role("button", name="In and out").click()
     page.locator("#export").set_input_files(export)
+    shown = page.get_by_role("dialog", name="Take in: claude")
+    for text in ("claude (1)", "Conversations: 1 · New messages: 2", "Boat", "dated today: 2"):
+        expect(shown).to_contain_text(text)
+    expect(page.locator(".session")).not_to_have_value("claude")
+    shown.get_by_role("button", name="Take in").click()
     expect(page.locator(".session")).to_have_value("claude")
     expect(page.locator("[data-id]").first).to_contain_text("the boat")
 
@@ -216,6 +221,7 @@ def test_answers_that_come_late_do_not_count(
     edit(page)
     page.get_by_role("button", name="In and out").click()
     page.locator("#export").set_input_files(export)
+    page.get_by_role("dialog").get_by_role("button", name="Take in").click()
     session = page.locator(".session")
     first = page.locator("[data-id]").first
     expect(first).to_contain_text("the boat")
@@ -265,6 +271,7 @@ def test_an_export_that_is_dropped_becomes_topics(page: Page) -> None:
       document.querySelector(".page").dispatchEvent(dropped);
     }"""
     page.evaluate(drop, json.dumps(claude_talk(*said)))
+    page.get_by_role("dialog").get_by_role("button", name="Take in").click()
     expect(page.locator(".session")).to_have_value("claude")
     expect(page.locator(".notice")).to_contain_text("Taken in: 80 / 80")
     expect(page.locator("[data-topic]").filter(has_text="Boat")).to_contain_text("80 messages")

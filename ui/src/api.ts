@@ -52,6 +52,10 @@ export type Change =
 export type Policy = Record<"base" | "step" | "floor" | "usual" | "ceiling", number>;
 export interface Replayed { turns: number; read: number; tokens: number; quoted: number; missed: number }
 export interface Moment { id: string; parent: string; turn: number; count: number; time: string }
+export interface Found {
+  conversations: number; recorded: number; there_already: number; formats: Record<string, number>; first: string; last: string; names: string[];
+  left_out: Record<string, number>; not_understood: { what: string; count: number; example: string }[]; dated_by_neighbours: number; dated_today: number;
+}
 export type Event =
   | { type: "text"; text: string }
   | { type: "reading" | "moved"; topics: string[] }
@@ -115,6 +119,13 @@ export class Api {
     this.path("/replay", Object.fromEntries(Object.entries(policy).map(([k, v]) => [k, String(v)]))));
   page = (hide: boolean) => this.path("/page", hide ? { hide: "1" } : {});
   turn = (text: string, answer: boolean) => this.stream("/turns", "application/json", JSON.stringify({ text, answer }));
+  /** What would be taken in of a file. */
+  look = async (file: File): Promise<Found> => {
+    const reply = await fetch(this.path("/imports", { dry_run: "1" }), { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file });
+    const told = await reply.json();
+    if (!reply.ok) throw new Error(told.error);
+    return told as Found;
+  };
   take = (file: File) => this.stream("/imports", "application/octet-stream", file);
 
   private async *stream(path: string, kind: string, body: BodyInit): AsyncGenerator<Event> {

@@ -1,12 +1,12 @@
 // The page: its columns, its keys, and what they share.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Api, type Change, type Event, type Forgotten, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
+import { Api, type Change, type Event, type Forgotten, type Found, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
 import { Dialog, PageContext, QuoteLink, useAnswers, usePage } from "./shared";
 import { TimeLine } from "./timeline";
 import { Topics } from "./topics";
 import { Why } from "./why";
-import { languages, type Language, type Word } from "./words";
+import { languages, nameReason, type Language, type Word } from "./words";
 
 const COLUMNS = ["topics", "chat", "why", "time"] as const;
 type Column = (typeof COLUMNS)[number];
@@ -32,6 +32,7 @@ export function App({ first }: { first: Session }) {
   const [lit, setLit] = useState(new Set<string>());
   const [column, setColumn] = useState<Column>("chat");
   const [notice, setNotice] = useState<{ text: string; undo: boolean } | null>(null);
+  const [looked, setLooked] = useState<{ name: string; file: File; found: Found } | null>(null);
   const [forgotten, setForgotten] = useState<{ what: string[]; gone: Forgotten } | null>(null);
   const [keys, setKeys] = useState(false);
   const [inOut, setInOut] = useState(false);
@@ -119,11 +120,17 @@ export function App({ first }: { first: Session }) {
     light([...Object.keys(event.receipt.scores), ...event.receipt.quoted.flatMap((note) => note.quotes)], true);
     setTimeout(() => setLit(new Set()), 2600);
   };
-  /** A file that another chat exported becomes a session, and its topics appear as it is read. */
-  const take = async (file: File) => {
+  /** What a file of another chat holds is shown first. */
+  const look = (file: File) => {
     setInOut(false);
+    const name = file.name.replace(/\.\w+$/, "") || "import";
+    void new Api(name).look(file).then((found) => setLooked({ name, file, found }), (e: Error) => say(e.message));
+  };
+  /** Then it becomes a session, and its topics appear as it is read. */
+  const take = async ({ name, file }: { name: string; file: File }) => {
+    setLooked(null);
     try {
-      for await (const event of new Api(file.name.replace(/\.\w+$/, "") || "import").take(file)) {
+      for await (const event of new Api(name).take(file)) {
         if (event.type === "error") say(event.error);
         if (event.type !== "imported") continue;
         setSession((now) => (now.name === event.session ? now : { ...now, name: event.session, sessions: [...now.sessions, event.session] }));
@@ -183,7 +190,7 @@ export function App({ first }: { first: Session }) {
   return (
     <PageContext.Provider value={page}>
       <div class="page" data-column={column} onDragOver={(e) => { if (e.dataTransfer?.types.includes("Files")) e.preventDefault(); }}
-        onDrop={(e) => { const file = e.dataTransfer?.files[0]; if (file) { e.preventDefault(); void take(file); } }}>
+        onDrop={(e) => { const file = e.dataTransfer?.files[0]; if (file) { e.preventDefault(); look(file); } }}>
         <header class="bar">
           <h1><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>topicloom</span></h1>
           <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => { setAt(""); setSession({ ...session, name: e.currentTarget.value }); }}>
@@ -212,7 +219,8 @@ export function App({ first }: { first: Session }) {
           setForgotten(null);
           void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.join(" ")); }, (e: Error) => say(e.message));
         }} />}
-        {inOut && <InOut take={(file) => void take(file)} close={() => setInOut(false)} />}
+        {looked && <Looked name={looked.name} found={looked.found} t={t} cancel={() => setLooked(null)} sure={() => void take(looked)} />}
+        {inOut && <InOut take={look} close={() => setInOut(false)} />}
         {keys && <Dialog title={t("keys")} close={() => setKeys(false)}>
           <ul>{t("help").split(" · ").map((line) => line.split(": ")).map(([key, does]) => <li key={key}><kbd>{key}</kbd> {does}</li>)}</ul></Dialog>}
       </div>
@@ -241,10 +249,29 @@ function InOut({ take, close }: { take: (file: File) => void; close: () => void 
   return (
     <Dialog title={t("inOut")} close={close}>
       <h3>{t("in")}</h3><p>{t("inHint")}</p>
-      <input id="export" type="file" accept=".json,.jsonl,.zip,.xz" aria-label={t("in")} disabled={!session.editing} onChange={(e) => { const file = e.currentTarget.files?.[0]; if (file) take(file); }} />
+      <input id="export" type="file" accept=".json,.jsonl,.zip,.xz,.gz,.txt,.html" aria-label={t("in")} disabled={!session.editing} onChange={(e) => { const file = e.currentTarget.files?.[0]; if (file) take(file); }} />
       {!session.editing && <p>{t("readOnlyHint")}</p>}
       <h3>{t("out")}</h3><p>{t("outHint")}</p>
       <p><a class="button" download href={api.page(false)}>{t("asItIs")}</a> <a class="button" download href={api.page(true)}>{t("hidden")}</a></p>
+    </Dialog>
+  );
+}
+
+function Looked({ name, found, t, sure, cancel }: { name: string; found: Found; t: (word: Word) => string; sure: () => void; cancel: () => void }) {
+  const { language } = usePage();
+  const count = (n: number) => n.toLocaleString(language);
+  return (
+    <Dialog title={`${t("in")}: ${name}`} close={cancel}>
+      <p>{Object.entries(found.formats).map(([format, n]) => `${format} (${count(n)})`).join(", ")}{found.first && ` · ${found.first.slice(0, 10)} – ${found.last.slice(0, 10)}`}</p>
+      <p>{t("conversations")}: {count(found.conversations)} · {t("newMessages")}: {count(found.recorded)}{found.there_already > 0 && ` · ${t("thereAlready")}: ${count(found.there_already)}`}</p>
+      <div class="preview" tabIndex={0}>
+        {found.names.map((title) => <div class="line" key={title}>{title}</div>)}
+        {found.conversations > found.names.length && found.names.length > 0 && <div class="line">…</div>}
+        {Object.entries(found.left_out).map(([what, n]) => <div class="line" key={what}>{t("leftOut")}: {nameReason(what, language)} ({count(n)})</div>)}
+        {found.dated_today > 0 && <div class="line">{t("datedToday")}: {count(found.dated_today)}</div>}
+        {found.not_understood.map((row) => <div class="line" key={row.what}>{t("notUnderstood")}: {nameReason(row.what, language)} ({count(row.count)})<p>{row.example}</p></div>)}
+      </div>
+      <div class="tools"><button onClick={cancel}>{t("cancel")}</button><button onClick={sure}>{t("in")}</button></div>
     </Dialog>
   );
 }

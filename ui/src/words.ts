@@ -30,7 +30,7 @@ const en = {
   base: "First topic needs", step: "Each further one", floor: "At least", usual: "Usually", ceiling: "At most",
   replayed_read: "Topics read", replayed_tokens: "Tokens for it", replayed_quoted: "Quoted of them", replayed_missed: "Quoted of others",
   whatIfHint: "The newest turns, run again with other thresholds. What was not read then has no score: it shows what stricter ones leave out, not what looser ones would add.",
-  inOut: "In and out", in: "Take in", inHint: "An export of ChatGPT or Claude, a LangChain history or our own lines, dropped anywhere on the page, becomes a session of its own.",
+  inOut: "In and out", in: "Take in", inHint: "An export of another chat, dropped anywhere on the page, becomes a session of its own. You see what it holds first.", conversations: "Conversations", newMessages: "New messages", thereAlready: "There already", leftOut: "Left out", datedToday: "Without any time, dated today", notUnderstood: "Not understood",
   out: "Take along", outHint: "One HTML file of what was said, readable by itself.", asItIs: "As it was said", hidden: "With other letters, for a report of a fault", imported: "Taken in:",
   columns: "Columns", wokenBy: "Woken by",
   whyNot: "Why not this one?", whyNotHint: "Drop a message here, or name it:", place: "The index has it at place", makeCase: "Save as an evaluation case",
@@ -77,7 +77,7 @@ const zh: Words = {
   base: "首个话题所需", step: "每多一个再加", floor: "至少", usual: "通常", ceiling: "至多",
   replayed_read: "阅读的话题", replayed_tokens: "所用词元", replayed_quoted: "其中引用", replayed_missed: "此外引用",
   whatIfHint: "用别的阈值重新推演最近的各轮。当时没有读的话题没有分数：能看出更严的阈值会漏掉什么，看不出更宽的会多出什么。",
-  inOut: "导入与导出", in: "导入", inHint: "把 ChatGPT 或 Claude 的导出文件、LangChain 的历史或本程序的记录拖到页面任意处，就成为一个新会话。",
+  inOut: "导入与导出", in: "导入", inHint: "把别处聊天的导出文件拖到页面任意位置，就成为一个单独的会话。导入之前会先显示其中的内容。", conversations: "对话", newMessages: "新消息", thereAlready: "本来就有", leftOut: "略过", datedToday: "没有任何时间，按今天记", notUnderstood: "看不懂",
   out: "导出", outHint: "一个 HTML 文件，包含所有对话，可单独阅读。", asItIs: "保留原文", hidden: "替换文字，用于报告问题", imported: "已导入：",
   columns: "各栏", wokenBy: "由这些消息唤醒",
   whyNot: "为何没有这一条？", whyNotHint: "把消息拖到这里，或写出编号：", place: "它在索引中排第", makeCase: "存为评测用例",
@@ -92,6 +92,14 @@ const zh: Words = {
   guideAsk: "1 问一个问题", guideWhy: "2 看看为何这样回复", guideFix: "3 整理一个话题",
   guideQuestion: "我妈不能吃什么？", jump: "跳到原话",
 };
+/** What an import left out or did not understand, as the server names it, in Chinese. */
+const reasons: Record<string, string> = {
+  "instructions and settings": "指令和设置", "reasoning": "推理过程", "calls of tools": "工具调用", "results of tools": "工具结果", "hidden": "隐藏的", "without a text": "没有文字的",
+  "other branches, edited or answered again": "其他分支（改过或重新回答过的）", "removed on request": "应要求删掉的", "what agents said to each other": "代理之间的对话",
+  "times that cannot be read": "读不懂的时间", "messages of another form": "形式不同的消息", "conversations of another form": "形式不同的对话",
+  "files without a conversation that is known": "没有可识别对话的文件",
+};
+export const nameReason = (reason: string, language: Language) => (language === "zh" && reasons[reason]) || reason;
 export const languages = { en, zh };
 export type Language = keyof typeof languages;
 export type Word = keyof Words;

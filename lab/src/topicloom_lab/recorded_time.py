@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import parse_moment
+from topicloom.recordings.times import parse_moment
 from topicloom.review.channels import ReviewInput, ReviewReport, ReviewState, build_report
 
 ReviewApp = CompiledStateGraph[ReviewState, None, ReviewInput, ReviewState]

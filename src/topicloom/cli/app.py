@@ -165,23 +165,40 @@ def ui(
 @app.command("import")
 def import_(
     context: typer.Context,
-    kind: Annotated[
-        Literal["chatgpt", "claude", "langchain", "jsonl"],
-        typer.Argument(metavar="FORMAT", help="What wrote it: chatgpt, claude, langchain, jsonl."),
-    ],
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The export: a file, or the vendor's archive.")
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[FORMAT] FILE...",
+            help="Exports: files, folders, archives. The content tells the format; you may name it"
+            " (chatgpt, claude, gemini, ...).",
+        ),
     ],
     session: Annotated[str | None, typer.Option(help="Record all of it in this session.")] = None,
     each: Annotated[
-        bool, typer.Option("--each", help="Record each conversation in a session of its own.")
+        bool,
+        typer.Option("--each", help="Record each conversation in a session named by its title."),
+    ] = False,
+    branches: Annotated[
+        bool,
+        typer.Option("--branches", help="Take in what was edited or answered again, too."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be recorded.")
     ] = False,
     json: AsJson = False,
 ) -> None:
     """Record conversations of other chats. What is there already is not taken in again."""
-    from topicloom.cli.transfer import run_import
+    from topicloom.cli.importing import run_import
 
-    run_import(context.obj, kind, file, session, each=each, as_json=json)
+    run_import(
+        context.obj,
+        files,
+        session,
+        each=each,
+        branches=branches,
+        dry_run=dry_run,
+        as_json=json,
+    )
 
 
 @app.command()

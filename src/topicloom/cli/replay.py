@@ -67,10 +67,10 @@ from topicloom.recordings.replay import (
     cut_rounds,
     find_position,
     find_sample,
-    iso_time,
     load_first_conversation,
     replay_conversation,
 )
+from topicloom.recordings.times import iso_time
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.state.session import Session

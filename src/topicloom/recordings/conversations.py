@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from topicloom.errors import NotAConversationError
+from topicloom.recordings.times import read_time
 from topicloom.state.stored_message import StoredMessage
 
 T = TypeVar("T")
@@ -38,16 +38,8 @@ class RecordedMessage(BaseModel, frozen=True):
     @classmethod
     def _text_time(cls, value: object) -> object:
         if isinstance(value, int | float):
-            return format_seconds(value) or None
+            return read_time(value) or None
         return value
-
-
-def format_seconds(seconds: float) -> str:
-    """Seconds since the epoch in ISO 8601, UTC; "" if there is no such time."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-    except (OverflowError, OSError, ValueError):
-        return ""
 
 
 class Question(BaseModel, frozen=True):

@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.graph.stored import Graph
-from topicloom.recordings.exports import ExportedConversation
-from topicloom.state.channels import TurnOptions, make_storable
+from topicloom.recordings.spool import ChatPiece
+from topicloom.state.channels import TurnOptions
 from topicloom.state.chats import ImportedChat
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, make_message_key
@@ -26,63 +26,105 @@ ChatMessage = tuple[BaseMessage, ImportedChat]
 """A message, and the conversation that it was said in."""
 
 
+_READ_AT_ONCE = 1_000
+"""Messages of a session that are in memory at once while it is found out what it has."""
+
+
 def select_new(
-    conversations: Iterable[ExportedConversation], store: SessionStore, session: Session
-) -> list[ChatMessage]:
-    """The messages of an export that a session does not have: with their id and text.
+    pieces: Iterable[ChatPiece], store: SessionStore, session: Session
+) -> Iterator[ChatMessage]:
+    """The messages of exports that a session does not have: with their id and text.
 
     One whose id another message has, as counted ids are alike in every file, gets a longer one. One
     that was removed for good does not come back.
     """
-    stored, refs = store.originals(session), store.transcript_refs(session)
-    ids, keys = {m.source for m in stored}, {make_message_key(m.message) for m in stored}
-    chats = {m.source: m.chat or m.source for m in stored}
-    gone: dict[str | None, list[Callable[[BaseMessage], bool]]] = {}
-    for message, prev, ref in zip(stored, (None, *refs), refs, strict=False):
-        if message.text == REMOVED:
-            gone.setdefault(message.source, []).append(partial(is_left_of, message, prev, ref))
-
-    def select(conversation: ExportedConversation) -> Iterator[ChatMessage]:
-        known: str | None = None
-        for given in conversation.messages:
-            message = make_storable(given)
-            if any(is_it(message) for is_it in gone.get(message.id, ())):
-                known = known or chats.get(message.id)
+    held = _Held(store, session)
+    chats = dict[int, str]()  # the id by which the session knows a conversation
+    last: int | None = None
+    for chat, messages in pieces:
+        if chat.known:
+            chats[chat.number] = held.chats.get(chat.known) or chat.known
+        elif chat.title is None and last != chat.number:
+            chats.pop(chat.number, None)  # what comes between ends what was talked about
+        last = chat.number
+        for message in messages:
+            named = held.name(message)
+            known = chats.get(chat.number) or held.chats.get((named or message).id)
+            if named is not None:
+                known = known or named.id
+            if known is None:
                 continue
-            key = make_message_key(message)
-            if message.id in ids and key not in keys:
-                told = hashlib.sha256(key.encode()).hexdigest()[:8]
-                message = message.model_copy(update={"id": f"{message.id}-{told}"})
-            known = known or chats.get(message.id) or message.id
-            if message.id not in ids and known is not None:
-                chats[message.id] = known
-                yield message, ImportedChat(id=known, messages=(), title=conversation.title)
-            ids.add(message.id)
-            keys.add(key)
+            chats[chat.number] = known
+            if named is not None and held.take(named, known):
+                yield named, ImportedChat(id=known, messages=(), title=chat.title)
 
-    return [new for conversation in conversations for new in select(conversation)]
+
+class _Held:
+    """What a session holds: ids of messages, what they say as digests, and their conversations."""
+
+    def __init__(self, store: SessionStore, session: Session) -> None:
+        self.chats: dict[str | None, str | None] = {}
+        self._ids: set[str | None] = set()
+        self._keys: set[bytes] = set()
+        self._gone: dict[str | None, list[Callable[[BaseMessage], bool]]] = {}
+        refs = store.transcript_refs(session)
+        for first in range(1, len(refs) + 1, _READ_AT_ONCE):
+            part = store.originals(session, first, first + _READ_AT_ONCE - 1)
+            for place, message in enumerate(part, first - 1):
+                self.chats[message.source] = message.chat or message.source
+                self._ids.add(message.source)
+                self._keys.add(_digest(message.message))
+                if message.text == REMOVED:
+                    prev = refs[place - 1] if place else None
+                    is_it = partial(is_left_of, message, prev, refs[place])
+                    self._gone.setdefault(message.source, []).append(is_it)
+
+    def name(self, message: BaseMessage) -> BaseMessage | None:
+        """The message under an id that no other message has; None if it was removed for good."""
+        if any(is_it(message) for is_it in self._gone.get(message.id, ())):
+            return None
+        if message.id not in self._ids or _digest(message) in self._keys:
+            return message
+        told = hashlib.sha256(make_message_key(message).encode()).hexdigest()[:8]
+        return message.model_copy(update={"id": f"{message.id}-{told}"})
+
+    def take(self, message: BaseMessage, chat: str) -> bool:
+        """Hold one more; False if it is held."""
+        if message.id in self._ids:
+            return False
+        self.chats[message.id] = chat
+        self._ids.add(message.id)
+        self._keys.add(_digest(message))
+        return True
+
+
+def _digest(message: BaseMessage) -> bytes:
+    return hashlib.sha256(make_message_key(message).encode()).digest()[:16]
 
 
 def record_messages(
-    graph: Graph, messages: Sequence[ChatMessage], config: RunnableConfig
+    graph: Graph, messages: Iterable[ChatMessage], config: RunnableConfig
 ) -> Iterator[int]:
     """Have a session take messages in, whole rounds at a time; yields how many.
 
     The last turn takes the newest round in and moves all that was imported into topics. Where that
     failed and nothing is new any more, it is done now.
     """
-    if not messages:
-        _end_failed(graph, config)
-    newest = max((n for n, (m, _) in enumerate(messages) if _is_asked(m)), default=0)
-    batch: list[ChatMessage] = []
-    for number, (message, chat) in enumerate(messages):
-        full = len(batch) >= _AT_ONCE and _is_asked(message)
-        if batch and (full or number == newest):
-            yield _record(graph, batch, config)
-            batch = []
-        batch.append((message, chat))
+    batch, newest = list[ChatMessage](), list[ChatMessage]()
+    for message in messages:
+        if _is_asked(message[0]) and newest:
+            batch += newest
+            newest = []
+            if len(batch) >= _AT_ONCE:
+                yield _record(graph, batch, config)
+                batch = []
+        newest.append(message)
     if batch:
-        yield _record(graph, batch, config, keep_messages=0)
+        yield _record(graph, batch, config)
+    if newest:
+        yield _record(graph, newest, config, keep_messages=0)
+    else:
+        _end_failed(graph, config)
 
 
 def _end_failed(graph: Graph, config: RunnableConfig) -> None:
@@ -105,12 +147,12 @@ def _record(
     config: RunnableConfig,
     keep_messages: int | None = None,
 ) -> int:
-    chats = {chat.id: chat for _, chat in batch}
-    said = {id_: tuple(str(m.id) for m, c in batch if c.id == id_) for id_ in chats}
+    chats = {(chat.id, chat.title): chat for _, chat in batch}
+    said = {key: tuple(str(m.id) for m, c in batch if (c.id, c.title) == key) for key in chats}
     options = TurnOptions(
         answer=False,
         keep_messages=keep_messages,
-        chats=tuple(c.model_copy(update={"messages": said[c.id]}) for c in chats.values()),
+        chats=tuple(c.model_copy(update={"messages": said[k]}) for k, c in chats.items()),
     )
     messages = [message for message, _ in batch]
     graph.invoke({"messages": messages}, config, context=options, durability="exit")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from topicloom.recordings.conversations import (
     RecordedMessage,
     load_conversations,
 )
+from topicloom.recordings.times import iso_time, parse_moment
 from topicloom.roles.responder import RecordedResponder
 from topicloom.state.channels import TurnOptions
 
@@ -111,27 +110,6 @@ def as_message(message: RecordedMessage) -> BaseMessage:
     extra = {"time": iso_time(message.time)} if message.time else {}
     speaker = message.speaker if message.speaker != message.role else None
     return kind(content=message.text, name=speaker, id=message.id, additional_kwargs=extra)
-
-
-def iso_time(text: str) -> str:
-    """A recorded time in ISO 8601, UTC where it has no zone; unchanged if it cannot be read."""
-    found = parse_moment(text)
-    return found.isoformat() if found else text
-
-
-@lru_cache(1_000)
-def parse_moment(text: str | None) -> datetime | None:
-    """The moment that a recorded time means, UTC where it has no zone; None if it is unknown."""
-    if not text:
-        return None
-    found: datetime | None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        from dateparser import parse  # takes a third of a second to import
-
-        found = parse(text, languages=["en", "zh"])
-    return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
 def find_sample() -> Path:

@@ -87,3 +87,17 @@ def make_session_name(text: str) -> str:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{_OTHERS.sub('-', f's-{text}')[:40].strip('-')}-{digest[:16]}"
+
+
+_NOT_TYPED = re.compile(r"[^\w .-]+")
+_LONGEST_TITLE = 80
+
+
+def make_titled_name(title: str) -> str:
+    """A name for a session after a title: `Tea in Kyoto`; "" if no letter of it may be in a name.
+
+    Other than `make_session_name`, two titles may have one name.
+    """
+    plain = " ".join(_NOT_TYPED.sub(" ", title).split())
+    name = re.sub(r"\.{2,}", ".", plain).lstrip(" .-")[:_LONGEST_TITLE].rstrip(" .-")
+    return name if _TYPED.fullmatch(name) else ""

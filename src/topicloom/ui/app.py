@@ -29,16 +29,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import open_session
 from topicloom.nodes.runs import name_thread
-from topicloom.recordings.exports import (
-    ExportedConversation,
-    guess_format,
-    read_export,
-    sort_by_time,
-)
+from topicloom.recordings.exports import read_exports
 from topicloom.recordings.imports import record_messages, select_new
+from topicloom.recordings.spool import ImportSpool
 from topicloom.serve.app import answer_errors, describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
@@ -140,26 +137,34 @@ class _Inspector(SessionPages):
         self._turns: dict[str, asyncio.Task[None]] = {}
 
     async def take_export(self, request: Request) -> Response:
-        """Take in what another chat exported, as a session of its own, and stream how it goes."""
+        """Take in what another chat exported, as a session of its own, and stream how it goes.
+
+        With `dry_run` in the query, nothing is written, and what would be is answered.
+        """
         if not self._editing:
             raise HTTPException(403, "nothing is changed here until editing is on")
         name = make_session_name(request.path_params["session"])
         body = await read_json(request, _EXPORT_BYTES, "application/octet-stream")
-        found = await asyncio.to_thread(_read_conversations, body)
-        return self._stream_work(name, self._import(name, found))
+        spool = await asyncio.to_thread(_read_export, body)
+        if "dry_run" in request.query_params:
+            return send(await asyncio.to_thread(self._preview_import, name, spool))
+        return self._stream_work(name, self._import(name, spool))
 
-    async def _import(
-        self, name: str, found: Sequence[ExportedConversation]
-    ) -> AsyncIterator[Event]:
-        thread = name_thread(name)
-        session, store = await asyncio.to_thread(open_session, self._graph, thread)
-        fresh = await asyncio.to_thread(select_new, found, store, session)
-        done, counts = 0, record_messages(self._graph, fresh, thread)
-        while count := await asyncio.to_thread(next, counts, 0):
-            done += count
-            yield {"type": "imported", "session": name, "done": done, "all": len(fresh)}
-        if damaged := [reason for conversation in found for reason in conversation.damaged]:
-            yield {"type": "error", "error": "\n".join(damaged)}
+    def _preview_import(self, name: str, spool: ImportSpool) -> dict[str, Any]:
+        with spool:
+            session, store = open_session(self._graph, name_thread(name))
+            new = sum(1 for _ in select_new(spool.pieces(), store, session))
+            return spool.summary.describe(new)
+
+    async def _import(self, name: str, spool: ImportSpool) -> AsyncIterator[Event]:
+        thread, found = name_thread(name), spool.summary
+        with spool:
+            session, store = await asyncio.to_thread(open_session, self._graph, thread)
+            fresh = select_new(spool.pieces(), store, session)
+            done, counts = 0, record_messages(self._graph, fresh, thread)
+            while count := await asyncio.to_thread(next, counts, 0):
+                done += count
+                yield {"type": "imported", "session": name, "done": done, "all": found.messages}
 
     async def set_editing(self, request: Request) -> Response:
         """Take changes from now on, or no longer."""
@@ -254,12 +259,20 @@ class _Inspector(SessionPages):
         return await read_json(request, _BYTES)
 
 
-def _read_conversations(body: bytes) -> list[ExportedConversation]:
-    """The conversations of an export, those first that came first."""
+def _read_export(body: bytes) -> ImportSpool:
+    """What an export holds, in the order of time; raises `InputError` if that is nothing."""
+    spool = ImportSpool()
     with TemporaryDirectory(prefix="topicloom-") as folder:
         file = Path(folder) / "export"
         file.write_bytes(body)
-        return sort_by_time(read_export(file, guess_format(file)))
+        for conversation in read_exports([file]):
+            spool.add(conversation)
+    found = spool.summary
+    if found.messages:
+        return spool
+    spool.close()
+    example = next(iter(found.unread.examples.values()), "there is no message with a text")
+    raise InputError(f"nothing can be imported: {example.removeprefix(f'{file}, ')}")
 
 
 async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:

@@ -20,7 +20,8 @@ from topicloom.recordings.conversations import (
     RecordedMessage,
     load_conversations,
 )
-from topicloom.recordings.replay import find_sample, parse_moment
+from topicloom.recordings.replay import find_sample
+from topicloom.recordings.times import parse_moment
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.strategies.catalogue import STRATEGIES, find_strategies
 

@@ -1,0 +1,208 @@
+"""`topicloom import`: conversations of other chats become sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from topicloom.cli.console import (
+    CliOptions,
+    count_of,
+    open_console,
+    print_dim,
+    print_json,
+    print_line,
+)
+from topicloom.cli.context import CliContext, describe_model, open_context
+from topicloom.cli.words import say
+from topicloom.errors import InputError
+from topicloom.graph.stored import Graph, open_session
+from topicloom.nodes.runs import name_thread
+from topicloom.recordings.exports import read_exports
+from topicloom.recordings.formats.known import FORMATS
+from topicloom.recordings.imports import record_messages, select_new
+from topicloom.recordings.session_names import SessionNames
+from topicloom.recordings.spool import ChatPiece, ImportSpool, ImportSummary
+from topicloom.state.session import Session
+from topicloom.storage.lines import find_newest
+from topicloom.storage.names import check_session_name
+from topicloom.storage.sessions import SessionStore
+
+
+def run_import(
+    cli: CliOptions,
+    named: Sequence[str],
+    session: str | None,
+    *,
+    each: bool,
+    branches: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Record the conversations of exports in the order of time, and say what was left out.
+
+    What a session has already it does not take in again: an import that was ended goes on.
+
+    Args:
+        cli: Options of every command.
+        named: The files, folders and archives; before them may stand the format.
+        session: The session for all of it.
+        each: True for a session of each conversation.
+        branches: True to take in branches that are not shown any more, too.
+        dry_run: True to only say what would be recorded.
+        as_json: True to print JSON.
+
+    Raises:
+        InputError: Neither `session` nor `each` says where to, or nothing can be imported.
+    """
+    if (session is None) != each:
+        raise InputError("say where to: --session NAME for all, or --each for a session of each")
+    if session is not None:
+        check_session_name(session)
+    kind, files = _split_format(named)
+    context, console = open_context(cli), open_console(quiet=as_json)
+    with ImportSpool() as spool, _show_progress(console) as progress:
+        task = progress.add_task(say("reading"), total=None)
+        for conversation in read_exports(files, branches=branches):
+            spool.add(conversation)
+            progress.update(task, completed=spool.summary.messages)
+        progress.update(task, visible=False)
+        found = spool.summary
+        progress.add_task(say("importing"), total=found.messages)
+        targets = _find_targets(context, spool, session)
+        if dry_run:
+            recorded = sum(_count_new(context, *target, progress) for target in targets)
+        elif found.messages:
+            print_dim(console, describe_model(context.settings))
+            recorded = _record_all(context, targets, progress)
+        else:
+            recorded = 0
+    done = found.describe(recorded) | {"sessions": list(dict.fromkeys(n for n, _ in targets))}
+    if as_json:
+        print_json([done])
+    _report(console, done, session, kind, dry_run=dry_run)
+    if not found.messages:
+        raise InputError(_explain_nothing(found))
+
+
+def _split_format(named: Sequence[str]) -> tuple[str | None, list[Path]]:
+    """The format, if the first of the words names one, and the files."""
+    first, *others = named
+    if first in FORMATS and (others or not Path(first).exists()):
+        if not others:
+            raise InputError(f"name the export too: topicloom import {first} FILE --session NAME")
+        return first, list(map(Path, others))
+    return None, list(map(Path, named))
+
+
+def _find_targets(
+    context: CliContext, spool: ImportSpool, session: str | None
+) -> list[tuple[str, Iterator[ChatPiece]]]:
+    """The sessions, each with what goes into it."""
+    if session is not None:
+        return [(session, spool.pieces())]
+    chats = spool.chats()
+    names = SessionNames(context.storage, chats)
+    return [(names.choose(chat), spool.pieces(chat)) for chat in chats]
+
+
+def _record_all(
+    context: CliContext, targets: Sequence[tuple[str, Iterator[ChatPiece]]], progress: Progress
+) -> int:
+    recorded = 0
+    with context.open_graph() as (graph, *_):
+        for name, pieces in targets:
+            with context.storage.lock(name):
+                recorded += _record(graph, name, pieces, progress)
+    return recorded
+
+
+def _record(graph: Graph, name: str, pieces: Iterator[ChatPiece], progress: Progress) -> int:
+    config = name_thread(name)
+    session, store = open_session(graph, config)
+    fresh = select_new(_count(pieces, progress), store, session)
+    return sum(record_messages(graph, fresh, config))
+
+
+def _count_new(
+    context: CliContext, name: str, pieces: Iterator[ChatPiece], progress: Progress
+) -> int:
+    """The number of messages that a session does not have; nothing is written."""
+    session, store = Session(id=name), SessionStore(context.storage.open(name))
+    if name in context.storage.sessions():
+        session = find_newest(store, name)
+    return sum(1 for _ in select_new(_count(pieces, progress), store, session))
+
+
+def _count(pieces: Iterator[ChatPiece], progress: Progress) -> Iterator[ChatPiece]:
+    """The same pieces, counted as they are taken."""
+    for piece in pieces:
+        yield piece
+        progress.advance(progress.task_ids[-1], len(piece.messages))
+
+
+@contextmanager
+def _show_progress(console: Console) -> Iterator[Progress]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield progress
+
+
+def _report(
+    console: Console,
+    done: Mapping[str, Any],
+    session: str | None,
+    kind: str | None,
+    *,
+    dry_run: bool,
+) -> None:
+    names = done["sessions"]
+    to = say(f"session {session}") if session is not None else count_of(len(names), "session")
+    heads = count_of(done["conversations"], "conversation"), count_of(done["recorded"], "message")
+    if dry_run:
+        lines = [f"{heads[0]}: {heads[1]} would be recorded in {to}"]
+    else:
+        lines = [f"{heads[0]}: {heads[1]} recorded in {to}"]
+    if set(done["formats"]) - {kind}:
+        read = ", ".join(f"{name} ({n:,})" for name, n in done["formats"].items())
+        lines.append(f"read as {read}, by the content")
+    if done["first"]:
+        lines.append(f"from {done['first'][:10]} to {done['last'][:10]}")
+    if dry_run and done["names"]:
+        more = "" if done["conversations"] <= len(done["names"]) else ", …"
+        lines.append(f"titles: {', '.join(done['names'])}{more}")
+    lines += [f"{done['there_already']:,} were there already"] if done["there_already"] else []
+    lines += [f"left out: {say(reason)} ({n:,})" for reason, n in done["left_out"].items()]
+    if n := done["dated_by_neighbours"]:
+        lines.append(f"without a time of their own, dated as the message before them: {n:,}")
+    if n := done["dated_today"]:
+        lines.append(f"without any time, dated today: {n:,}")
+    lines += [
+        f"not understood: {say(row['what'])} ({row['count']:,}); the first: {row['example']}"
+        for row in done["not_understood"]
+    ]
+    for line in lines:
+        print_line(console, line)
+
+
+def _explain_nothing(found: ImportSummary) -> str:
+    known = ", ".join(FORMATS)
+    for what, example in found.unread.examples.items():
+        return f"nothing was imported: {say(what)}: {example}. Formats that are known: {known}"
+    return f"nothing was imported: there is no message with a text. Formats that are known: {known}"

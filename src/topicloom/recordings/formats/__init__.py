@@ -1,0 +1,1 @@
+"""Internal: the formats of other chats' exports, one a file; `known.py` lists them."""
