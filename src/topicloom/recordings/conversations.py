@@ -89,15 +89,12 @@ def make_case(
     return Conversation(id=name, messages=tuple(said), questions=(question,))
 
 
-def load_conversations(
-    path: Path, damaged: list[NotAConversationError] | None = None
-) -> Iterator[Conversation]:
+def load_conversations(path: Path) -> Iterator[Conversation]:
     """Read a file of conversations, one at a time.
 
     Args:
         path: `.jsonl` with a conversation a line, `.json` or `.jsonl` with role/content messages,
             either of them as `.xz`.
-        damaged: Takes what is damaged, and the rest is read; if not given, it is raised.
 
     Raises:
         NotAConversationError: If the file cannot be read or holds something else; the message
@@ -106,25 +103,11 @@ def load_conversations(
     values = list(_values(path, read_recording(path)))
     if not values:
         raise NotAConversationError(f"{path} is empty: it holds no conversation")
-    if damaged is None:
-        for _, value in values:
-            check_whole(value)
-    whole = [value for _, value in values if not isinstance(value, NotAConversationError)]
-    if all(map(_is_message, whole)):
-        yield _plain(path, [value for _, value in values], damaged)
+    if all(_is_message(value) for _, value in values):
+        yield _plain(path, [value for _, value in values])
         return
-    count = 0
     for line, value in values:
-        try:
-            listed = isinstance(value, list)
-            yield _plain(path, value, damaged) if listed else _conversation(path, line, value)
-            count += 1
-        except NotAConversationError as error:
-            if damaged is None:
-                raise
-            damaged.append(error)
-    if not count and damaged:
-        raise damaged[0]
+        yield _plain(path, value) if isinstance(value, list) else _conversation(path, line, value)
 
 
 def read_recording(path: Path) -> str:
@@ -163,14 +146,7 @@ def _values(path: Path, text: str) -> Iterator[tuple[int, Any]]:
                 yield number, json.loads(line)
             except (ValueError, RecursionError) as error:
                 said = f"{path}, line {number} is not JSON ({error}): {line[:60]!r}"
-                yield number, NotAConversationError(said)
-
-
-def check_whole(value: Any) -> Any:
-    """What was read, or the error that stands where it could not be."""
-    if isinstance(value, NotAConversationError):
-        raise value
-    return value
+                raise NotAConversationError(said) from error
 
 
 def _is_message(value: Any) -> bool:
@@ -178,7 +154,6 @@ def _is_message(value: Any) -> bool:
 
 
 def _conversation(path: Path, line: int, value: Any) -> Conversation:
-    check_whole(value)
     return parse_record(
         lambda: Conversation.model_validate(value),
         f"{path}, line {line}",
@@ -187,24 +162,13 @@ def _conversation(path: Path, line: int, value: Any) -> Conversation:
     )
 
 
-def _plain(
-    path: Path, values: list[Any], damaged: list[NotAConversationError] | None
-) -> Conversation:
-    messages = []
-    for number, value in enumerate(values, start=1):
-        try:
-            messages.append(_plain_message(path, number, value))
-        except NotAConversationError as error:
-            if damaged is None:
-                raise
-            damaged.append(error)
-    if damaged and not messages:
-        raise damaged[0]
+def _plain(path: Path, values: list[Any]) -> Conversation:
+    messages = [_plain_message(path, number, value) for number, value in enumerate(values, start=1)]
     return _conversation(path, 1, {"id": path.name, "messages": messages})
 
 
 def _plain_message(path: Path, number: int, value: Any) -> RecordedMessage:
-    if not _is_message(check_whole(value)):
+    if not _is_message(value):
         said = f"{path}, message {number} has no role: {json.dumps(value)[:60]}"
         raise NotAConversationError(said)
     text = next((value[key] for key in ("content", "text") if value.get(key) is not None), "")
