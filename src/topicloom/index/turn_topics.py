@@ -28,6 +28,9 @@ _MESSAGE = 2.0
 _PRIOR, _NEWEST, _FADING = 2.0, 1.0, 20.0
 """Spreads of the ranking by which the messages of a topic rise that the turn is in for sure, by
 which its newest message rises on top, and after how many messages a third of that is left."""
+_FITS = 1.0
+"""Spreads over the mean from which a message fits by itself. One that does not is not raised: a
+large topic would else fill the budget with its newest messages, whatever they say."""
 _BY_MESSAGE = 0.65
 """Share of the budget that is filled without regard to topics. With less, BEAM loses evidence that
 stands in other topics; with more, RealMem gains less."""
@@ -123,13 +126,16 @@ def weigh_topics(
 def prefer_topics(priority: Floats, weights: Floats, topics: Grouping) -> Floats:
     """Priorities [n] of messages with those of likely topics first, the newest of each before all.
 
+    A message that does not fit by itself stays where it is.
+
     Args:
         priority: Standardised priorities by the message alone [n].
         weights: Probability of each topic [k]; see `weigh_topics`.
         topics: The messages by topic.
     """
     newest = np.exp(-topics.newer / _FADING)
-    preferred: Floats = priority + weights[topics.code] * (_PRIOR + _NEWEST * newest)
+    raised = weights[topics.code] * (_PRIOR + _NEWEST * newest)
+    preferred: Floats = priority + np.where(priority >= _FITS, raised, 0.0)
     return preferred
 
 
