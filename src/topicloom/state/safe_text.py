@@ -118,7 +118,14 @@ def replace_surrogates(text: str) -> str:
 
 
 _TAGS = (
-    *("memory", "context_layer", "user_facts", "knowledge_base", "relevant_memories"),
+    *(
+        "memory",
+        "system_message",
+        "context_layer",
+        "user_facts",
+        "knowledge_base",
+        "relevant_memories",
+    ),
     *("active_events", "guidance", "topic_result", "referenced_messages", "relevance_score"),
     *("topic_split", "topic_brief", "topic_review", "topic_routing", "matched_topics", "turn_plan"),
 )
