@@ -39,6 +39,7 @@ from topicloom.recordings.conversations import (
     load_conversations,
     read_recording,
 )
+from topicloom.recordings.limits import check_text, check_unpacked
 from topicloom.recordings.replay import as_message, parse_moment
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.messages import has_content
@@ -169,8 +170,12 @@ def load_entries(path: Path) -> list[Any]:
     if zipfile.is_zipfile(path):
         try:
             with zipfile.ZipFile(path) as archive:
-                names = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name))
-                texts = [archive.read(name).decode("utf-8-sig") for name in names]
+                found = [m for m in archive.infolist() if _MEMBER.fullmatch(m.filename)]
+                check_unpacked(path, found)
+                found.sort(key=lambda member: member.filename)
+                texts = [archive.read(member).decode("utf-8-sig") for member in found]
+        except NotAConversationError:
+            raise
         except (OSError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             raise NotAConversationError(
                 f"{path} cannot be read: {error}. Export it again"
@@ -184,6 +189,7 @@ def load_entries(path: Path) -> list[Any]:
 
 def _parse(path: Path, text: str) -> list[Any]:
     """The entries of a text; where one is damaged stands an error that says so."""
+    check_text(path, text)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
