@@ -314,7 +314,10 @@ class TestOversize:
         for media, blocks in ((True, [line, IMAGE]), (False, [line])):
             arranged = replace(layout(order), media=media)
             prompt = lay_out(arranged, stored, [Note(after=3, media=("m1",))], view=3)
-            assert prompt.messages[-1].content == ["Which colour?", *blocks]
+            assert prompt.messages[-1].content == [
+                {"type": "text", "text": "Which colour?"},
+                *blocks,
+            ]
             assert (prompt.sections["notes"] > 765) == media
         gone = [stored[0].model_copy(update={"text": "", "whole": None}), *stored[1:]]
         prompt = lay_out(layout(order), gone, [Note(after=3, media=("m1",))], view=3)

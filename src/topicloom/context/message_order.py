@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -47,10 +47,17 @@ def to_common_kind(message: AnyMessage, stored: StoredMessage) -> AnyMessage:
 
     A system message that stands among others is the user's, in a block that says who wrote it.
     """
-    if isinstance(message, HumanMessage | AIMessage | ToolMessage):
-        if isinstance(message, BaseMessageChunk):
-            return message_chunk_to_message(message)
-        return _restore_version(message) if isinstance(message, AIMessage) else message
+    if isinstance(message, BaseMessageChunk):
+        message = cast("AnyMessage", message_chunk_to_message(message))
+    content = message.content
+    if isinstance(content, list) and any(isinstance(part, str) for part in content):
+        # LangChain allows plain texts among blocks; not all of its clients do.
+        blocks = [{"type": "text", "text": p} if isinstance(p, str) else p for p in content]
+        message = message.model_copy(update={"content": blocks})
+    if isinstance(message, AIMessage):
+        return _restore_version(message)
+    if isinstance(message, HumanMessage | ToolMessage):
+        return message
     given: dict[str, Any] = {"content": message.content, "name": message.name, "id": message.id}
     if stored.role == "assistant":
         return AIMessage(**given)

@@ -35,7 +35,9 @@ def append_content(message: AnyMessage, text: str, blocks: Sequence[Block]) -> A
     content = message.content
     if isinstance(content, str) and not blocks:
         return message.model_copy(update={"content": f"{content}\n\n{text}"}) if text else message
-    parts: list[str | Block] = [content] if isinstance(content, str) else [*content]
+    parts: list[str | Block] = (
+        [{"type": "text", "text": content}] if isinstance(content, str) else [*content]
+    )
     parts += [{"type": "text", "text": text}] if text else []
     return message.model_copy(update={"content": [*parts, *blocks]})
 
