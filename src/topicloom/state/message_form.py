@@ -31,7 +31,7 @@ from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
 from topicloom.errors import InputError
-from topicloom.state.safe_text import clip, describe_error
+from topicloom.state.safe_text import clip, describe_error, replace_surrogates
 from topicloom.state.stored_message import is_plain, make_message_key, to_stored_message
 
 LARGEST = 100_000_000
@@ -160,7 +160,8 @@ class _Parts:
 
 
 def _name(key: object) -> str:
-    return key if isinstance(key, str) else str(key)
+    """A key as a text; half of a character is none that a checkpoint can hold."""
+    return replace_surrogates(key if isinstance(key, str) else str(key))
 
 
 def _write_integer(value: int) -> str:
@@ -175,7 +176,7 @@ def _can_hold(artifact: object) -> bool:
     if artifact is None or isinstance(artifact, str | bool):
         return True
     try:
-        JsonPlusSerializer().dumps_typed(artifact)
+        JsonPlusSerializer().dumps_typed(ToolMessage("", tool_call_id="", artifact=artifact))
     except Exception:  # noqa: BLE001 - whatever an object of others raises when it is written
         return False
     return True
