@@ -100,7 +100,9 @@ def draw_message(rng: random.Random) -> BaseMessage:
     if kind == 0:
         return SystemMessage(content, **more)
     if kind == 1:
-        return ChatMessage(content, role=rng.choice(("user", "assistant", "system", "x")), **more)
+        return ChatMessage(
+            content=content, role=rng.choice(("user", "assistant", "system", "x")), **more
+        )
     if kind == 2:
         artifact = draw_value(rng)
         return ToolMessage(content, tool_call_id="a", artifact=artifact, **more)
@@ -113,7 +115,7 @@ def draw_message(rng: random.Random) -> BaseMessage:
                 "id": rng.choice((None, "", "a")),
             }
         ]
-        return rng.choice((AIMessage, AIMessageChunk))(content, **more)
+        return rng.choice((AIMessage, AIMessageChunk))(content=content, **more)
     return (AIMessage if kind == 4 else HumanMessage)(content, **more)
 
 

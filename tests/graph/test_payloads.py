@@ -159,7 +159,7 @@ def list_turns(form: str) -> list[tuple[list[AnyMessage], list[AIMessage]]]:
         ),
         ([SystemMessage("The user logged in."), HumanMessage("oven: who?")], [say(8, LINES, [])]),
         (
-            [HumanMessage(["oven: read", *document])],  # type: ignore[list-item]
+            [HumanMessage(["oven: read", *document])],
             [say(9, LONG, [])],
         ),
         (
@@ -175,7 +175,7 @@ def list_turns(form: str) -> list[tuple[list[AnyMessage], list[AIMessage]]]:
         reply = say(13, "Found.", [])
         found: list[Any] = [reply.content[0], *SEARCHED, reply.content[1]]
         turns.append(([HumanMessage("dog: find")], [reply.model_copy(update={"content": found})]))
-    many = [
+    many: list[tuple[list[AnyMessage], list[AIMessage]]] = [
         ([HumanMessage(f"{topic}: number {n} " + "word " * 120)], [say(20 + n, f"{n}. " * 60, [])])
         for n, topic in enumerate(["tea", "boat", "oven"] * 4)
     ]
@@ -254,9 +254,9 @@ HISTORIES: dict[str, list[BaseMessage]] = {
     ],
     "a role of an older kind": [
         HumanMessage("hi"),
-        ChatMessage("Yes?", role="assistant"),
-        ChatMessage("Logged in.", role="system"),
-        ChatMessage("Hm.", role="user"),
+        ChatMessage(content="Yes?", role="assistant"),
+        ChatMessage(content="Logged in.", role="system"),
+        ChatMessage(content="Hm.", role="user"),
         *THANKS,
     ],
 }

@@ -88,7 +88,7 @@ def _build_responses(messages: list[BaseMessage]) -> Any:
 
 
 def _build_anthropic(messages: list[BaseMessage]) -> Any:
-    client = ChatAnthropic(model_name="claude-sonnet-4-5", api_key=KEY, max_tokens_to_sample=900)
+    client = ChatAnthropic(model="claude-sonnet-4-5", api_key=KEY, max_tokens=900)
     return client._get_request_payload(messages)["messages"]
 
 
