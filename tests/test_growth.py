@@ -117,14 +117,19 @@ def test_the_ruler_sees_a_quadratic_pattern() -> None:
 
 def write_plainly(text: str) -> str:
     """What `fence` does, as two expressions; it takes quadratic time."""
-    hidden, breaks = r"\s\u200b-\u200f\u2060\ufeff", r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-    begun = r"\[[mtf]\d+\]|\[[^\]\n]{1,50}[:：]\s?m\d+\]|\d{4}-\d\d-\d\d:[ \t]*$"
+    unseen = "\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164"
+    unseen += "\ufe00-\ufe0f\ufeff\uffa0"
+    hidden, breaks = rf"\s{unseen}", r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+    left, right = r"[\[［【〔]", r"[\]］】〕]"
+    begun = rf"{left}\s?[mtfMTF]\d+\s?{right}|{left}calls\s|\d{{4}}-\d\d-\d\d:[ \t]*$"
+    begun += rf"|{left}[^\]］】〕\n]{{1,50}}[:：]\s?[mM]\d+{right}"
     ended = r"[#＃].*[(（]t\d+[)）]|={3,}.*={3,}|--.*--[ \t]*$"
-    tags = re.compile(rf"[<＜](?=[{hidden}/／]*(?:memory|topic_brief)\b)", re.IGNORECASE)
+    names = "|".join(f"[{unseen}]*".join(name) for name in ("memory", "topic_brief"))
+    tags = re.compile(rf"[<＜](?=[{hidden}/／]*(?:{names})\b)", re.IGNORECASE)
     plain = "\n" + tags.sub("&lt;", text)
-    return re.sub(rf"({breaks}[{hidden}]*)(?={begun}|{ended})", r"\1\\", plain, flags=re.MULTILINE)[
-        1:
-    ]
+    return re.sub(
+        rf"({breaks}[{hidden}>＞]*)(?={begun}|{ended})", r"\1\\", plain, flags=re.MULTILINE
+    )[1:]
 
 
 PIECES = (
@@ -156,7 +161,15 @@ PIECES = (
         "[",
         "<",
         "/",
+        "mem",
+        "ory",
         "memory",
+        "\u00ad",
+        ">",
+        "［M2］",
+        "【m",
+        "】",
+        "[calls x",
         "1",
         "x",
     ),

@@ -44,6 +44,7 @@ def test_a_message_of_a_million_characters(tmp_path: Path, unit: str) -> None:
     assert max(spent) < SECONDS, spent
 
 
+@pytest.mark.filterwarnings("ignore:left out of the prompt")
 def test_topics_are_searched_with_its_beginning_and_its_end(tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
     text = "What of the boat? " + "x " * 50_000 + "And the oven?"

@@ -38,6 +38,7 @@ def size(messages: Sequence[BaseMessage]) -> int:
     return sum(map(COUNTER.message, messages))
 
 
+@pytest.mark.filterwarnings("ignore:left out of the prompt")
 @pytest.mark.parametrize(
     ("script", "loop"),
     [
@@ -127,6 +128,7 @@ turns = st.lists(
 )
 
 
+@pytest.mark.filterwarnings("ignore:left out of the prompt")
 @few(8)
 @given(turns)
 def test_whatever_is_said(

@@ -11,7 +11,8 @@ from typing import Literal
 
 from topicloom.cli._views import format_day, say_speaker
 from topicloom.cli.console import strip_control, to_one_line
-from topicloom.state.stored_message import MEDIA, StoredMessage
+from topicloom.state.content_blocks import get_media_kind
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.message_rows import to_row
 
 ExportKind = Literal["markdown", "jsonl", "html"]
@@ -104,6 +105,6 @@ def _head(message: StoredMessage) -> str:
 def _show(message: StoredMessage) -> str:
     """The text, with lines for what else the message has."""
     calls = getattr(message.message, "tool_calls", ())
-    others = [f"[{MEDIA[str(block['type'])]}]" for block in message.media]
+    others = [f"[{get_media_kind(block)}]" for block in message.media]
     others += [f"{c['name']}({json.dumps(c['args'], ensure_ascii=False)})" for c in calls]
     return strip_control("\n".join([*filter(None, [message.text]), *others]))

@@ -14,31 +14,37 @@ from functools import partial
 from typing import Literal
 
 from langchain_core.messages import (
+    AIMessage,
     AnyMessage,
     BaseMessage,
     HumanMessage,
     SystemMessage,
 )
 
+from topicloom.context.message_order import (
+    order_messages,
+    sanitize_name,
+    say_anew,
+    to_common_kind,
+)
 from topicloom.context.notes import format_layer, render_note
 from topicloom.context.prompt_messages import (
-    Block,
     Fit,
     PromptMessages,
     append_content,
-    flatten,
-    pair_tool_calls,
-    sanitize_name,
     select_rest,
+    shorten_calls,
 )
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import (
     describe_blocks,
+    drop_compaction,
     excerpt,
     format_day,
     show_message,
 )
 from topicloom.prompts.wording import get_wording
+from topicloom.state.content_blocks import Block, give_back, is_broken
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
 from topicloom.state.safe_text import fence
@@ -54,12 +60,22 @@ LayoutName = Literal["ledger", "spec"]
 class MainPrompt:
     """A prompt of the main window."""
 
-    messages: list[BaseMessage]
-    """System message first, if there is anything to say in one."""
+    instructions: SystemMessage | None
+    """The system message; None if there is nothing to say in one."""
+    said: list[BaseMessage]
+    """The conversation behind it. The first is the user's."""
     sections: dict[str, int]
     """Tokens of `system`, `notes` and `tail`; of `skeleton` and `curated`, if there are any."""
     sources: list[StoredMessage]
     """Quoted originals, those of the newest note first."""
+
+    left_out: tuple[str, ...] = ()
+    """What is not in it of what the turn was just given, in words."""
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """All of it, as it is sent."""
+        return [self.instructions, *self.said] if self.instructions else self.said
 
     @property
     def size(self) -> int:
@@ -91,24 +107,63 @@ class Layout:
         """A message as the prompt has it, under the line of a day.
 
         Its text is cut past the cap, which may be halved. If its calls, thoughts and other blocks
-        together are past it, thoughts are left out, as they come back whole or not at all, lines
-        stand for blocks of unknown kinds, and calls have long arguments in part. Media are sent
-        past the cap, but not past halves of it. With `whole`, all but text is as it was.
+        together are past it, lines stand for blocks of unknown kinds, and calls have long arguments
+        in part. A reply is as its provider gave it or said anew, with text and calls alone; with
+        `whole`, it is as it was unless its text is cut. Media are sent past the cap, but not past
+        halves of it.
         """
         limit = self.cap >> halvings
         text = self.format_text(stored, language, limit)
         media = self.media and (not halvings or self._count_blocks(stored.media) <= limit)
-        message = show_message(stored, text, day, None if media else language)
-        if stored.whole and not whole and self.counter.message(select_rest(stored)) > limit:
-            lines = describe_blocks(stored, language, media=not media)
-            mark = get_wording(language).left_out
-            said = "\n".join(filter(None, [day, text, lines])) or mark.format(
-                count=len(str(stored.message.content)), id=stored.id
-            )
-            shorten = partial(self._shorten, message_id=stored.id, language=language)
-            shown = stored.media if media else []
-            message = flatten(stored.message, said, shown, limit, shorten, self.counter.text)
-        return sanitize_name(message)
+        message = stored.message
+        if isinstance(message, AIMessage) and stored.whole:
+            shown = self._show_reply(stored, message, text, language, limit, media, whole)
+        elif stored.whole and self.counter.message(select_rest(stored)) > limit:
+            shown = self._show_parts(stored, text, language, day, media)
+        else:
+            shown = show_message(stored, text, day, None if media else language)
+        return sanitize_name(to_common_kind(shown, stored))
+
+    def _show_reply(
+        self,
+        stored: StoredMessage,
+        reply: AIMessage,
+        text: str,
+        language: Language,
+        limit: int,
+        media: bool,
+        whole: bool,
+    ) -> AnyMessage:
+        """A reply that is more than a text: as it was, or said anew, never in part."""
+        if whole and isinstance(reply.content, list) and self._is_short(stored.text, limit):
+            return reply
+        heavy = not whole and self.counter.message(select_rest(stored)) > limit
+        as_it_was = text == stored.text and (media or not stored.media)
+        if as_it_was and not heavy and not any(map(is_broken, stored.blocks)):
+            return drop_compaction(reply)
+        shorten = partial(self._shorten, message_id=stored.id, language=language)
+        calls = shorten_calls(reply, limit, shorten, self.counter.text) if heavy else None
+        return say_anew(reply, self._describe(stored, text, language, media=True), calls)
+
+    def _show_parts(
+        self, stored: StoredMessage, text: str, language: Language, day: str, media: bool
+    ) -> AnyMessage:
+        """What a user or a tool said with blocks that are too large: its text, lines, and media."""
+        said = self._describe(stored, text, language, day, media=not media)
+        blocks = [{"type": "text", "text": said}, *stored.media] if media and stored.media else said
+        return stored.message.model_copy(update={"content": blocks})
+
+    def _describe(
+        self, stored: StoredMessage, text: str, language: Language, day: str = "", *, media: bool
+    ) -> str:
+        """A text with lines for the blocks beside it; a mark, if there is nothing to say."""
+        lines = describe_blocks(stored, language, media=media)
+        if said := "\n".join(filter(None, [day, text, lines])):
+            return said
+        if getattr(stored.message, "tool_calls", ()):
+            return ""
+        mark = get_wording(language).left_out
+        return mark.format(count=len(str(stored.message.content)), id=stored.id)
 
     def format_text(
         self, stored: StoredMessage, language: Language, limit: int | None = None
@@ -124,6 +179,10 @@ class Layout:
         if len(text) * _MAX_TOKENS_PER_CHARACTER <= limit:
             return text  # not worth counting: it fits in any case
         return excerpt(text, limit, self.counter.text, message_id, language)
+
+    def _is_short(self, text: str, limit: int) -> bool:
+        few = len(text) * _MAX_TOKENS_PER_CHARACTER <= limit
+        return few or self.counter.text(text) <= limit
 
     def count_tokens(self, stored: StoredMessage, language: Language) -> int:
         """Tokens of a message in the prompt, without the line of its day."""
@@ -172,21 +231,21 @@ class Layout:
             fit = said.find_fit(room - noted)
             tail = said.count(fit)
         numbers, messages, loop = said.show(fit)
+        lead = said.count_lead(numbers)
         for after, blocks in media.items():
             place = max(0, bisect_right(numbers, after) - 1)
             text = texts[after] if self.order == "ledger" else ""
             messages[place] = append_content(messages[place], text, blocks)
         head = [system] if system else []
+        head += [self.format_text(m, language) for m in view if m.seq in numbers[:lead]]
         if self.order == "spec":
             head += texts.values()
         newest_first = [t for n in reversed(notes) for t in n.topics]
         quoted = [fetch(parse_message_number(i)) for t in newest_first for i in t.quotes]
         layers = self._count_layers(notes)
         return MainPrompt(
-            messages=[
-                *([SystemMessage("\n\n".join(head))] if head else []),
-                *pair_tool_calls([*messages, *loop], language),
-            ],
+            instructions=SystemMessage("\n\n".join(head)) if head else None,
+            said=order_messages([*messages[lead:], *loop], language),
             sections={
                 "system": self.counter.message(SystemMessage(system)) if system else 0,
                 "notes": max(0, noted - sum(layers.values())),
@@ -194,6 +253,7 @@ class Layout:
                 **layers,
             },
             sources=quoted,
+            left_out=said.list_left_out(fit),
         )
 
     def show_media(
@@ -210,7 +270,7 @@ class Layout:
             for block in original.media if self.media else ():
                 if shown and self._count_blocks([*shown, block]) > self.cap:
                     break
-                shown.append(block)
+                shown.append(give_back(block))
             blocks += [{"type": "text", "text": line}, *shown] if original.media else ()
         return blocks
 

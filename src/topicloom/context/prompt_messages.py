@@ -2,65 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
+from topicloom.context.message_order import order_messages
 from topicloom.context.token_count import CountText, to_json
-from topicloom.context.transcript import date_messages, is_text
+from topicloom.context.transcript import date_messages
 from topicloom.context.windows import SMALLEST
 from topicloom.prompts.wording import get_wording
+from topicloom.state.content_blocks import Block, get_media_kind, is_text
 from topicloom.state.language import Language
-from topicloom.state.stored_message import MEDIA, StoredMessage, to_stored_message
+from topicloom.state.safe_text import clip, fence
+from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 
-Block = dict[str, Any]
-"""A content block."""
 Shorten = Callable[[str, int], str]
 """A text, or as much of it as so many tokens hold."""
-_UNSENDABLE = re.compile(r"[\s<|\\/>]+")
+_LONGEST_KIND = 40
+"""Characters shown of the type of a block."""
 _LEAST_SHARE = 8
 """Tokens of a text in arguments, at the least of limits that are tried."""
-
-
-def sanitize_name(message: AnyMessage) -> AnyMessage:
-    """The message under a name that providers take: OpenAI refuses blanks and `<|\\/>` in one."""
-    if message.name is None or not _UNSENDABLE.search(message.name):
-        return message
-    return message.model_copy(update={"name": _UNSENDABLE.sub("_", message.name)})
-
-
-def pair_tool_calls(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
-    """Calls with results and results with calls: providers refuse the one without the other.
-
-    A call that was cut off is given a result that says so, and so is one whose result is empty; a
-    result that nothing called for becomes the user's.
-    """
-    cut_off = get_wording(language).cut_off
-    whole: list[BaseMessage] = []
-    due: dict[str | None, str | None] = {}
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            called = message.tool_call_id in due
-            whole.append(message if called else HumanMessage(message.content or cut_off))
-            due.pop(message.tool_call_id, None)
-            continue
-        whole += _make_missing_results(due, cut_off)
-        due = {}
-        if isinstance(message, AIMessage):
-            calls = [*message.tool_calls, *message.invalid_tool_calls]
-            due = {c["id"]: c["name"] for c in calls}
-        whole.append(message)
-    return whole + _make_missing_results(due, cut_off)
-
-
-def _make_missing_results(due: Mapping[str | None, str | None], text: str) -> list[ToolMessage]:
-    return [ToolMessage(text, tool_call_id=i or "", name=name) for i, name in due.items()]
 
 
 def append_content(message: AnyMessage, text: str, blocks: Sequence[Block]) -> AnyMessage:
@@ -68,38 +35,31 @@ def append_content(message: AnyMessage, text: str, blocks: Sequence[Block]) -> A
     content = message.content
     if isinstance(content, str) and not blocks:
         return message.model_copy(update={"content": f"{content}\n\n{text}"}) if text else message
-    parts: list[str | Block] = [content] if isinstance(content, str) else [*content]
+    parts: list[str | Block] = (
+        [{"type": "text", "text": content}] if isinstance(content, str) else [*content]
+    )
     parts += [{"type": "text", "text": text}] if text else []
     return message.model_copy(update={"content": [*parts, *blocks]})
 
 
 def select_rest(stored: StoredMessage) -> AnyMessage:
     """A message of what is neither text nor media in another: calls, thoughts, other blocks."""
-    rest = [b for b in stored.blocks if not (is_text(b) or str(b.get("type")) in MEDIA)]
+    rest = [b for b in stored.blocks if not (is_text(b) or get_media_kind(b))]
     return stored.message.model_copy(update={"content": rest, "name": None})
 
 
-def flatten(
-    message: AnyMessage,
-    said: str,
-    media: Sequence[Block],
-    limit: int,
-    shorten: Shorten,
-    count: CountText,
-) -> AnyMessage:
-    """The message with this text, these media and its calls alone.
-
-    These keep so much of their arguments as `limit` tokens hold, about.
-    """
-    update: dict[str, Any] = {"content": [{"type": "text", "text": said}, *media]}
-    if isinstance(message, AIMessage):
-        each = limit // max(1, len(message.tool_calls) + len(message.invalid_tool_calls))
-        for field in ("tool_calls", "invalid_tool_calls"):
-            update[field] = [
-                {**call, "args": _shorten_arguments(call["args"], each, shorten, count)}
-                for call in getattr(message, field)
-            ]
-    return message.model_copy(update=update if media else update | {"content": said})
+def shorten_calls(
+    reply: AIMessage, limit: int, shorten: Shorten, count: CountText
+) -> dict[str, Any]:
+    """The calls of a reply with as much of their arguments as `limit` tokens hold, about."""
+    each = limit // max(1, len(reply.tool_calls) + len(reply.invalid_tool_calls))
+    return {
+        field: [
+            {**call, "args": _shorten_arguments(call["args"], each, shorten, count)}
+            for call in getattr(reply, field)
+        ]
+        for field in ("tool_calls", "invalid_tool_calls")
+    }
 
 
 def _shorten_arguments(args: Any, limit: int, shorten: Shorten, count: CountText) -> Any:
@@ -217,18 +177,21 @@ class PromptMessages:
         """Tokens of what is shown, of the view's if they are known."""
         places = self._list_shown(fit)
         line = self._describe_left(fit)
-        beside = self._count_made(places) + self._layout.counter.text(line and f"\n\n{line}")
+        beside = self._count_ordered(places, fit) + self._layout.counter.text(
+            line and f"\n\n{line}"
+        )
         if view_tokens is not None:
             beside, places = beside + view_tokens, [n for n in places if n >= self._begins]
         return beside + sum(self._size(n, fit) for n in places)
 
-    def _count_made(self, places: Sequence[int]) -> int:
-        """Tokens of what stands for results where there is none, or none but an empty one."""
-        given = [self._all[n].message for n in places]
-        known = {id(m) for m in given}
-        made = (m for m in pair_tool_calls(given, self._language) if id(m) not in known)
-        none = get_wording(self._language).cut_off
-        return sum(self._layout.counter.message(m) for m in made if m.content == none)
+    def _count_ordered(self, places: Sequence[int], fit: Fit) -> int:
+        """Tokens that messages have more when they are in order: of results that are missing."""
+        shown = [self._show(n, fit) for n in places]
+        ordered = order_messages(shown, self._language)
+        given, sent = {id(m) for m in shown}, {id(m) for m in ordered}
+        count = self._layout.counter.message
+        made = sum(count(m) for m in ordered if id(m) not in given)
+        return made - sum(count(m) for m in shown if id(m) not in sent)
 
     def show(self, fit: Fit) -> tuple[list[int], list[AnyMessage], list[AnyMessage]]:
         """Numbers of messages of the view, these, and those of the running turn."""
@@ -238,6 +201,20 @@ class PromptMessages:
         if line := self._describe_left(fit):
             shown[view - 1] = append_content(shown[view - 1], line, [])
         return [self._all[n].seq for n in places[:view]], shown[:view], shown[view:]
+
+    def list_left_out(self, fit: Fit) -> tuple[str, ...]:
+        """What is not shown of what this turn was just given: of its message and newest results."""
+        given = [self._begins - 1] if self._begins else []
+        given += range(max(self._begins, self._newest), len(self._all))
+        found = ((self._all[n], self._show(n, fit)) for n in given)
+        told = (_describe_left_out(m, shown) for m, shown in found if m.role in ("user", "tool"))
+        return tuple(filter(None, told))
+
+    def count_lead(self, numbers: Sequence[int]) -> int:
+        """How many of the messages that are shown are instructions before all others."""
+        view = {m.seq: m for m in self._all[: self._begins]}
+        lead = list(takewhile(lambda n: view[n].role == "system", numbers))
+        return len(lead) if len(lead) < len(self._all) else 0
 
     def _list_shown(self, fit: Fit) -> list[int]:
         begin = self._rounds[fit.left_view] if self._rounds else 0
@@ -282,6 +259,20 @@ class PromptMessages:
         if key not in self._sizes:
             self._sizes[key] = self._layout.counter.message(message)
         return self._sizes[key]
+
+
+def _describe_left_out(stored: StoredMessage, shown: AnyMessage) -> str:
+    blocks = shown.content if isinstance(shown.content, list) else []
+    missing = [b for b in stored.blocks if not is_text(b) and b not in blocks]
+    if missing:
+        kinds = Counter(
+            clip(str(get_media_kind(b) or b.get("type")), _LONGEST_KIND) for b in missing
+        )
+        named = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+        return f"left out of the prompt: of {stored.id} {named}"
+    if fence(stored.text) not in get_text(shown):
+        return f"left out of the prompt: a part of the text of {stored.id}"
+    return ""
 
 
 def _find_rounds(messages: Sequence[BaseMessage]) -> list[int]:

@@ -21,7 +21,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
 from topicloom.errors import ConfigurationError
-from topicloom.state.stored_message import CALLS, MEDIA, REFUSAL
+from topicloom.state.content_blocks import CALLS, get_block_text, get_media_kind, is_text
 
 CountText = Callable[[str], int]
 """Tokens of a text."""
@@ -47,7 +47,7 @@ IMAGE_TOKENS = 765
 LOW_DETAIL_IMAGE_TOKENS = 85
 """An image sent with `detail: low`, of any size."""
 
-_TEXT_KEYS = ("text", "reasoning", "thinking", REFUSAL)
+_THOUGHT_KEYS = ("reasoning", "thinking")
 
 
 def _count_content(message: BaseMessage, count: CountText) -> int:
@@ -59,15 +59,21 @@ def _count_content(message: BaseMessage, count: CountText) -> int:
     )
 
 
-def _count_block(block: Mapping[str, Any], count: CountText) -> int:
+def _count_block(block: dict[str, Any], count: CountText) -> int:
     """Count one content block; images and other media are a flat cost, calls are not here."""
     kind = str(block.get("type"))
     if kind in CALLS:
         return 0  # providers repeat them in `tool_calls`, where they are counted
-    if kind in MEDIA:
-        low = MEDIA[kind] == "image" and _get_detail(block) == "low"
+    if is_text(block):
+        return count(get_block_text(block))
+    source = block.get("source")
+    parts = block.get("content") or (source.get("content") if isinstance(source, Mapping) else None)
+    if isinstance(parts, list):  # such as a result with images in it
+        return sum(_count_block(part, count) for part in parts if isinstance(part, dict))
+    if medium := get_media_kind(block):
+        low = medium == "image" and _get_detail(block) == "low"
         return LOW_DETAIL_IMAGE_TOKENS if low else IMAGE_TOKENS
-    texts = [block[key] for key in _TEXT_KEYS if isinstance(block.get(key), str)]
+    texts = [block[key] for key in _THOUGHT_KEYS if isinstance(block.get(key), str)]
     return sum(map(count, texts)) if texts else count(to_json(block))
 
 
@@ -125,6 +131,8 @@ class TokenCounter(Protocol):
             total += NAME_TOKENS + self.text(message.name)
         if isinstance(message, AIMessage):
             total += _count_calls(message, self.text)
+            thoughts = message.additional_kwargs.get("reasoning_content")
+            total += self.text(thoughts) if isinstance(thoughts, str) else 0
         if isinstance(message, ToolMessage):
             total += TOOL_RESULT_TOKENS
         return total

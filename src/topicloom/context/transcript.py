@@ -10,23 +10,26 @@ from datetime import date
 from itertools import chain, islice, zip_longest
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from topicloom.context.token_count import TokenCounter, to_json
 from topicloom.prompts.wording import get_wording
+from topicloom.state.content_blocks import (
+    CALLS,
+    COMPACTION,
+    MEDIA_KINDS,
+    REFUSAL,
+    THOUGHTS,
+    get_block_text,
+    get_media_kind,
+    is_broken,
+    is_text,
+)
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
 from topicloom.state.safe_text import fence, fence_line
-from topicloom.state.stored_message import (
-    CALLS,
-    MEDIA,
-    REFUSAL,
-    THOUGHTS,
-    StoredMessage,
-    get_block_text,
-    is_broken,
-)
+from topicloom.state.stored_message import StoredMessage
 
 
 def excerpt(
@@ -135,6 +138,18 @@ def show_message(
     return message if same else message.model_copy(update={"content": content})
 
 
+def drop_compaction(reply: AIMessage) -> AIMessage:
+    """A reply without its provider's own summary of the conversation.
+
+    That stands for all that came before it, and hides what is recalled there.
+    """
+    content = reply.content
+    if not isinstance(content, list):
+        return reply
+    kept = [b for b in content if not (isinstance(b, dict) and b.get("type") == COMPACTION)]
+    return reply if len(kept) == len(content) else reply.model_copy(update={"content": kept})
+
+
 def replace_text(
     content: str | list[str | dict[str, Any]], text: str
 ) -> str | list[str | dict[str, Any]]:
@@ -158,12 +173,7 @@ def _is_refusal(block: str | dict[str, Any]) -> bool:
     return not isinstance(block, str) and block.get("type") == REFUSAL
 
 
-def is_text(block: str | dict[str, Any]) -> bool:
-    """True for a content block whose text is part of its message's."""
-    return isinstance(block, str) or block.get("type") == "text" or bool(get_block_text(block))
-
-
-_IMPLIED_BLOCK_TYPES = CALLS | THOUGHTS | {"text", "text-plain", REFUSAL}
+_IMPLIED_BLOCK_TYPES = CALLS | THOUGHTS
 _KINDS_SHOWN = 8
 """Kinds of content that a message is said to have, at most."""
 _LONGEST_KIND = 40
@@ -237,13 +247,12 @@ def describe_blocks(stored: StoredMessage, language: Language, *, media: bool = 
     By it the main model can ask for media that have left its view. Those that have not need none.
     """
     words = get_wording(language)
-    names = dict(zip(("image", "audio", "video", "file"), words.media.split(), strict=True))
-    types = [str(b.get("type", "content")) for b in stored.blocks]
-    kinds = Counter(
-        names.get(MEDIA.get(kind, "")) or fence_line(kind)[:_LONGEST_KIND]
-        for kind in types
-        if kind not in _IMPLIED_BLOCK_TYPES and (media or kind not in MEDIA)
-    )
+    names = dict(zip(MEDIA_KINDS, words.media.split(), strict=True))
+    kinds = Counter[str]()
+    for block in stored.blocks:
+        kind, medium = str(block.get("type", "content")), get_media_kind(block)
+        if not (kind in _IMPLIED_BLOCK_TYPES or is_text(block) or (medium and not media)):
+            kinds[names[medium] if medium else fence_line(kind)[:_LONGEST_KIND]] += 1
     counted = (f"{kind} ×{n}" if n > 1 else kind for kind, n in kinds.items())
     lines = (words.medium.format(kind=kind, id=stored.id) for kind in counted)
     return "\n".join(islice(lines, _KINDS_SHOWN))

@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, warn_of_left_out, warn_of_part
 from topicloom.nodes.step import NO_THREAD
 from topicloom.state.channels import DomainInput, SessionInput, SessionState, TurnOptions
-from topicloom.state.message_form import check_message, read_messages, select_usable
+from topicloom.state.message_form import make_update_storable, read_messages, select_usable
 from topicloom.state.messages import check_content
 from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.superseding import removes_all
@@ -127,7 +128,7 @@ class CompiledSessionGraph(
 
         Where it removes all messages, these are all that were ever said.
         """
-        _check_updates(supersteps)
+        supersteps = _make_storable(supersteps)
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, self.get_state(config).values, supersteps)
         return super().bulk_update_state(config, supersteps)
@@ -139,13 +140,13 @@ class CompiledSessionGraph(
 
         Where it removes all messages, these are all that were ever said.
         """
-        _check_updates(supersteps)
+        supersteps = _make_storable(supersteps)
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
         return await super().abulk_update_state(config, supersteps)
 
     def _check_input(self, given: Any, config: RunnableConfig | None) -> Any:
-        """The input, of which a message that cannot be taken in is refused.
+        """The input, its messages in a form that can be kept; refused if one has none.
 
         Of a graph around this one, only the newest is: it sends all that it keeps each time.
 
@@ -162,14 +163,16 @@ class CompiledSessionGraph(
         messages = read_messages(values)
         around = ensure_config(merge_configs(self.config, config)).get("configurable", {})
         if not (around.get("checkpoint_ns") and isinstance(given, Mapping)):
-            for message in messages:
-                check_message(message)
+            kept = make_update_storable(values)
             check_content(messages)
-            return given
+            if kept is values:
+                return given
+            return replace(given, update=kept) if isinstance(given, Command) else kept
         usable, faults = select_usable(messages)
-        if not faults:
+        if not faults and usable == messages:
             return given
-        warn_of_left_out(faults)
+        if faults:
+            warn_of_left_out(faults)
         return {**given, "messages": usable}
 
     def _check_thread(self, config: RunnableConfig | None, data: object) -> dict[str, Any]:
@@ -211,12 +214,11 @@ def _names_checkpoint(config: RunnableConfig) -> bool:
     return bool(config.get("configurable", {}).get("checkpoint_id"))
 
 
-def _check_updates(supersteps: Sequence[Sequence[StateUpdate]]) -> None:
-    """Raise `InputError` for a message that no later turn could take in."""
-    for message in (
-        m for step in supersteps for update in step for m in read_messages(update.values)
-    ):
-        check_message(message)
+def _make_storable(supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
+    """The updates, their messages as they can be kept; raises `InputError` for one that cannot."""
+    return [
+        [u._replace(values=make_update_storable(u.values)) for u in step] for step in supersteps
+    ]
 
 
 def _clears(supersteps: Sequence[Sequence[StateUpdate]]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -34,7 +35,13 @@ from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.finalize import finalize
-from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
+from topicloom.nodes.main_generate import (
+    account_reply,
+    calibrate,
+    lay_out_prompt,
+    note_left_out,
+    offers_search,
+)
 from topicloom.nodes.runs import Run, warn_of_left_out, warn_of_part
 from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failure, turn_options
 from topicloom.nodes.workspace import Workspace
@@ -44,7 +51,7 @@ from topicloom.roles.choice import ModelSpec
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.message_form import select_usable
+from topicloom.state.message_form import make_storable, select_usable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import REMOVED, get_text
@@ -225,15 +232,17 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             update={"fixed": sum(map(counter.message, head)) + counter.tools(others)}
         )
         prompt = lay_out_prompt(deps, workspace, session, view, loop)
-        ours = [m for m in prompt.messages if isinstance(m, SystemMessage)]
+        turn = note_left_out(turn, prompt)
+        ours = [prompt.instructions] if prompt.instructions else []
         asked = request.override(
-            messages=cast("list[AnyMessage]", prompt.messages[len(ours) :]),
+            messages=cast("list[AnyMessage]", prompt.said),
             system_message=_join([*head, *ours]),
             tools=request.tools if offered else others,
         )
         began = time.monotonic()
         with publish_on_failure(workspace.store, session):
             response = yield from either(partial(handler, asked), partial(handler, asked))
+        response = replace(response, result=[make_storable(m) for m in response.result])
         message = next(m for m in response.result if isinstance(m, AIMessage))
         size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
         model, sent = get_model_name(request.model), [*head, *prompt.messages]

@@ -55,7 +55,7 @@ from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
-from topicloom.state.message_form import find_form_fault, read_messages
+from topicloom.state.message_form import make_result_storable
 from topicloom.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -278,11 +278,11 @@ def _make_tool_node(
         return publish_on_failure(workspace.store, session)
 
     def check(name: str, result: Any) -> Any:
+        try:
+            result = make_result_storable(result)
+        except InputError as error:
+            raise InputError(f"tool {name!r} gives what nobody can take in: {error}") from error
         for part in result if isinstance(result, list) else [result]:
-            given = part.update if isinstance(part, Command) else {"messages": part}
-            for message in read_messages(given):
-                if fault := find_form_fault(message):
-                    raise InputError(f"tool {name!r} gives what nobody can take in: {fault}")
             update = part.update if isinstance(part, Command) and not part.graph else None
             if not isinstance(update, Mapping):
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -210,7 +210,7 @@ class _TurnEnd:
         shown = {i for note in notes for topic in note.topics for i in topic.quotes}
         named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
-        took = self.now - datetime.fromisoformat(turn.started)
+        took = _measure(datetime.fromisoformat(turn.started), self.now)
         return Receipt(
             turn=session.turn,
             user=f"m{turn.user}",
@@ -257,3 +257,13 @@ def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Ses
     briefs = (read_beside(workspace, read, session) if session.topics else None) or ()
     topics = apply_brief_updates(store.topic_table(session), briefs)
     return store.save_topics(session, topics) if topics else session
+
+
+def _measure(began: datetime, ended: datetime) -> timedelta:
+    """The time between two moments; by their clocks, where only one of them has a zone.
+
+    So it is where a turn that failed goes on in a program that has another clock.
+    """
+    if (began.tzinfo is None) != (ended.tzinfo is None):
+        began, ended = began.replace(tzinfo=None), ended.replace(tzinfo=None)
+    return ended - began

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from langgraph.runtime import get_runtime
 
 from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
-from topicloom.errors import ReplyError
+from topicloom.errors import InputError, ReplyError, TopicLoomWarning
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
@@ -36,7 +37,7 @@ from topicloom.roles.models import get_usage
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.roles.servers import Server
 from topicloom.state.channels import SessionState
-from topicloom.state.message_form import find_form_fault
+from topicloom.state.message_form import make_storable
 from topicloom.state.messages import (
     find_edit_calls,
     find_search_request,
@@ -96,6 +97,19 @@ def _rank_sources(
     named = [m for m in sources if m.id in worth]
     others = [m for m in sources if m.id not in worth]
     return sorted(named, key=lambda m: -worth[m.id]), others
+
+
+def note_left_out(turn: Turn, prompt: MainPrompt) -> Turn:
+    """The turn, whose receipt says what of its own messages its prompt has no room for.
+
+    Warns, once, where that is of what the user said.
+    """
+    new = [event for event in prompt.left_out if event not in turn.events]
+    if new and f"m{turn.user}" in f"{new[0]} ".split():
+        warnings.warn(
+            f"{new[0]}: give it a larger window, or less at once", TopicLoomWarning, stacklevel=2
+        )
+    return turn.model_copy(update={"events": (*turn.events, *new)})
 
 
 def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
@@ -193,6 +207,7 @@ class _MainWindow:
         taken = frozenset([m.source for m in recent] + [m.id for m in state["messages"]])
         loop = select_unstored(messages, recent)
         prompt = lay_out_prompt(self.deps, workspace, session, view, loop)
+        turn = note_left_out(turn, prompt)
         may_search = offers_search(self.deps, session, turn)
         ranked, earlier = _rank_sources(prompt.sources, load_readings(state))
         request = ReplyRequest(
@@ -222,11 +237,13 @@ class _MainWindow:
 
     def _conclude(self, prepared: _Prepared, message: AIMessage, seen: bool) -> Update:
         turn, reply, window = prepared.turn, prepared.reply, self.deps.window
-        if fault := find_form_fault(message):
+        try:
+            message = make_storable(message)
+        except InputError as error:
             raise ReplyError(
-                f"{self._model} gave a reply that cannot be kept: {fault}; your message is kept,"
+                f"{self._model} gave a reply that cannot be kept: {error}; your message is kept,"
                 " send the next"
-            )
+            ) from None
         cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")
         if cut:  # no tool is run by half of what it was to be told
             message = strip_tool_calls(message)

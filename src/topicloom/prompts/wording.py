@@ -52,6 +52,7 @@ class Wording:
     medium: str
     media: str
     cut_off: str
+    reply_first: str
     searched_for: str
     summaries: str
     in_short: str

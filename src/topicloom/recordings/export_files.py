@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TextIO, cast
 
 from topicloom.errors import NotAConversationError
+from topicloom.recordings.limits import check_unpacked
 
 _TEXTS = frozenset({".json", ".jsonl", ".ndjson", ".txt", ".html", ".htm", ".xz", ".gz", ""})
 """Endings of files that are looked at within a folder or an archive."""
@@ -102,12 +103,17 @@ def _find(path: Path, *, named: bool) -> Iterator[ExportFile]:
 def _list_members(path: Path) -> Iterator[ExportFile]:
     try:
         with zipfile.ZipFile(path) as archive:
-            names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
+            members = [i for i in archive.infolist() if not i.is_dir() and _is_text(i.filename)]
     except _UNREADABLE as error:
         raise NotAConversationError(f"{path} cannot be read: {error}. Export it again") from error
-    for name in names:
-        if Path(name).suffix.lower() in _TEXTS and not _is_hidden(Path(name)):
-            yield ExportFile(path, name)
+    check_unpacked(path, members)
+    for name in sorted(member.filename for member in members):
+        yield ExportFile(path, name)
+
+
+def _is_text(member: str) -> bool:
+    path = Path(member)
+    return path.suffix.lower() in _TEXTS and not _is_hidden(path)
 
 
 def _is_hidden(path: Path) -> bool:

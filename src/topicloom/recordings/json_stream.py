@@ -14,6 +14,7 @@ from itertools import chain, islice
 from typing import Any, TextIO
 
 from topicloom.errors import NotAConversationError
+from topicloom.recordings.limits import check_entry
 
 _READ = 1 << 16
 """Characters that are read at first; an entry that goes on has as many read again as there are."""
@@ -168,12 +169,16 @@ class _Text:
         return self._held[self._at : self._at + 60]
 
     def _more(self) -> bool:
-        """Read as much again as is held; False at the end."""
+        """Read as much again as is held; False at the end.
+
+        Raises `NotAConversationError` if what is held is one entry that is too large.
+        """
         if self._ended:
             return False
         start = self._at if self._mark is None else self._mark
         _ = self.line  # what goes is counted
         rest = self._held[start:]
+        check_entry(rest)
         more = self._file.read(max(_READ, len(rest)))
         self._held, self._at = rest + more, self._at - start
         self._counted, self._mark = self._at, None if self._mark is None else 0

@@ -1,32 +1,188 @@
-"""The form that a message must have to be taken in: the one place that says which.
+"""The door for messages: the one place that says which can be taken in, and in what form.
 
-Whoever puts a message into a channel asks here. What passes can be stored, read again and shown.
+Whoever puts a message into a channel asks here. What passes can be stored, held in a checkpoint,
+read again and shown. What can be kept in another form is: an integer of more than 64 bits as a
+text, bytes as base64, what is nested too deep as its JSON.
 """
 
 from __future__ import annotations
 
+import json
+import math
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import cast
+from dataclasses import replace
+from datetime import date, time
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Any, TypeVar, cast
+from uuid import UUID
 
-from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
-from langgraph.types import Overwrite
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_messages,
+)
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Command, Overwrite
+from pydantic import BaseModel
 
 from topicloom.errors import InputError
-from topicloom.state.safe_text import clip, describe_error
+from topicloom.state.safe_text import clip, describe_error, replace_surrogates
 from topicloom.state.stored_message import is_plain, make_message_key, to_stored_message
 
+LARGEST = 100_000_000
+"""Characters of a message at most, of all that is in it."""
+MOST_PARTS = 200_000
+"""Values in a message at most: texts, numbers, lists and objects."""
+DEEPEST = 60
+"""Levels of a content block, or of arguments, below which values are kept as JSON texts."""
+_ENDLESS = 10**9
+"""More levels than Python goes down: it stops with an error of its own."""
+_SMALLEST, _GREATEST = -(2**63), 2**64 - 1
+"""Integers that a checkpoint can hold (msgpack)."""
 _SHOWN = 60
 """Characters shown of a value that cannot be used."""
+_DROPPED = "artifact_left_out"
+"""Key in `additional_kwargs` of a result whose artifact no checkpoint can hold: its type."""
+_CHANGEABLE = (
+    *("content", "additional_kwargs", "response_metadata", "usage_metadata"),
+    *("tool_calls", "invalid_tool_calls", "tool_call_chunks"),
+)
+_UNREADABLE = (TypeError, ValueError, AttributeError, KeyError, RecursionError)
+
+_Message = TypeVar("_Message", bound=BaseMessage)
 
 
-def check_message(message: BaseMessage) -> None:
-    """Raise `InputError`, which names the value, if a message cannot be taken in."""
-    if fault := find_form_fault(message):
-        raise InputError(fault)
+def make_storable(message: _Message) -> _Message:
+    """The message in a form that can be kept: itself, if it is in one.
+
+    Raises:
+        InputError: It has none. The error names the value and the way out.
+    """
+    kept = _make_plain(message)
+    if not isinstance(kept, ToolMessage) or _can_hold(kept.artifact):
+        return kept
+    left = {_DROPPED: type(kept.artifact).__name__}
+    update = {"artifact": None, "additional_kwargs": kept.additional_kwargs | left}
+    return kept.model_copy(update=update)
 
 
 def find_form_fault(message: BaseMessage) -> str:
     """What is wrong with the form of a message, in a sentence with the way out; "" for nothing."""
+    try:
+        _make_plain(message)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _make_plain(message: _Message) -> _Message:
+    if type(message) in (AIMessage, HumanMessage) and _is_bare(message):
+        return message
+    try:
+        parts = _Parts()
+        names = (*_CHANGEABLE, *(message.model_extra or ()))
+        given = {name: getattr(message, name, None) for name in names}
+        kept = {name: parts.keep(value) for name, value in given.items()}
+        changed = {n: v for n, v in kept.items() if v is not given[n]}
+        plain = message.model_copy(update=changed) if changed else message
+        fault = _find_fault(plain)
+    except InputError:
+        raise
+    except _UNREADABLE as error:
+        raise InputError(_say_unstorable(message, error)) from None
+    if fault:
+        raise InputError(fault)
+    return plain
+
+
+def _is_bare(message: BaseMessage) -> bool:
+    """True for a text of usual length and nothing beside it."""
+    beside = message.additional_kwargs or message.response_metadata or message.model_extra
+    text = message.content
+    return isinstance(text, str) and len(text) <= LARGEST and is_plain(message) and not beside
+
+
+class _Parts:
+    """Values of one message, counted as they are made fit to be kept."""
+
+    def __init__(self) -> None:
+        self._parts = self._characters = 0
+
+    def keep(self, value: Any, level: int = 0) -> Any:
+        """The value as plain JSON data; itself, if it is that."""
+        self._count(value)
+        if isinstance(value, str) or value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, Mapping | list | tuple | set | frozenset):
+            return self._keep_parts(value, level)
+        if isinstance(value, int):
+            return value if _SMALLEST <= value <= _GREATEST else _write_integer(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else repr(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return b64encode(value).decode()
+        if isinstance(value, BaseModel):
+            return self.keep(value.model_dump(), level)
+        if isinstance(value, date | time):
+            return value.isoformat()
+        return str(value) if isinstance(value, UUID | Decimal | PurePath) else repr(value)
+
+    def _keep_parts(self, value: Any, level: int) -> Any:
+        if level >= DEEPEST and value:
+            return json.dumps(self._keep_parts(value, -_ENDLESS), ensure_ascii=False)
+        if isinstance(value, Mapping):
+            kept = {_name(key): self.keep(item, level + 1) for key, item in value.items()}
+            same = all(key in value and value[key] is item for key, item in kept.items())
+            return value if same and type(value) is dict and len(value) == len(kept) else kept
+        items = [self.keep(item, level + 1) for item in value]
+        if type(value) is list and all(a is b for a, b in zip(value, items, strict=True)):
+            return value
+        return items
+
+    def _count(self, value: Any) -> None:
+        self._parts += 1
+        self._characters += len(value) if isinstance(value, str | bytes | bytearray) else 0
+        if self._parts > MOST_PARTS:
+            raise InputError(
+                f"the message has more than {MOST_PARTS:,} values in its content or its calls: give"
+                " them as one text, or in a file that a tool reads"
+            )
+        if self._characters > LARGEST:
+            raise InputError(
+                f"the message has more than {LARGEST:,} characters: give it in parts, or say where"
+                " it is"
+            )
+
+
+def _name(key: object) -> str:
+    """A key as a text; half of a character is none that a checkpoint can hold."""
+    return replace_surrogates(key if isinstance(key, str) else str(key))
+
+
+def _write_integer(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:  # more digits than Python writes
+        return hex(value)
+
+
+def _can_hold(artifact: object) -> bool:
+    """True if a checkpoint of LangGraph's can hold what a tool made."""
+    if artifact is None or isinstance(artifact, str | bool):
+        return True
+    try:
+        JsonPlusSerializer().dumps_typed(ToolMessage("", tool_call_id="", artifact=artifact))
+    except Exception:  # noqa: BLE001 - whatever an object of others raises when it is written
+        return False
+    return True
+
+
+def _find_fault(message: BaseMessage) -> str:
     if is_plain(message):
         return ""
     blocks = message.content if isinstance(message.content, list) else ()
@@ -40,12 +196,16 @@ def find_form_fault(message: BaseMessage) -> str:
     try:
         make_message_key(message)
         to_stored_message(message, seq=1, time="")
-    except (TypeError, ValueError, AttributeError, KeyError, RecursionError) as error:
-        return (
-            f"the message {_show(message.content)} cannot be stored ({describe_error(error)}):"
-            " give a text, or content blocks of plain JSON"
-        )
+    except _UNREADABLE as error:
+        return _say_unstorable(message, error)
     return ""
+
+
+def _say_unstorable(message: BaseMessage, error: BaseException) -> str:
+    return (
+        f"the message {_show(message.content)} cannot be stored ({describe_error(error)}):"
+        " give a text, or content blocks of plain JSON"
+    )
 
 
 def read_messages(values: object) -> list[AnyMessage]:
@@ -63,6 +223,35 @@ def read_messages(values: object) -> list[AnyMessage]:
         return []
 
 
+def make_update_storable(values: Any) -> Any:
+    """An input or an update with its messages in a form that can be kept; itself if they are.
+
+    Raises:
+        InputError: One has none.
+    """
+    given = read_messages(values)
+    kept = [make_storable(message) for message in given]
+    if all(a is b for a, b in zip(given, kept, strict=True)):
+        return values
+    # What was given as text or as data stands as it is in the place of those that did not change.
+    told = values["messages"]
+    return {**values, "messages": Overwrite(kept) if isinstance(told, Overwrite) else kept}
+
+
+def make_result_storable(result: Any) -> Any:
+    """What a tool gives, a message or a command, in a form that can be kept.
+
+    Raises:
+        InputError: A message has none.
+    """
+    if isinstance(result, list):
+        return [make_result_storable(part) for part in result]
+    if isinstance(result, Command):
+        kept = make_update_storable(result.update)
+        return result if kept is result.update else replace(result, update=kept)
+    return make_storable(result) if isinstance(result, BaseMessage) else result
+
+
 def select_usable(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], dict[str, str]]:
     """The messages of a channel that can be taken in, in the place of those that came before.
 
@@ -75,15 +264,19 @@ def select_usable(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], dic
     Raises:
         InputError: The newest cannot be taken in: it is what this turn brings.
     """
-    for message in messages[-1:]:
-        check_message(message)
-    found = {n: find_form_fault(m) for n, m in enumerate(messages)}
-    faults = {messages[n].id or "": fault for n, fault in found.items() if fault}
-    return [m for n, m in enumerate(messages) if not found[n]], faults
+    usable, faults = list[AnyMessage](), dict[str, str]()
+    for place, message in enumerate(messages):
+        try:
+            usable.append(_make_plain(message))
+        except InputError as error:
+            if place == len(messages) - 1:
+                raise
+            faults[message.id or ""] = str(error)
+    return usable, faults
 
 
 def _show(value: object) -> str:
     try:
         return clip(repr(value), _SHOWN)
-    except RecursionError:
+    except (RecursionError, ValueError):
         return "(nested without end)"

@@ -16,12 +16,11 @@ from langchain_core.messages import (
 )
 
 from topicloom.errors import InputError, NoNewMessageError
+from topicloom.state.content_blocks import CALLS, THOUGHTS
 from topicloom.state.safe_text import clip
 from topicloom.state.session import SearchRequest
 from topicloom.state.stored_message import (
-    CALLS,
     REMOVED,
-    THOUGHTS,
     StoredMessage,
     get_message_type,
     get_text,

@@ -118,14 +118,23 @@ def replace_surrogates(text: str) -> str:
 
 
 _TAGS = (
-    *("memory", "context_layer", "user_facts", "knowledge_base", "relevant_memories"),
+    *(
+        "memory",
+        "system_message",
+        "context_layer",
+        "user_facts",
+        "knowledge_base",
+        "relevant_memories",
+    ),
     *("active_events", "guidance", "topic_result", "referenced_messages", "relevance_score"),
     *("topic_split", "topic_brief", "topic_review", "topic_routing", "matched_topics", "turn_plan"),
 )
 """Tags of blocks and answers; not words that any markup has, such as `summary`."""
+_OPEN, _CLOSE = r"[\[［【〔]", r"[\]］】〕]"
 _WHOLE = (
-    r"\[[mtf]\d+\]",  # [m42] user: ...
-    r"\[[^\]\n]{1,50}[:：]\s?m\d+\]",  # [image: m42]
+    rf"{_OPEN}\s?[mtfMTF]\d+\s?{_CLOSE}",  # [m42] user: ...
+    rf"{_OPEN}[^\]］】〕\n]{{1,50}}[:：]\s?[mM]\d+{_CLOSE}",  # [image: m42]
+    rf"{_OPEN}calls\s",  # [calls look {...}]
     r"\d{4}-\d\d-\d\d:[ \t]*+$",  # 2026-03-02:
 )
 """Beginnings of lines that have a meaning in prompts."""
@@ -136,13 +145,20 @@ _BEGUN = (
 )
 """The same, of lines that also need an end: `_find_ends` has those."""
 _BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-_HIDDEN = r"\s\u200b-\u200f\u2060\ufeff"
-"""Characters that nobody sees; a model may pass over them, too."""
-_TAG = re.compile(rf"[<＜](?=[{_HIDDEN}/／]*+(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
-_LINE = re.compile(
-    rf"{_BREAK}[{_HIDDEN}]*+(?:(?=(?P<whole>{'|'.join(_WHOLE)})|{'|'.join(_BEGUN)}))?", re.MULTILINE
+_UNSEEN = (
+    r"\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0"
 )
-"""Every break, with the hidden characters behind it; a group tells what line of ours may follow.
+_HIDDEN = rf"\s{_UNSEEN}"
+"""Characters that nobody sees; a model may pass over them, too."""
+_NAMES = "|".join(f"[{_UNSEEN}]*+".join(tag) for tag in _TAGS)
+_TAG = re.compile(rf"[<＜](?=[{_HIDDEN}/／]*+(?:{_NAMES})\b)", re.IGNORECASE)
+_LINE = re.compile(
+    rf"{_BREAK}[{_HIDDEN}>＞]*+(?:(?=(?P<whole>{'|'.join(_WHOLE)})|{'|'.join(_BEGUN)}))?",
+    re.MULTILINE,
+)
+"""Every break, with the hidden characters and marks of a quotation behind it; a group tells what
+line of ours may follow.
 
 It matches whatever follows, so no break is looked at twice."""
 _TOPIC_END = re.compile(r"[(（]t\d++[)）]")

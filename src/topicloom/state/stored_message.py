@@ -20,6 +20,8 @@ from langchain_core.messages import (
 )
 from pydantic import BaseModel
 
+from topicloom.state.content_blocks import get_block_text, get_media_kind, is_broken
+
 
 def parse_iso_seconds(time: str) -> float | None:
     """Seconds since the epoch of an ISO 8601 time, of one without a zone as UTC; else None."""
@@ -39,22 +41,9 @@ _ROLE_OF_TYPE: Mapping[str, MessageRole] = {
     "tool": "tool",
     "system": "system",
 }
-_EXCLUDED_FIELDS = {"response_metadata", "usage_metadata"}
-
-MEDIA: Mapping[str, str] = {
-    **dict.fromkeys(("image", "image_url", "input_image"), "image"),
-    **dict.fromkeys(("audio", "input_audio"), "audio"),
-    "video": "video",
-    **dict.fromkeys(("file", "input_file", "document"), "file"),
-}
-"""The kinds of content blocks that hold media, by their types."""
-CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta"})
-"""Types of content blocks that stand for a tool call."""
-THOUGHTS = frozenset({"reasoning", "thinking", "reasoning_content", "redacted_thinking"})
-"""Types of content blocks that a model wrote for itself, before its reply."""
-
-REFUSAL = "refusal"
-"""Type of the content block in which a model says that it will not answer, and its key."""
+_EXCLUDED_FIELDS = {"usage_metadata"}
+_CONTENT_KEYS = ("output_version", "model_provider")
+"""What of a reply's metadata says how its content blocks are to be read."""
 
 REMOVED = "(removed on request)"
 """The text of a purged message."""
@@ -126,7 +115,7 @@ class StoredMessage(BaseModel, frozen=True):
     @property
     def media(self) -> list[dict[str, Any]]:
         """The content blocks that hold images, sounds, videos or files, and can be read."""
-        return [b for b in self.blocks if str(b.get("type")) in MEDIA and not is_broken(b)]
+        return [b for b in self.blocks if get_media_kind(b) and not is_broken(b)]
 
     @cached_property
     def message(self) -> AnyMessage:
@@ -222,27 +211,6 @@ def get_text(message: BaseMessage) -> str:
     return "\n".join(part for part in map(get_block_text, content) if part)
 
 
-def is_broken(block: dict[str, Any]) -> bool:
-    """True for a block of LangChain's older form that its chat models cannot read.
-
-    It lacks its data, or another part of it, and any prompt that holds it raises an error.
-    """
-    if "source_type" not in block:
-        return False
-    try:
-        return not HumanMessage([block]).content_blocks
-    except (KeyError, TypeError, ValueError):
-        return True
-
-
-def get_block_text(block: str | dict[str, Any]) -> str:
-    """The text of a content block of any kind; "" if it has none."""
-    if isinstance(block, str):
-        return block
-    text = block.get(REFUSAL if block.get("type") == REFUSAL else "text")
-    return text if isinstance(text, str) else ""
-
-
 def is_plain(message: BaseMessage) -> bool:
     """True for a message of which its text says all, beside who said it and when."""
     if not isinstance(message.content, str) or isinstance(message, ToolMessage):
@@ -258,6 +226,8 @@ def _dump_message(message: BaseMessage) -> dict[str, Any]:
     known_by_role = {"type"} if get_message_type(message) in _ROLE_OF_TYPE else set[str]()
     data = _to_native(message.model_dump(exclude=_EXCLUDED_FIELDS | known_by_role))
     data["additional_kwargs"].pop("time", None)  # it is the time of what is stored
+    told = data.get("response_metadata", {})
+    data["response_metadata"] = {key: told[key] for key in _CONTENT_KEYS if told.get(key)}
     return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}
 
 
