@@ -313,11 +313,16 @@ def _make_tool_node(
     return ToolNode(list(deps.window.tools), wrap_tool_call=run, awrap_tool_call=arun)
 
 
+def _may_succeed(error: Exception) -> bool:
+    """True if a reply that failed may be had by asking again."""
+    return isinstance(error, ReplyError) and not error.final
+
+
 def _add_nodes(
     graph: StateGraph[Any, TurnOptions, Any, Any], nodes: Nodes, attempts: int = 1
 ) -> None:
     """The nodes; the main model has so many attempts at its reply."""
-    replies = RetryPolicy(max_attempts=attempts, initial_interval=0.2, retry_on=ReplyError)
+    replies = RetryPolicy(max_attempts=attempts, initial_interval=0.2, retry_on=_may_succeed)
     for name, step in nodes.items():
         retry = replies if name == "main_generate" else _RETRY
         given = ReadTask if name == "read_topic" else None
