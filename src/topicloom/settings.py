@@ -24,7 +24,7 @@ from topicloom.state.splitting import SplitPolicy
 
 P = TypeVar("P")
 _PREFIX = "TOPICLOOM_"
-_KEYS = frozenset({"serve_keys", "ui_key"})
+_KEYS = frozenset({"serve_keys", "serve_origins", "ui_key"})
 """What `topicloom serve` and `topicloom ui` read by themselves: keys are no settings."""
 
 if TYPE_CHECKING:
