@@ -137,7 +137,7 @@ def test_who_leaves_ends_the_turn() -> None:
             ended.append("here")
 
     async def leave() -> None:
-        parts = Parts(make())
+        parts = Parts(make(), grace=0.05)
         assert await parts.next() == "one"
         assert await parts.next(0.01) is None
         await parts.close()

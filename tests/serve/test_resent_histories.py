@@ -173,6 +173,44 @@ def test_a_client_that_leaves_out_the_beginning_of_talk_with_tools(talk: Talk) -
     assert talk.remembered() == before + asked[-2:]
 
 
+def test_a_cut_history_over_tools_may_begin_anywhere(talk: Talk) -> None:
+    """A client shows a turn with tools of the graph as one reply, and may cut anywhere."""
+    call = make_tool_call("weather", {"city": "奥斯陆"})
+    said: list[Message] = []
+    for turn in range(3):
+        talk.responder.script += [call, [AIMessageChunk(content="再看看。"), *call]]
+        said = talk.ask(said, f"茶：第{turn}句", **CHAT)
+    for first in (3, 2, 1):
+        before = talk.remembered()
+        said += talk.ask(said[first:], f"茶：从{first}开始", **CHAT)[-2:]
+        assert talk.remembered() == before + said[-2:]
+        assert talk.session == "c1"
+
+
+def test_two_cut_chats_of_a_user(talk: Talk) -> None:
+    """Each is found by its end and gone on with; what the other said stays in view."""
+    tea = talk.ask(talk.ask([], "茶：一", user="ann"), "茶：二", user="ann")
+    hill = talk.ask(talk.ask([], "山：密码是 4711", user="ann"), "山：二", user="ann")
+    tea = talk.ask(tea[2:], "茶：三", user="ann")
+    assert "4711" in prompt_of(talk.responder.requests[-1])
+    hill = talk.ask(hill[2:], "山：三", user="ann")
+    tea = talk.ask(tea[2:], "茶：四", user="ann")
+    questions = [m["content"] for m in talk.remembered("ann") if m["role"] == "user"]
+    assert questions == [
+        "茶：一",
+        "茶：二",
+        "山：密码是 4711",
+        "山：二",
+        "茶：三",
+        "山：三",
+        "茶：四",
+    ]
+    # The newest one answered once more, cut as it was, takes the place of the one before.
+    again = talk.ask(tea[:-2], "茶：四", user="ann")
+    assert talk.remembered("ann")[-1] == again[-1]
+    assert [m["content"] for m in talk.remembered("ann")].count("茶：四") == 1
+
+
 def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:
     first = talk.ask([], "茶：一", user="ann")
     other = talk.ask([], "山：新的对话", user="ann")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from starlette.responses import StreamingResponse
 
@@ -20,17 +20,21 @@ _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 class Parts:
     """The parts of an answer, made in a task of their own: waiting for them stops nothing."""
 
-    def __init__(self, parts: AsyncGenerator[Part]) -> None:
-        """Begin to make them; `close` ends that."""
+    def __init__(self, parts: AsyncGenerator[Part], grace: float = 10.0) -> None:
+        """Begin to make them; `close` ends that, within `grace` seconds."""
         self._queue: asyncio.Queue[Part | Exception] = asyncio.Queue()
-        self._answered = False
+        self._grace, self._begun, self._left = grace, False, False
+        self._closing: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._make(parts))
 
     async def _make(self, parts: AsyncGenerator[Part]) -> None:
         try:
             async with aclosing(parts) as made:
                 async for part in made:
+                    self._begun = True
                     self._queue.put_nowait(part)
+                    if self._left and not isinstance(part, Answered):
+                        return
         except Exception as error:  # noqa: BLE001 - raised where the part is asked for
             self._queue.put_nowait(error)
 
@@ -45,15 +49,22 @@ class Parts:
             return None
         if isinstance(part, Exception):
             raise part
-        self._answered = isinstance(part, Answered)
         return part
 
     async def close(self) -> None:
-        """End the turn where it is, if it still goes on, and wait until it has ended."""
-        if not self._answered:
-            self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        """End the turn, if it still goes on, and wait until it has ended."""
+        self._closing = self._closing or asyncio.create_task(self._end())
+        await asyncio.shield(self._closing)
+
+    async def _end(self) -> None:
+        """End it before its first part, or else behind the next one: a turn whose reply is whole is
+        being kept just then, and is neither lost nor half of it.
+        """
+        self._left = True
+        if self._begun:
+            await asyncio.wait({self._task}, timeout=self._grace)
+        self._task.cancel()
+        await asyncio.wait({self._task})
 
 
 async def answer_whole(parts: Parts, writer: Writer) -> dict[str, object]:
