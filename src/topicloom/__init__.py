@@ -7,6 +7,7 @@ A session
     The graph, what can be tuned, and what a turn takes.
     build_session_graph local_checkpointer SessionGraph Settings TurnOptions SessionState
     SessionInput Domain ModelSpec TopicChange ImportedChat TokenCounter TopicMiddleware
+    ReceiptStream
 Policies
     The groups of settings.
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
@@ -47,7 +48,7 @@ Roles
     MERGER Merger MergeRequest
     REFLECTOR Reflector ReflectRequest Claim
 An endpoint
-    A session graph for clients of OpenAI's protocol, as `topicloom serve` has it.
+    A session graph for clients of OpenAI's and Anthropic's protocols, as `topicloom serve` has it.
     make_endpoint
 Encoders
     What messages are searched with.

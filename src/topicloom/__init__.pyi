@@ -67,6 +67,7 @@ from .graph.purge import (
     delete_with_threads as delete_with_threads,
     purge_messages as purge_messages,
 )
+from .graph.receipts import ReceiptStream as ReceiptStream
 from .graph.repair import (
     check_session as check_session,
     repair_session as repair_session,

@@ -108,6 +108,29 @@ class UnusableAnswerError(TopicLoomError):
 class ReplyError(TopicLoomError):
     """The main model failed after its retries; nothing the user said is lost."""
 
+    def __init__(
+        self, message: str, *, reason: str = "", status: int | None = None, retry_after: str = ""
+    ) -> None:
+        """Say what failed.
+
+        Args:
+            message: The sentence for whoever runs the graph.
+            reason: What the model's client or its server said; "" if neither said anything.
+            status: The HTTP status that the server answered with; None if there was no answer.
+            retry_after: The server's `Retry-After` header as it came; "" if it sent none.
+        """
+        super().__init__(message)
+        self.reason, self.status, self.retry_after = reason, status, retry_after
+
+    @property
+    def final(self) -> bool:
+        """True if the server refuses the request itself, so that asking again cannot help."""
+        return self.status in _FINAL
+
+
+_FINAL = frozenset({400, 401, 403, 404, 413, 422})
+"""Statuses that say what is wrong with a request, not with the moment."""
+
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence that asks whether a known name was meant; "" if none is alike."""

@@ -24,7 +24,7 @@ from topicloom.state.splitting import SplitPolicy
 
 P = TypeVar("P")
 _PREFIX = "TOPICLOOM_"
-_KEYS = frozenset({"serve_keys", "ui_key"})
+_KEYS = frozenset({"serve_keys", "serve_origins", "ui_key"})
 """What `topicloom serve` and `topicloom ui` read by themselves: keys are no settings."""
 
 if TYPE_CHECKING:
@@ -115,6 +115,9 @@ class Settings(BaseSettings):
     """Rounds at the end that stay word for word behind the segments."""
     visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
+    trace_steps: bool = False
+    """True to have traces show what each step of a turn takes and gives, the state each time. Else
+    they show names and times of steps, and the calls of models whole."""
 
     on_conflict: Literal["merge", "raise", "branch"] = "merge"
     """What a turn does if another writer's turn ended while it went on: comes behind it, raises

@@ -58,6 +58,7 @@ WITH_CODE = [p for p in PAGES if p not in SEPARATE and "```python" in (ROOT / p)
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")  # LangGraph calls it a beta
 def test_the_examples_of_a_page_run_in_turn(page: str, surroundings: dict[str, Any]) -> None:
     for number, code in enumerate(blocks(page, "python")):
         exec(compile(code, f"{page}, example {number}", "exec"), surroundings)

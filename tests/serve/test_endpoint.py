@@ -28,7 +28,7 @@ from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
 from topicloom.roles.responder import ReplyRequest
 from topicloom.serve.app import make_endpoint
-from topicloom.serve.wire import read_chat
+from topicloom.serve.chat_completions import read_chat
 from topicloom.settings import Settings
 from topicloom.testing import ScriptedReply, ScriptedResponder, fake_roles, make_tool_call
 
@@ -40,6 +40,7 @@ WEATHER: Any = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
     },
 }
+CALLS: Any = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -219,7 +220,8 @@ def test_chats_and_owners_are_apart(behind: Behind) -> None:
         ({"messages": [{"role": "user", "content": {"a": 1}}]}, 400, "messages.0.content"),
         ({"messages": [{"role": "user", "content": "  "}]}, 400, "empty"),
         ({"messages": [{"role": "system", "content": "a"}]}, 400, "nothing to answer"),
-        ({"messages": [*ASKED, {"role": "assistant", "content": "a"}]}, 400, "nothing to answer"),
+        ({"messages": [*ASKED, {"role": "assistant", "tool_calls": CALLS}]}, 400, "nothing to"),
+        ({"messages": [{"role": "assistant", "content": "a"}]}, 400, "nothing to answer"),
         ({"messages": [{"role": "tool", "content": "a"}]}, 400, "nothing to answer"),
         ({"n": 2}, 400, "n: "),
         ({"response_format": {"type": "json_object"}}, 400, "response_format"),
@@ -242,7 +244,8 @@ def test_arguments_that_nest_too_deep_are_none() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "[" * 100_000}}
     said = [*ASKED, {"role": "assistant", "tool_calls": [call]}, *ASKED]
     body = {"model": "topicloom", "messages": said, "user": "a"}
-    _, reply, _ = read_chat(json.dumps(body).encode(), {}).messages
+    turn, _ = read_chat(json.dumps(body).encode(), {})
+    _, reply, _ = turn.messages
     assert isinstance(reply, AIMessage)
     assert [c["name"] for c in reply.invalid_tool_calls] == ["f"]
 

@@ -4,65 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from endpoints import Message, ask, listening, open_client, remembered
+from endpoints import Message, Talk, talking
 from examples import more
 from langchain_core.messages import AIMessageChunk
-from openai import OpenAI
-from sessions import open_graph, prompt_of
+from sessions import prompt_of
 
 from topicloom.graph.memory import Memory
 from topicloom.graph.purge import purge_messages
-from topicloom.graph.stored import Graph, open_session
-from topicloom.serve.app import make_endpoint
+from topicloom.graph.stored import open_session
 from topicloom.storage.files import FileStorage
-from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
+from topicloom.testing import make_tool_call
 
 CHAT = {"extra_headers": {"X-OpenWebUI-Chat-Id": "c1"}}
 
 
-@dataclass
-class Talk:
-    """A client, and what stands behind the endpoint that it talks to."""
-
-    folder: Path
-    graph: Graph
-    responder: ScriptedResponder
-    client: OpenAI
-    numbers: Iterator[int] = field(default_factory=count)
-
-    def ask(self, history: list[Message], text: str, **options: Any) -> list[Message]:
-        return ask(self.client, history, text, **options)
-
-    def remembered(self, session: str = "c1") -> list[Message]:
-        return remembered(self.folder, self.graph, session)
-
-    @property
-    def session(self) -> str:
-        (only,) = FileStorage(self.folder).sessions()
-        return only
-
-
 @pytest.fixture
 def talk(tmp_path: Path) -> Iterator[Talk]:
-    numbers = count(1)
-    responder = ScriptedResponder(otherwise=lambda _: f"回答{next(numbers)}。")
-
-    def weather(city: str) -> str:
-        """The weather."""
-        return "rain"
-
-    graph = open_graph(
-        tmp_path, fake_roles(responder), tools=[weather], window=4_000, reply_attempts=1
-    )
-    with listening(make_endpoint(graph, per_minute=100_000)) as url, open_client(url) as client:
-        yield Talk(tmp_path, graph, responder, client)
+    with talking(tmp_path) as opened:
+        yield opened
 
 
 @pytest.mark.slow
@@ -119,16 +83,71 @@ def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:
     assert talk.remembered() == changed[1:]
 
 
-def test_the_first_message_edited(talk: Talk) -> None:
+@pytest.mark.parametrize("text", ["茶：一", "山：另一个"])
+def test_the_first_message_asked_again_or_edited(talk: Talk, text: str) -> None:
     said = talk.ask(talk.ask([], "茶：一", **CHAT), "茶：二", **CHAT)
-    for text in ("山：另一个", "海：又一个"):
+    for _ in range(2):
         other = talk.ask([], text, **CHAT)
-        assert talk.remembered("c1.beside") == other
+        assert talk.remembered() == other
+        assert other[-1] not in said
         assert len(talk.responder.requests[-1].messages) == 1
         other = talk.ask(other, "山：继续", **CHAT)
-        assert talk.remembered("c1.beside") == other
-    assert talk.remembered() == said
+        assert talk.remembered() == other
+    # The client shows the first branch again.
     assert talk.ask(said, "茶：三", **CHAT) == talk.remembered()
+    assert talk.session == "c1"
+
+
+def test_a_first_message_that_failed_is_sent_again(talk: Talk) -> None:
+    talk.responder.script.append(RuntimeError("no"))
+    with pytest.raises(openai.InternalServerError):
+        talk.ask([], "茶：钥匙在花盆下", **CHAT)
+    said = talk.ask(talk.ask([], "茶：钥匙在花盆下", **CHAT), "茶：二", **CHAT)
+    assert talk.remembered() == said
+    assert talk.session == "c1"
+
+
+def test_the_first_reply_edited_in_place(talk: Talk) -> None:
+    said = talk.ask(talk.ask([], "茶：一", **CHAT), "茶：二", **CHAT)
+    changed = [said[0], {"role": "assistant", "content": "甲，改了"}, *said[2:]]
+    changed = talk.ask(changed, "茶：三", **CHAT)
+    assert talk.remembered() == changed
+    assert talk.session == "c1"
+
+
+def test_a_chat_in_a_session_that_is_there_goes_on_behind_it(talk: Talk) -> None:
+    thread: Any = {"configurable": {"thread_id": "c1"}}
+    talk.graph.invoke({"messages": [("user", "茶：以前说的")]}, thread)
+    before = talk.remembered()
+    first = talk.ask([], "茶：一", **CHAT)
+    assert talk.remembered() == before + first
+    assert "以前说的" in prompt_of(talk.responder.requests[-1])
+    edited = talk.ask([], "茶：一，改了", **CHAT)
+    assert talk.remembered() == before + edited
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_is_continued(talk: Talk, stream: bool) -> None:
+    talk.responder.script += ["One, two", " and three.", "Four."]
+    said: Any = talk.ask([], "Count to three.", **CHAT)
+    chat: Any = CHAT
+    answer: Any = talk.client.chat.completions.create(
+        model="topicloom", messages=said, stream=stream, **chat
+    )
+    if stream:
+        more = "".join(part.choices[0].delta.content or "" for part in answer)
+    else:
+        more = answer.choices[0].message.content
+    assert more == " and three."
+    whole = [said[0], {"role": "assistant", "content": "One, two and three."}]
+    assert talk.remembered() == whole
+    shown = [m.content for m in talk.responder.requests[1].messages]
+    assert str(shown[0]).endswith("Count to three.")
+    assert shown[1] == "One, two"
+    assert str(shown[2]).startswith("Continue your last message")
+    whole = talk.ask(whole, "And then?", **CHAT)
+    assert talk.remembered() == whole
+    assert "Continue" not in prompt_of(talk.responder.requests[2])
 
 
 def test_a_client_that_leaves_out_the_beginning(talk: Talk) -> None:
@@ -152,6 +171,44 @@ def test_a_client_that_leaves_out_the_beginning_of_talk_with_tools(talk: Talk) -
     assert [m["role"] for m in before[:6]] == ["user", *["assistant", "tool"] * 2, "assistant"]
     asked = talk.ask(said[-4:], "茶：只有结尾", **CHAT)
     assert talk.remembered() == before + asked[-2:]
+
+
+def test_a_cut_history_over_tools_may_begin_anywhere(talk: Talk) -> None:
+    """A client shows a turn with tools of the graph as one reply, and may cut anywhere."""
+    call = make_tool_call("weather", {"city": "奥斯陆"})
+    said: list[Message] = []
+    for turn in range(3):
+        talk.responder.script += [call, [AIMessageChunk(content="再看看。"), *call]]
+        said = talk.ask(said, f"茶：第{turn}句", **CHAT)
+    for first in (3, 2, 1):
+        before = talk.remembered()
+        said += talk.ask(said[first:], f"茶：从{first}开始", **CHAT)[-2:]
+        assert talk.remembered() == before + said[-2:]
+        assert talk.session == "c1"
+
+
+def test_two_cut_chats_of_a_user(talk: Talk) -> None:
+    """Each is found by its end and gone on with; what the other said stays in view."""
+    tea = talk.ask(talk.ask([], "茶：一", user="ann"), "茶：二", user="ann")
+    hill = talk.ask(talk.ask([], "山：密码是 4711", user="ann"), "山：二", user="ann")
+    tea = talk.ask(tea[2:], "茶：三", user="ann")
+    assert "4711" in prompt_of(talk.responder.requests[-1])
+    hill = talk.ask(hill[2:], "山：三", user="ann")
+    tea = talk.ask(tea[2:], "茶：四", user="ann")
+    questions = [m["content"] for m in talk.remembered("ann") if m["role"] == "user"]
+    assert questions == [
+        "茶：一",
+        "茶：二",
+        "山：密码是 4711",
+        "山：二",
+        "茶：三",
+        "山：三",
+        "茶：四",
+    ]
+    # The newest one answered once more, cut as it was, takes the place of the one before.
+    again = talk.ask(tea[:-2], "茶：四", user="ann")
+    assert talk.remembered("ann")[-1] == again[-1]
+    assert [m["content"] for m in talk.remembered("ann")].count("茶：四") == 1
 
 
 def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:

@@ -5,18 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import uvicorn
+from langgraph.checkpoint.memory import InMemorySaver
 from openai import OpenAI
 from openai.types.chat import ChatCompletion
+from openai_server import OpenAIServer
+from sessions import open_graph
 from starlette.types import ASGIApp
 
+from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
+from topicloom.serve.app import make_endpoint
+from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom.testing import ScriptedResponder, fake_roles
 
 Message = dict[str, Any]
 
@@ -58,3 +68,68 @@ def remembered(folder: Path, graph: Graph, session: str) -> list[Message]:
     found = get_session(graph, {"configurable": {"thread_id": session}})
     messages = SessionStore(FileStorage(folder, fsync=False).open(session)).messages(found)
     return [{"role": m.role, "content": m.text} for m in messages]
+
+
+@dataclass
+class Talk:
+    """A client, and what stands behind the endpoint that it talks to."""
+
+    folder: Path
+    graph: Graph
+    responder: ScriptedResponder
+    client: OpenAI
+    waited: list[timedelta]
+    """How long after a reply the next request comes: a single one, which may be changed."""
+    url: str
+
+    def ask(self, history: list[Message], text: str, **options: Any) -> list[Message]:
+        return ask(self.client, history, text, **options)
+
+    def remembered(self, session: str = "c1") -> list[Message]:
+        return remembered(self.folder, self.graph, session)
+
+    @property
+    def session(self) -> str:
+        (only,) = FileStorage(self.folder).sessions()
+        return only
+
+
+@contextmanager
+def talking(folder: Path, **options: Any) -> Iterator[Talk]:
+    """A client of an endpoint over a graph with a tool, with the options of the endpoint.
+
+    Replies are counted: 回答1。, 回答2。.
+    """
+    numbers = count(1)
+    responder = ScriptedResponder(otherwise=lambda _: f"回答{next(numbers)}。")
+
+    def weather(city: str) -> str:
+        """The weather."""
+        return "rain"
+
+    graph = open_graph(
+        folder, fake_roles(responder), tools=[weather], window=4_000, reply_attempts=1
+    )
+    waited = [timedelta(minutes=1)]
+    given = {"per_minute": 100_000, "now": lambda: datetime.now(UTC) + waited[0], **options}
+    with listening(make_endpoint(graph, **given)) as url, open_client(url) as client:
+        yield Talk(folder, graph, responder, client, waited, url)
+
+
+@contextmanager
+def serving(
+    folder: Path, server: OpenAIServer, attempts: int = 2, **options: Any
+) -> Iterator[tuple[str, Graph]]:
+    """The base URL of an endpoint over a graph whose model is at a scripted server."""
+    settings = Settings(
+        folder=folder,
+        fsync=False,
+        base_url=server.base_url,
+        api_key="k",
+        max_retries=0,
+        reply_attempts=attempts,
+    )
+    built = build_session_graph(model="openai:some", settings=settings)
+    graph = built.compile(checkpointer=InMemorySaver())
+    with listening(make_endpoint(graph, **options)) as url:
+        yield url, graph

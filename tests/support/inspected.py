@@ -24,7 +24,7 @@ from topicloom.recordings.replay import (
 )
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.serve.app import LOCAL
+from topicloom.serve.web import LOCAL
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage

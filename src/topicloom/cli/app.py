@@ -135,12 +135,20 @@ def serve(
     megabytes: Annotated[
         int, typer.Option(metavar="N", min=1, help="Size of a request at most.")
     ] = 32,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            envvar="TOPICLOOM_SERVE_ORIGINS",
+            help="Let pages of this origin ask from a browser; may be given again.",
+        ),
+    ] = None,
 ) -> None:
-    """Answer clients of OpenAI's protocol; keys are in TOPICLOOM_SERVE_KEYS."""
+    """Answer clients of OpenAI's and Anthropic's protocols; keys are in TOPICLOOM_SERVE_KEYS."""
     import topicloom.serve  # noqa: F401 - says which package is missing
     from topicloom.cli.serve import run_serve
 
-    run_serve(context.obj, host, port, postgres, rate, megabytes)
+    run_serve(context.obj, host, port, postgres, rate, megabytes, origin or ())
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`topicloom serve` and `topicloom ui`: sessions for clients of OpenAI's, and the inspector."""
+"""`topicloom serve` and `topicloom ui`: sessions for any chat client, and the inspector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 import signal
 import socket
 import webbrowser
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from typing import Literal
@@ -37,7 +37,8 @@ from topicloom.graph.stored import Graph, find_storage
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.serve.app import LOCAL, make_endpoint
+from topicloom.serve.app import check_origins, make_endpoint
+from topicloom.serve.web import LOCAL
 from topicloom.storage.names import check_session_name
 from topicloom.ui.app import make_inspector
 
@@ -47,15 +48,23 @@ _SECONDS = 30
 
 
 def run_serve(
-    cli: CliOptions, host: str, port: int, postgres: str | None, per_minute: int, megabytes: int
+    cli: CliOptions,
+    host: str,
+    port: int,
+    postgres: str | None,
+    per_minute: int,
+    megabytes: int,
+    origins: Sequence[str] = (),
 ) -> None:
     """Serve until a signal ends it; what goes on is finished first.
 
-    Raises `ConfigurationError` if a package is missing, or the address or the keys cannot be used.
+    Raises `ConfigurationError` if a package is missing, or the address, the keys or the origins
+    cannot be used.
     """
     context, keys = open_context(cli), read_keys(os.environ.get(_KEYS, ""))
     postgres = postgres or context.settings.postgres
     check_host(host, keys)
+    check_origins(origins, keys)
     listener = listen(host, port)
     model = find_reply_model(context.settings)
     names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
@@ -70,6 +79,7 @@ def run_serve(
                 graph,
                 keys=keys,
                 models=names,
+                origins=origins,
                 max_bytes=megabytes * 1_000_000,
                 per_minute=per_minute,
             )

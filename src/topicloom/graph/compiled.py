@@ -19,6 +19,7 @@ from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from topicloom.errors import InputError, MissingThreadError, TopicLoomWarning, suggest
 from topicloom.graph.purged_state import hide_purged
+from topicloom.graph.receipts import ReceiptStream
 from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, warn_of_left_out, warn_of_part
@@ -203,9 +204,12 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
         self.runs = RunQueue(deps.settings.reply_seconds)
         self.deps, self.workspaces = deps, deps.workspaces
 
-    def compile(self, *args: Any, **options: Any) -> CompiledSessionGraph:
-        """Compile it as any LangGraph graph."""
-        compiled = super().compile(*args, **options)
+    def compile(
+        self, *args: Any, transformers: Sequence[Any] | None = None, **options: Any
+    ) -> CompiledSessionGraph:
+        """Compile it as any LangGraph graph; its event streams have its receipts as well."""
+        streams = [ReceiptStream, *(transformers or ())]
+        compiled = super().compile(*args, transformers=streams, **options)
         compiled.__class__ = CompiledSessionGraph
         return cast("CompiledSessionGraph", compiled)
 

@@ -30,7 +30,8 @@ from topicloom.effects import Step, both, either
 from topicloom.errors import ConfigurationError, NoNewMessageError
 from topicloom.extras import name_install
 from topicloom.graph.deps import DEFAULT_WINDOW, choose_models, make_deps
-from topicloom.graph.session import wire_memory
+from topicloom.graph.receipts import ReceiptStream
+from topicloom.graph.session import trace_steps, wire_memory
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_edits
@@ -42,7 +43,7 @@ from topicloom.nodes.main_generate import (
     note_left_out,
     offers_search,
 )
-from topicloom.nodes.runs import Run, warn_of_left_out, warn_of_part
+from topicloom.nodes.runs import Run, warn_of_left_out, warn_of_lost, warn_of_part
 from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failure, turn_options
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
@@ -146,6 +147,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         self._memory = graph.with_config(configurable={_DURABILITY: "async"})
         self._finalize = finalize(self.deps)
         self._name = name
+        self.transformers, self.trace_policy = (ReceiptStream,), trace_steps(settings)
         self.tools = [make_activate_tool(_point_to_memory)]
 
     @property
@@ -157,6 +159,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         """Take in what is new, and recall what it needs."""
         try:
             update = yield from self._perform(self._memory, state)
+            update["topicloom"]["loop"] = []
             return update if turn_options().answer else {**update, "jump_to": "end"}
         except NoNewMessageError:
             return None  # the agent was called for something else
@@ -184,6 +187,9 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         session, turn = _read(known)
         if turn.number <= session.turn:
             return None
+        shown = {m.id for m in state["messages"]}
+        if lost := [id_ for id_ in known.get("loop") or () if id_ and id_ not in shown]:
+            warn_of_lost(len(lost))
         return (yield from self._perform(self._finalize, state))
 
     def _perform(self, work: Runnable[Any, Update], state: TopicState) -> Step[Update]:
@@ -196,7 +202,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         invoke, ainvoke = partial(work.invoke, given), partial(work.ainvoke, given)
         done = yield from either(invoke, ainvoke, run.inside())
         told: Update = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
-        told |= {"fork": fork, "seen": known.get("seen")}
+        told |= {"fork": fork, "seen": known.get("seen"), "loop": known.get("loop")}
         shown, whole = done["messages"], [*before, *messages]
         ended = work is self._finalize
         if isinstance(shown, Overwrite) or not (ended or shown == messages):
@@ -248,12 +254,13 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
         call = account_reply(deps, session, model, sent, message, size)
         call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
-        turn = turn.model_copy(update={"sections": prompt.sections})
+        turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         told = {
             **known,
             **dump(calibrate(session, message, size), turn),
             "calls": [*known["calls"], *dumped([call])],
             "fork": fork,
+            "loop": [*dict.fromkeys([*(known.get("loop") or ()), *(m.id for m in said)])],
         }
         return ExtendedModelResponse(response, Command(update={"topicloom": told}))
 

@@ -21,7 +21,7 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import Command, RetryPolicy
+from langgraph.types import Command, RetryPolicy, TracePolicy, omit_payload
 
 from topicloom.context.token_count import TokenCounter
 from topicloom.domain import Domain
@@ -180,7 +180,7 @@ def wire_graph(
         state, given = (new_class(base.__name__, (base, own)) for base in (state, given))
     graph = SessionGraph(state, deps=deps, context_schema=TurnOptions, input_schema=given)
     nodes = _make_nodes(deps, archive_index, domain)
-    _add_nodes(graph, _vary_nodes(nodes, vary) if vary else nodes, deps.settings.reply_attempts)
+    _add_nodes(graph, _vary_nodes(nodes, vary) if vary else nodes, deps.settings)
     if deps.window.tools:
         graph.add_node("tools", _make_tool_node(deps, graph.channels, domain))
     routes = Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ())
@@ -207,7 +207,7 @@ def wire_memory(
     It begins with the search that the turn requests, where it does.
     """
     graph = StateGraph(SessionState, TurnOptions)
-    _add_nodes(graph, _make_memory(deps, archive_index))
+    _add_nodes(graph, _make_memory(deps, archive_index), deps.settings)
     Routes().connect_memory(graph)
     return graph
 
@@ -313,12 +313,30 @@ def _make_tool_node(
     return ToolNode(list(deps.window.tools), wrap_tool_call=run, awrap_tool_call=arun)
 
 
+def _may_succeed(error: Exception) -> bool:
+    """True if a reply that failed may be had by asking again."""
+    return isinstance(error, ReplyError) and not error.final
+
+
+def trace_steps(settings: Settings) -> TracePolicy | None:
+    """What traces say of the steps of a turn: names and times, or all that they take and give.
+
+    A step takes the whole state, so that a trace of a turn would have it some ten times.
+    """
+    if settings.trace_steps:
+        return None
+    return TracePolicy(process_inputs=omit_payload, process_outputs=omit_payload)
+
+
 def _add_nodes(
-    graph: StateGraph[Any, TurnOptions, Any, Any], nodes: Nodes, attempts: int = 1
+    graph: StateGraph[Any, TurnOptions, Any, Any], nodes: Nodes, settings: Settings
 ) -> None:
-    """The nodes; the main model has so many attempts at its reply."""
-    replies = RetryPolicy(max_attempts=attempts, initial_interval=0.2, retry_on=ReplyError)
+    """The nodes; the main model has as many attempts at its reply as are set."""
+    replies = RetryPolicy(
+        max_attempts=settings.reply_attempts, initial_interval=0.2, retry_on=_may_succeed
+    )
+    traces = trace_steps(settings)
     for name, step in nodes.items():
         retry = replies if name == "main_generate" else _RETRY
         given = ReadTask if name == "read_topic" else None
-        graph.add_node(name, step, input_schema=given, retry_policy=retry)
+        graph.add_node(name, step, input_schema=given, retry_policy=retry, trace_policy=traces)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
@@ -31,16 +31,18 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.stream_gate import Reply
 from topicloom.nodes.workspace import Workspace
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
 from topicloom.roles.models import get_usage
 from topicloom.roles.responder import RESPONDER, ReplyRequest
-from topicloom.roles.servers import Server
+from topicloom.roles.servers import Server, read_refusal
 from topicloom.state.channels import SessionState
 from topicloom.state.message_form import make_storable
 from topicloom.state.messages import (
     find_edit_calls,
     find_search_request,
+    put_before,
     says_something,
     select_unstored,
     strip_tool_calls,
@@ -146,6 +148,18 @@ def account_reply(
     )
 
 
+def _ask_to_go_on(prompt: MainPrompt, session: Session) -> list[BaseMessage]:
+    """Messages behind the prompt that ask for the rest of a reply, if the caller has its beginning.
+
+    That is said in words: many providers answer a prompt that ends with an assistant's message
+    with a new reply, or not at all.
+    """
+    begun = turn_options().begun
+    if not begun or not isinstance(prompt.messages[-1], HumanMessage):
+        return []
+    return [AIMessage(begun), HumanMessage(get_wording(session.language).go_on)]
+
+
 def main_generate(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that has the main model reply, in the user's stream.
 
@@ -212,7 +226,7 @@ class _MainWindow:
         ranked, earlier = _rank_sources(prompt.sources, load_readings(state))
         request = ReplyRequest(
             session=session.id,
-            messages=prompt.messages,
+            messages=[*prompt.messages, *_ask_to_go_on(prompt, session)],
             tools=window.list_tools(session, search=may_search),
             query=turn.query,
             sources=[*ranked, *earlier, *reversed(view[:-1])],
@@ -237,14 +251,18 @@ class _MainWindow:
 
     def _conclude(self, prepared: _Prepared, message: AIMessage, seen: bool) -> Update:
         turn, reply, window = prepared.turn, prepared.reply, self.deps.window
+        goes_on = len(reply.request.messages) > len(prepared.prompt.messages)
         try:
             message = make_storable(message)
         except InputError as error:
             raise ReplyError(
                 f"{self._model} gave a reply that cannot be kept: {error}; your message is kept,"
-                " send the next"
+                " send the next",
+                reason=f"a reply that cannot be kept: {error}",
             ) from None
         cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")
+        if reply.broken:
+            cut = cut or "a tool call whose arguments break off"
         if cut:  # no tool is run by half of what it was to be told
             message = strip_tool_calls(message)
         search, callers = reply.request.search, reply.request.callers_tools
@@ -259,7 +277,8 @@ class _MainWindow:
         if not (says_something(message) or message.tool_calls or edits):
             why = f" ({cut})" if cut else ""
             raise ReplyError(
-                f"{self._model} gave an empty answer{why}; your message is kept, send the next"
+                f"{self._model} gave an empty answer{why}; your message is kept, send the next",
+                reason=f"an empty answer{why}",
             )
         turn = turn.model_copy(
             update={
@@ -279,7 +298,8 @@ class _MainWindow:
         update = dump(calibrate(prepared.session, message, estimated), turn)
         update["calls"] = dumped([self._make_call(prepared, message)])
         if seen:
-            update["messages"] = [message]
+            begun = turn_options().begun if goes_on else ""
+            update["messages"] = [put_before(message, begun) if begun else message]
         return update
 
     def _make_call(self, prepared: _Prepared, message: AIMessage) -> Call:
@@ -299,7 +319,11 @@ class _MainWindow:
 
     def _make_error(self, error: Exception, sent: Sequence[BaseMessage]) -> ReplyError:
         reason = describe_error(error, "\n".join(map(get_text, sent)))
+        status, retry_after = read_refusal(error)
         return ReplyError(
             f"{self._model} gave no reply ({reason}). "
-            "Your message is kept; send the next one, or run the turn again with invoke(None)"
+            "Your message is kept; send the next one, or run the turn again with invoke(None)",
+            reason=reason,
+            status=status,
+            retry_after=retry_after,
         )

@@ -110,6 +110,17 @@ def warn_of_left_out(faults: Mapping[str, str]) -> None:
     warnings.warn(f"left out of the session: {named}", TopicLoomWarning, stacklevel=4)
 
 
+def warn_of_lost(count: int) -> None:
+    """Warn of messages that a hook of others removed before they were kept."""
+    warnings.warn(
+        f"a hook of this agent removed {count} messages of the running turn, calls of tools or"
+        " results, before TopicMiddleware kept them: they are in no topic and cannot be recalled."
+        " Trim what the model is sent in wrap_model_call, or the state in after_agent behind it",
+        TopicLoomWarning,
+        stacklevel=4,
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Place:
     """A place in a queue."""

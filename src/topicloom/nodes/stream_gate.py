@@ -26,7 +26,7 @@ from topicloom.background import DaemonWorker
 from topicloom.effects import Step, either
 from topicloom.roles.chat import make_relay_config
 from topicloom.roles.responder import ReplyRequest, Responder
-from topicloom.state.messages import identify_calls, is_json_so_far
+from topicloom.state.messages import breaks_off, identify_calls, is_json_so_far
 from topicloom.state.stored_message import get_text
 
 _CHECKED = 2_000
@@ -62,6 +62,11 @@ class Reply:
         """What came before it was released."""
         self.cut = ""
         """The reason why it was ended too early; "" if it was not."""
+        self.broken = False
+        """True if the arguments of a call break off, whatever the provider says of the end.
+
+        LangChain closes what is open, and a tool would run by half of what it was to be told.
+        """
         self.began = time.monotonic()
         self._hold, self._seconds = hold, seconds
         self._arguments: dict[int | str | None, str] = {}
@@ -77,7 +82,7 @@ class Reply:
         A call for a search that was held back whole is abandoned.
         """
         released = yield from either(self._hold_back, self._ahold_back)
-        if self.request.search and not (released or self.cut):
+        if self.request.search and not (released or self.cut or self.broken):
             message = _add_up(self.held)
             if any(call["name"] == self.request.search for call in message.tool_calls):
                 return message, False
@@ -157,13 +162,19 @@ class Reply:
     def _accept(self, chunk: AIMessageChunk | None) -> bool:
         """True for a chunk; False at the end, and if it adds what no tool call can have."""
         for call in chunk.tool_call_chunks if chunk else ():
-            arguments = self._arguments.get(call["index"], "") + (call["args"] or "")
-            self._unchecked += len(call["args"] or "")
-            self._arguments[call["index"]] = arguments if call["index"] is not None else ""
+            index, added = call["index"], call["args"] or ""
+            # Without an index it is a call by itself: LangChain adds it to no other.
+            arguments = added if index is None else self._arguments.get(index, "") + added
+            self._arguments[index] = arguments
+            self._unchecked += len(added)
             if self._unchecked >= _CHECKED:
                 self._unchecked = 0
                 if len(arguments) > _LONGEST_ARGUMENTS or not is_json_so_far(arguments):
                     self.cut = "a tool call whose arguments cannot be read"
+            elif index is None:
+                self.broken = self.broken or breaks_off(arguments)
+        if chunk is None:
+            self.broken = self.broken or any(map(breaks_off, self._arguments.values()))
         return chunk is not None and not self.cut
 
 

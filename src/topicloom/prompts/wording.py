@@ -76,6 +76,7 @@ class Wording:
     by_name: str
     by_link: str
     by_likeness: str
+    go_on: str
     quotes_follow: str
     nothing_said: str
     greeted: str

@@ -210,6 +210,19 @@ class Server:
 _SERVERS: dict[tuple[str, str, str], Server] = {}
 
 
+def read_refusal(error: Exception) -> tuple[int | None, str]:
+    """The HTTP status that a server answered with, and its `Retry-After` header.
+
+    None and "" where an error has none. Clients of OpenAI's, Anthropic's and most other protocols
+    carry the status as `status_code`, and the answer as `response`.
+    """
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    headers = getattr(response, "headers", None)
+    wait = headers.get("retry-after") if isinstance(headers, Mapping) else None
+    return status if isinstance(status, int) else None, clip(str(wait or ""), 40)
+
+
 def find_server(model: BaseChatModel) -> Server:
     """The server of a model: one for all models of a name at an address, where that is known."""
     client, server = getattr(model, "root_client", None), Server(model)

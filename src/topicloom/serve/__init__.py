@@ -1,1 +1,1 @@
-"""Internal: an endpoint that speaks OpenAI's protocol, over a session graph."""
+"""Internal: an endpoint that speaks OpenAI's and Anthropic's protocols, over a session graph."""

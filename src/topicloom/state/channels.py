@@ -149,6 +149,9 @@ class TurnOptions(BaseModel, frozen=True):
     """Tools that the caller runs itself, as OpenAI writes them. A call of one ends the turn; what
     came of it is the message of the next."""
 
+    begun: str = ""
+    """The beginning of the reply, which the caller has already. The model writes what follows, and
+    that alone is streamed; both together are kept."""
     reply_form: dict[str, Any] = {}
     """The form of the reply as OpenAI's protocol asks for it: `tool_choice`, `response_format`. The
     model searches no topics by itself then."""

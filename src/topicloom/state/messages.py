@@ -179,6 +179,20 @@ def is_json_so_far(text: str) -> bool:
     return True
 
 
+def breaks_off(arguments: str) -> bool:
+    """True if the arguments of a call are the beginning of JSON, and not all of it.
+
+    Empty ones are whole: many models write nothing for a tool without parameters.
+    """
+    if not arguments.strip():
+        return False
+    try:
+        json.loads(arguments, strict=False)
+    except (RecursionError, ValueError):
+        return is_json_so_far(arguments)
+    return False
+
+
 _UNFINISHED = 12
 """Characters of the longest word of JSON, or escape, that may be unfinished at its end."""
 
@@ -191,6 +205,15 @@ def identify_calls(message: AIMessage) -> AIMessage:
         for n, (call, id_) in enumerate(zip(message.tool_calls, ids, strict=True))
     ]
     return message.model_copy(update={"tool_calls": calls})
+
+
+def put_before(message: AIMessage, begun: str) -> AIMessage:
+    """The message with a text before its own."""
+    content = message.content
+    whole = (
+        begun + content if isinstance(content, str) else [{"type": "text", "text": begun}, *content]
+    )
+    return message.model_copy(update={"content": whole})
 
 
 def strip_tool_calls(message: AIMessage) -> AIMessage:

@@ -36,7 +36,7 @@ from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import read_exports
 from topicloom.recordings.imports import record_messages, select_new
 from topicloom.recordings.spool import ImportSpool
-from topicloom.serve.app import answer_errors, describe_error, read_json, write_event
+from topicloom.serve.web import answer_errors, describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.storage.names import make_session_name
@@ -121,7 +121,7 @@ def make_inspector(
             ),
         ],
         exception_handlers={
-            **answer_errors(lambda _, message: {"error": message}),
+            **answer_errors(lambda _, status, message: {"error": message}),
             ValidationError: _explain,
         },
     )
@@ -225,7 +225,7 @@ class _Inspector(SessionPages):
                 async for event in work:
                     events.put_nowait(event)
         except Exception as error:  # noqa: BLE001 - whatever fails, the page is told
-            events.put_nowait({"type": "error", "error": describe_error(error)[1]})
+            events.put_nowait({"type": "error", "error": describe_error(error).message})
 
     def _end(self, name: str, task: asyncio.Task[None], events: asyncio.Queue[Event]) -> None:
         if self._turns.get(name) is task:

@@ -1,0 +1,234 @@
+"""OpenAI's chat completions: what a client asks for, and how it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import time
+from typing import Annotated, Any, Literal
+
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from pydantic import BaseModel, Field
+
+from topicloom.errors import InputError
+from topicloom.serve.turns import (
+    Answered,
+    Tokens,
+    Turn,
+    find_begun,
+    make_reply,
+    name_session,
+    parse_body,
+    read_call,
+)
+from topicloom.serve.web import write_event
+from topicloom.state.stored_message import get_text
+
+_TELLING = ("system", "developer")
+"""Roles whose messages are instructions."""
+
+
+class _Function(BaseModel):
+    name: str
+    arguments: str | dict[str, Any] | None = ""
+    """Its JSON; some clients send the object itself."""
+
+    def read(self, id_: str) -> Any:
+        """The call as LangChain has it."""
+        return read_call(id_, self.name, self.arguments)
+
+
+class _Call(BaseModel):
+    id: str
+    function: _Function
+
+
+class _Message(BaseModel):
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[dict[str, Any]] | None = None
+    name: str | None = None
+    tool_calls: list[_Call] | None = None
+    tool_call_id: str | None = None
+
+    def read(self) -> AnyMessage:
+        """The message as LangChain has it."""
+        content: Any = self.content or ""
+        if isinstance(content, list) and all(block.get("type") == "text" for block in content):
+            content = "\n".join(str(block.get("text", "")) for block in content)
+        if self.role == "assistant":
+            calls = [c.function.read(c.id) for c in self.tool_calls or ()]
+            return make_reply(content, calls, self.name)
+        if self.role == "tool":
+            return ToolMessage(content, tool_call_id=self.tool_call_id or "", name=self.name)
+        return HumanMessage(content, name=self.name)
+
+
+class _Named(BaseModel, extra="allow"):
+    name: str
+
+
+class _Tool(BaseModel, extra="allow"):
+    type: Literal["function"] = "function"
+    function: _Named
+
+
+class _StreamOptions(BaseModel):
+    include_usage: bool | None = None
+
+
+class _Format(BaseModel, extra="allow"):
+    type: Literal["text", "json_object", "json_schema"]
+
+
+class _Request(BaseModel):
+    """A request; what is not named here, such as a temperature, the server's settings decide."""
+
+    model: str
+    messages: list[_Message] = Field(min_length=1)
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    tools: list[_Tool] | None = None
+    tool_choice: Literal["auto", "none", "required"] | _Tool | None = None
+    n: Literal[1] | None = None
+    response_format: _Format | None = None
+    functions: Annotated[list[Any], Field(max_length=0)] | None = None
+    metadata: dict[str, Any] | None = None
+    user: str | None = None
+
+    def read_form(self) -> dict[str, Any]:
+        """The form that the reply is to have, beyond what a model does by itself."""
+        form: dict[str, Any] = {}
+        if isinstance(self.tool_choice, _Tool) or self.tool_choice == "required":
+            if not self.tools:
+                raise InputError("tool_choice asks for a call, and there are no tools")
+            form = self.model_dump(include={"tool_choice"})
+        if self.response_format and self.response_format.type != "text":
+            form |= self.model_dump(include={"response_format"})
+        return form
+
+
+def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> tuple[Turn, ChatWriter]:
+    """The turn that a request asks for; the sessions of an `owner` are apart from others'.
+
+    Raises:
+        ValidationError: The request is not as the protocol has it.
+        InputError: It is no JSON, or there is nothing to answer.
+    """
+    request = _Request.model_validate(parse_body(body))
+    told = [m.read() for m in request.messages if m.role in _TELLING]
+    said = [m.read() for m in request.messages if m.role not in _TELLING]
+    messages, begun = find_begun(said)
+    tools = [tool.model_dump() for tool in request.tools or ()]
+    turn = Turn(
+        session="",
+        whole=True,
+        model=request.model,
+        messages=messages,
+        instructions="\n\n".join(map(get_text, told)),
+        tools=() if request.tool_choice == "none" else tuple(tools),
+        form=request.read_form(),
+        stream=bool(request.stream),
+        begun=begun,
+        owner=owner,
+    )
+    usage = bool(request.stream_options and request.stream_options.include_usage)
+    turn = name_session(turn, headers, request.metadata, request.user)
+    return turn, ChatWriter(turn, usage)
+
+
+class ChatWriter:
+    """Writes the answer to one request."""
+
+    def __init__(self, turn: Turn, usage: bool) -> None:
+        """For a turn; `usage` is True if the stream is to end with what it cost."""
+        self._model, self._usage = turn.model, usage
+        self._id, self._created = f"chatcmpl-{turn.id}", int(time())
+
+    def write_whole(self, answered: Answered) -> dict[str, Any]:
+        """The answer in one piece."""
+        calls = _write_calls(answered)
+        message: dict[str, Any] = {"role": "assistant", "content": answered.text or None}
+        choice = {"index": 0, "finish_reason": _find_end(answered), "logprobs": None}
+        choice["message"] = {**message, "tool_calls": calls} if calls else message
+        usage = _write_usage(answered.tokens)
+        return {**self._frame("chat.completion"), "choices": [choice], "usage": usage}
+
+    def begin(self) -> str:
+        """No events: the first piece is the beginning."""
+        return ""
+
+    def write_piece(self, text: str) -> str:
+        """The event of a piece."""
+        return self._write_chunk({"role": "assistant", "content": text})
+
+    def end(self, answered: Answered) -> str:
+        """Calls of tools, the end, and the usage if it was asked for."""
+        events = []
+        if calls := _write_calls(answered):
+            numbered = [{"index": n, **call} for n, call in enumerate(calls)]
+            events.append(self._write_chunk({"role": "assistant", "tool_calls": numbered}))
+        events.append(self._write_chunk({}, _find_end(answered)))
+        if self._usage:
+            usage = {"choices": [], "usage": _write_usage(answered.tokens)}
+            events.append(write_event({**self._frame("chat.completion.chunk"), **usage}))
+        return "".join(events) + "data: [DONE]\n\n"
+
+    def fail(self, status: int, message: str) -> str:
+        """The event of an error."""
+        return write_event(write_error(status, message))
+
+    def _write_chunk(self, delta: dict[str, Any], end: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}
+        usage = {"usage": None} if self._usage else {}
+        return write_event({**self._frame("chat.completion.chunk"), "choices": [choice], **usage})
+
+    def _frame(self, kind: str) -> dict[str, Any]:
+        return {"id": self._id, "object": kind, "created": self._created, "model": self._model}
+
+
+def _write_calls(answered: Answered) -> list[dict[str, Any]]:
+    return [
+        {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for id_, name, arguments in answered.calls
+    ]
+
+
+def _find_end(answered: Answered) -> str:
+    if answered.calls:
+        return "tool_calls"
+    return "length" if answered.cut else "stop"
+
+
+def _write_usage(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "prompt_tokens": tokens.input,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached},
+    }
+
+
+def write_error(status: int, message: str, param: str | None = None) -> dict[str, Any]:
+    """An error as OpenAI's clients read it."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    code = _CODES.get(status)
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+_CODES = {
+    401: "invalid_api_key",
+    404: "not_found",
+    409: "session_busy",
+    413: "request_too_large",
+    429: "rate_limit_exceeded",
+    502: "upstream_error",
+}
+
+
+def write_models(names: Sequence[str]) -> dict[str, Any]:
+    """The list of models."""
+    return {"object": "list", "data": [write_model(name) for name in names]}
+
+
+def write_model(name: str) -> dict[str, Any]:
+    """One of them."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "topicloom"}

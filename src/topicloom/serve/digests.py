@@ -1,0 +1,89 @@
+"""Conversations as clients send them again: when two are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from topicloom.state.stored_message import REMOVED, get_text
+
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_SPACE = re.compile(r"\s+")
+
+
+def strip_thoughts(text: str) -> str:
+    """The text of a message without a model's thoughts, which clients leave out or fold away.
+
+    They are looked for up to where the last of them ends: one that is left open would be
+    searched to the end of the text, once for each.
+    """
+    end = text.rfind("</think>") + len("</think>")
+    return _THOUGHTS.sub("", text[:end]) + text[end:]
+
+
+def digest_histories(messages: Sequence[AnyMessage], before: str = "") -> list[str]:
+    """Digests of a conversation's beginnings: the nth is that of its first n messages.
+
+    `before` is the digest of what came before the first of them; "" if nothing did.
+    """
+    digests = [before]
+    for message in messages:
+        digests.append(digest([digests[-1], describe_said(message)]))
+    return digests
+
+
+def digest(value: Any) -> str:
+    """A digest of a value of JSON, in 24 hex digits."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
+
+
+def describe_said(message: AnyMessage) -> list[Any]:
+    """Equal for a message and the same as a client sends it again."""
+    calls = [*getattr(message, "tool_calls", ()), *getattr(message, "invalid_tool_calls", ())]
+    blocks = message.content if isinstance(message.content, list) else ()
+    media = [b for b in blocks if isinstance(b, dict) and "text" not in b and message.type != "ai"]
+    return [
+        message.type,
+        _SPACE.sub("", strip_thoughts(get_text(message))),
+        [call["id"] for call in calls],
+        getattr(message, "tool_call_id", ""),
+        json.dumps(media, sort_keys=True, default=str),
+    ]
+
+
+def tell(shown: Iterable[AnyMessage]) -> Iterator[tuple[AnyMessage, AnyMessage]]:
+    """Each message as a client may have it, once or twice the same.
+
+    Of a loop of tools that is the reply: its end, and with what a stream told before calls.
+    """
+    for by_user, group in groupby(shown, lambda m: isinstance(m, HumanMessage)):
+        said = list(group)
+        if by_user:
+            yield from zip(said, said, strict=True)
+        else:
+            text = "".join(get_text(m) for m in said if isinstance(m, AIMessage))
+            yield said[-1], said[-1].model_copy(update={"content": text})
+
+
+def ends_alike(told: Sequence[tuple[AnyMessage, AnyMessage]], said: Sequence[AnyMessage]) -> bool:
+    """True if a client that was told so much sends it again."""
+    return len(told) == len(said) and all(
+        any(_is_same(reply, again) for reply in replies)
+        for replies, again in zip(told, said, strict=True)
+    )
+
+
+def find_ends(messages: Sequence[AnyMessage]) -> list[int]:
+    """The lengths of the histories that end with a reply."""
+    return [n for n, message in enumerate(messages, 1) if isinstance(message, AIMessage)]
+
+
+def _is_same(stored: AnyMessage, said: AnyMessage) -> bool:
+    """True if a client sends a stored message again; it may not know that it was purged."""
+    return get_text(stored) == REMOVED or describe_said(stored) == describe_said(said)

@@ -1,0 +1,277 @@
+"""Where a client's history ends in the session that it belongs to.
+
+Each turn is marked with a digest of the conversation that the client had when it asked. So the
+checkpoints themselves say which histories are known: nothing has to be kept beside them, and what
+is deleted is forgotten with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
+from langgraph.types import StateSnapshot
+
+from topicloom.graph.stored import Graph, find_deps
+from topicloom.nodes.runs import name_thread
+from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
+from topicloom.serve.side_calls import Newest, is_side_call, is_side_call_behind
+from topicloom.serve.turns import Turn, UnknownResponseError, read_answer_id
+from topicloom.state.session import Session
+from topicloom.state.stored_message import REMOVED, get_text
+from topicloom.storage.sessions import SessionStore
+
+_MARK, _FROM = "topicloom_history", "topicloom_from"
+"""Keys in a checkpoint's metadata: the digest of all that came before its newest message, and that
+of the history that the turn went on from."""
+_ANSWER, _WHOLE = "topicloom_answer", "topicloom_whole"
+"""Keys for the name of a turn's answer, and for `Turn.whole`."""
+_MANNER, _STREAMED = "topicloom_manner", "topicloom_streamed"
+"""Keys for how it was asked: `Turn.manner` and `Turn.stream`."""
+BESIDE = ".beside"
+"""Ends the name of a chat's second session, for what is no part of what was said: clients also ask
+for a title or for tags."""
+_LOOK_BACK = 32
+"""Checkpoints in which a history is looked for whose beginning the client left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The place that a turn goes on from."""
+
+    config: RunnableConfig
+    known: int = 0
+    """How many of the client's messages have been said there."""
+
+
+class Places:
+    """The places in the sessions of a graph, by what their turns are marked with."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    async def find_answer(self, turn: Turn, id_: str) -> tuple[str, StateSnapshot]:
+        """The session of an answer that a turn names, and the newest checkpoint behind it.
+
+        Raises:
+            UnknownResponseError: It is not there, or somebody else's.
+        """
+        named, name = read_answer_id(id_)
+        if not turn.owner or named.startswith(f"{turn.owner}."):
+            for session in (named, named + BESIDE):
+                found = self._graph.aget_state_history(name_thread(session), filter={_ANSWER: name})
+                async for state in found:
+                    if not state.next:
+                        return session, state
+        raise UnknownResponseError(f"previous response or item {id_!r} not found")
+
+    async def find_start(
+        self, turn: Turn, digests: Sequence[str], before: StateSnapshot | None, came: datetime
+    ) -> Start | None:
+        """The place to go on from; None if what is asked is no part of what was said there."""
+        thread, messages = name_thread(turn.session), cast("Sequence[AnyMessage]", turn.messages)
+        newest = await self._graph.aget_state(thread)
+        if newest.created_at is None:
+            return Start(thread)
+        if before is not None:
+            return await self._go_on(turn, before, newest, digests[0])
+        known, place = await self._find_known(newest, messages, digests)
+        if place is None and (ends := find_ends(messages)):
+            known, place = ends[-1], await self._find_end(turn.session, messages[: ends[-1]])
+        last = await self._read_newest(turn, newest, came)
+        if place is not None:
+            if _is_same_place(place, newest) and len(messages) == known + 1:
+                said = messages[-1]
+                if last and isinstance(said, HumanMessage) and is_side_call_behind(turn, last):
+                    return None
+            start = await self._go_on(turn, place, newest, digests[known])
+            return replace(start, known=known)
+        begins = turn.whole and await self._has(thread, {_MARK: digests[1]})
+        if last and not begins and is_side_call(turn, get_text(messages[-1]), last):
+            return None
+        if turn.whole:
+            return await self._find_beginning(turn, digests, begins)
+        if len(messages) == 1 and read_marks(newest).get(_MARK) == digests[-1]:
+            return Start(newest.parent_config or await self._begin_anew(thread))
+        return Start(thread)
+
+    async def _go_on(
+        self, turn: Turn, place: StateSnapshot, newest: StateSnapshot, digest: str
+    ) -> Start:
+        """The place to go on from behind a history that is known, of this digest."""
+        thread = name_thread(turn.session)
+        if not turn.whole and await self._goes_on_from(place, newest):
+            # What the user said in other chats meanwhile stays in view; what is said anew does not.
+            found = self._graph.aget_state_history(thread, filter={_FROM: digest})
+            replaced = await anext(found, None)
+            return Start((replaced and replaced.parent_config) or thread)
+        return Start(thread if _is_same_place(place, newest) else place.config)
+
+    async def _find_beginning(
+        self, turn: Turn, digests: Sequence[str], begins: bool
+    ) -> Start | None:
+        """The place before a chat's first message, for one that is edited or asked once more.
+
+        What was in the session before the chat stays in view. None if the history is another
+        conversation's, with replies that were given elsewhere: it does not begin as the chat did,
+        nor with a question that was answered beside it. Who goes on with that one is a person.
+        """
+        thread = name_thread(turn.session)
+        if turn.session.endswith(BESIDE):
+            return Start(await self._begin_anew(thread))
+        if len(digests) > 2 and not begins:
+            beside = name_thread(turn.session + BESIDE)
+            if not await self._has(beside, {_MARK: digests[1], _WHOLE: True}):
+                return None
+        begun = await anext(self._graph.aget_state_history(thread, filter={_FROM: ""}), None)
+        if begun is None:
+            return Start(thread)
+        return Start(begun.parent_config or await self._begin_anew(thread))
+
+    async def _has(self, thread: RunnableConfig, marks: dict[str, Any]) -> bool:
+        found = self._graph.aget_state_history(thread, filter=marks)
+        return await anext(found, None) is not None
+
+    async def _read_newest(
+        self, turn: Turn, newest: StateSnapshot, came: datetime
+    ) -> Newest | None:
+        """What was said last in a session; None where nobody asks beside it."""
+        shown: list[AnyMessage] = newest.values.get("messages", [])
+        asked = next((m for m in reversed(shown) if isinstance(m, HumanMessage)), None)
+        if turn.session.endswith(BESIDE) or asked is None:
+            return None
+        # Of several questions, a client asks the next one when it has the answer to the first.
+        beside = await self._graph.aget_state(name_thread(turn.session + BESIDE))
+        ended = max(filter(None, (newest.created_at, beside.created_at)))
+        marks = read_marks(newest)
+        return Newest(
+            asked=get_text(asked),
+            replied=get_text(shown[-1]) if isinstance(shown[-1], AIMessage) else "",
+            manner=marks.get(_MANNER, ""),
+            streamed=bool(marks.get(_STREAMED)),
+            seconds=(came - datetime.fromisoformat(ended)).total_seconds(),
+        )
+
+    async def _find_known(
+        self, newest: StateSnapshot, messages: Sequence[AnyMessage], digests: Sequence[str]
+    ) -> tuple[int, StateSnapshot | None]:
+        """The length of the longest history that is known, and the checkpoint at its end."""
+        ends, place = find_ends(messages), None
+        # What begins with an unknown history is not known either.
+        low, high, probe = -1, len(ends), len(ends) - 1
+        while probe > low:
+            last = ends[probe] - 1
+            found = await self._find_checkpoint(newest, messages[last], digests[last])
+            low, place, high = (probe, found, high) if found else (low, place, probe)
+            probe = (low + high) // 2
+        return ends[low] if place else 0, place
+
+    async def _find_checkpoint(
+        self, newest: StateSnapshot, said: AnyMessage, digest: str
+    ) -> StateSnapshot | None:
+        """The newest checkpoint behind a message, and all that came before it."""
+
+        def fits(state: StateSnapshot) -> bool:
+            marked = (state.metadata or {}).get(_MARK) == digest
+            shown: list[AnyMessage] = state.values.get("messages", [])
+            told = [*tell(shown)][-1:]
+            return marked and not state.next and ends_alike(told, [said])
+
+        if fits(newest):
+            return newest
+        thread = name_thread(newest.config["configurable"]["thread_id"])
+        found = self._graph.aget_state_history(thread, filter={_MARK: digest})
+        return await anext((state async for state in found if fits(state)), None)
+
+    async def _find_end(self, session: str, said: Sequence[AnyMessage]) -> StateSnapshot | None:
+        """The newest checkpoint that ends as a history does whose beginning the client left out."""
+        history = [m for m, _ in tell(said)]
+        stored = await self._open(session)
+        async for state in self._graph.aget_state_history(name_thread(session), limit=_LOOK_BACK):
+            if state.next:
+                continue
+            told = await asyncio.to_thread(_read_told, stored, _read_session(state), len(history))
+            known = any(get_text(reply) != REMOVED for reply, _ in told)  # or anything would fit
+            if known and ends_alike(told, history):
+                return state
+        return None
+
+    async def _goes_on_from(self, place: StateSnapshot, newest: StateSnapshot) -> bool:
+        """True if the newest conversation begins with that of a place, and is longer."""
+        session, later = _read_session(place), _read_session(newest)
+        stored = await self._open(session.id)
+        refs = await asyncio.to_thread(stored.transcript_refs, later)
+        return session.count < len(refs) and refs[session.count - 1] == session.transcript
+
+    async def _open(self, session: str) -> SessionStore:
+        workspaces = find_deps(self._graph).workspaces
+        return (await asyncio.to_thread(workspaces.open, session, self._graph.store)).store
+
+    async def _begin_anew(self, thread: RunnableConfig) -> RunnableConfig:
+        """A checkpoint of the session at which nothing has been said yet."""
+        config: RunnableConfig = {"configurable": {**thread["configurable"], "checkpoint_ns": ""}}
+        saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
+        return await saver.aput(config, empty_checkpoint(), {"source": "fork", "step": -1}, {})
+
+
+def _is_same_place(one: StateSnapshot, other: StateSnapshot) -> bool:
+    here, there = (state.config["configurable"] for state in (one, other))
+    return bool(here["checkpoint_id"] == there["checkpoint_id"])
+
+
+def digest_turn(before: StateSnapshot | None, turn: Turn) -> list[str]:
+    """The digests of a turn's histories, behind those of the answer that it goes on from."""
+    messages = cast("Sequence[AnyMessage]", turn.messages)
+    if before is None:
+        return digest_histories(messages)
+    reply = before.values["messages"][-1]
+    (*_, known) = digest_histories([reply], read_marks(before).get(_MARK, ""))
+    return digest_histories(messages, known)
+
+
+def read_marks(state: StateSnapshot) -> Mapping[str, Any]:
+    return state.metadata or {}
+
+
+def mark(
+    config: RunnableConfig,
+    digests: Sequence[str],
+    first: int,
+    last: int,
+    turn: Turn | None = None,
+) -> RunnableConfig:
+    """A turn's configuration, with the histories that it goes on from and that it answers."""
+    marks: dict[str, Any] = {_FROM: digests[first], _MARK: digests[last]}
+    if turn is not None:
+        marks |= {_ANSWER: turn.id, _WHOLE: turn.whole}
+        marks |= {_MANNER: turn.manner, _STREAMED: turn.stream}
+    return {**config, "metadata": marks}
+
+
+def was_whole(place: StateSnapshot) -> bool:
+    """`Turn.whole` of the turn that a place is behind."""
+    return bool(read_marks(place).get(_WHOLE, True))
+
+
+def _read_session(state: StateSnapshot) -> Session:
+    known = state.values.get("session") or {"id": state.config["configurable"]["thread_id"]}
+    return Session.model_validate(known)
+
+
+def _read_told(
+    stored: SessionStore, session: Session, count: int
+) -> list[tuple[AnyMessage, AnyMessage]]:
+    """So many of the newest messages as a client may have them, or all if there are fewer."""
+    read = count
+    while True:
+        said = stored.messages(session, max(1, session.count - read))
+        told = list(tell(m.message for m in said))
+        if len(told) > count or read >= session.count:  # the first may be cut
+            return told[-count:]
+        read *= 2

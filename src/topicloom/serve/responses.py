@@ -1,0 +1,473 @@
+"""OpenAI's Responses: what a client asks for, and how it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from time import time
+from typing import Annotated, Any, Literal
+
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseContentPartAddedEvent,
+    ResponseContentPartDoneEvent,
+    ResponseCreatedEvent,
+    ResponseError,
+    ResponseErrorEvent,
+    ResponseFailedEvent,
+    ResponseFunctionCallArgumentsDeltaEvent,
+    ResponseFunctionCallArgumentsDoneEvent,
+    ResponseFunctionToolCall,
+    ResponseIncompleteEvent,
+    ResponseInProgressEvent,
+    ResponseOutputItemAddedEvent,
+    ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
+    ResponseOutputText,
+    ResponseTextDeltaEvent,
+    ResponseTextDoneEvent,
+    ResponseUsage,
+)
+from openai.types.responses.response import IncompleteDetails
+from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
+from pydantic import BaseModel, Field
+
+from topicloom.errors import InputError
+from topicloom.serve.turns import (
+    Answered,
+    Reference,
+    Said,
+    Tokens,
+    Turn,
+    find_begun,
+    make_reply,
+    name_session,
+    parse_body,
+    read_call,
+)
+from topicloom.serve.web import write_event
+from topicloom.state.stored_message import get_text
+
+_TELLING = ("system", "developer")
+"""Roles whose messages are instructions."""
+
+
+class _Tool(BaseModel):
+    """A function that the client runs; tools that OpenAI runs itself are not there."""
+
+    type: Literal["function"]
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+    def read(self) -> dict[str, Any]:
+        """The tool as chat completions have it."""
+        given = self.model_dump(exclude={"type"}, exclude_none=True)
+        return {"type": "function", "function": given}
+
+
+class _Choice(BaseModel):
+    type: Literal["function"]
+    name: str
+
+
+class _Format(BaseModel, extra="allow"):
+    type: Literal["text", "json_object", "json_schema"]
+
+    def read(self) -> dict[str, Any]:
+        """The `response_format` of chat completions."""
+        if self.type != "json_schema":
+            return {"type": self.type}
+        return {"type": self.type, "json_schema": self.model_dump(exclude={"type"})}
+
+
+class _Text(BaseModel):
+    format: _Format | None = None
+
+
+class _Request(BaseModel):
+    """A request; what is not named here, such as a temperature, the server's settings decide."""
+
+    model: str
+    input: str | Annotated[list[dict[str, Any]], Field(min_length=1)]
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    conversation: None = None
+    prompt: None = None
+    background: Literal[False] | None = None
+    store: bool | None = None
+    stream: bool | None = None
+    tools: list[_Tool] | None = None
+    tool_choice: Literal["auto", "none", "required"] | _Choice | None = None
+    text: _Text | None = None
+    metadata: dict[str, Any] | None = None
+    user: str | None = None
+
+    def read_form(self) -> dict[str, Any]:
+        """The form that the reply is to have, beyond what a model does by itself."""
+        form: dict[str, Any] = {}
+        if isinstance(self.tool_choice, _Choice) or self.tool_choice == "required":
+            if not self.tools:
+                raise InputError("tool_choice asks for a call, and there are no tools")
+            named = isinstance(self.tool_choice, _Choice) and self.tool_choice.name
+            function = {"type": "function", "function": {"name": named}}
+            form["tool_choice"] = function if named else "required"
+        if self.text and self.text.format and self.text.format.type != "text":
+            form["response_format"] = self.text.format.read()
+        return form
+
+
+class _Item(BaseModel):
+    """A message or a part of one in a request's input."""
+
+    type: Literal[
+        "message", "function_call", "function_call_output", "item_reference", "reasoning"
+    ] = "message"
+    role: Literal["system", "developer", "user", "assistant"] | None = None
+    content: str | list[dict[str, Any]] | None = None
+    id: str | None = None
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    output: str | list[dict[str, Any]] = ""
+
+
+def read_response_request(
+    body: bytes, headers: Mapping[str, str], owner: str = ""
+) -> tuple[Turn, ResponseWriter]:
+    """The turn that a request asks for; the sessions of an `owner` are apart from others'.
+
+    Raises:
+        ValidationError: The request is not as the protocol has it.
+        InputError: It is no JSON, or there is nothing to answer.
+    """
+    request = _Request.model_validate(parse_body(body))
+    given = request.input
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    read = [_Item.model_validate(item) for item in items]
+    told = [_read_content(item.content) for item in read if item.role in _TELLING]
+    told.insert(0, request.instructions or "")
+    messages, begun = find_begun(list(_read_items(read)))
+    tools = [] if request.tool_choice == "none" else request.tools or []
+    turn = Turn(
+        session="",
+        whole=True,
+        model=request.model,
+        messages=messages,
+        instructions="\n\n".join(filter(None, map(_get_words, told))),
+        tools=tuple(tool.read() for tool in tools),
+        form=request.read_form(),
+        stream=bool(request.stream),
+        begun=begun,
+        previous=_strip_kind(request.previous_response_id or ""),
+        recorded=request.store is not False,
+        owner=owner,
+    )
+    turn = name_session(turn, headers, request.metadata, request.user)
+    return turn, ResponseWriter(turn, request.model_dump(mode="json"))
+
+
+def _read_items(items: Iterable[_Item]) -> Iterator[Said]:
+    """The messages of an input; what an assistant said and called in a row is one of them."""
+    said: list[Any] = []
+    calls: list[Any] = []
+
+    def take() -> Iterator[AIMessage]:
+        if said or calls:
+            yield make_reply(said[0] if len(said) == 1 else "".join(map(_get_words, said)), calls)
+        said.clear()
+        calls.clear()
+
+    last: Said | None = None
+    for item in items:
+        match item:
+            case _Item(type="message", role="assistant"):
+                said.append(_read_content(item.content))
+            case _Item(type="function_call"):
+                calls.append(read_call(item.call_id, item.name, item.arguments))
+            case _Item(type="message", role="user"):
+                yield from take()
+                yield (last := HumanMessage(_read_content(item.content)))
+            case _Item(type="function_call_output"):
+                yield from take()
+                content = _read_content(item.output)
+                yield (last := ToolMessage(content, tool_call_id=item.call_id))
+            case _Item(type="item_reference"):
+                yield from take()
+                named = Reference(_strip_kind(item.id or ""))
+                if named != last:  # words and calls of one reply are items of their own
+                    yield (last := named)
+            case _Item(type="message", role=None):
+                raise InputError("input: a message has a role, such as 'user'")
+    yield from take()
+
+
+def _read_content(content: str | Sequence[Mapping[str, Any]] | None) -> Any:
+    """The content of a message as chat completions have it."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    blocks = list(map(_read_block, content))
+    if all(block.get("type") == "text" for block in blocks):
+        return "\n".join(str(block["text"]) for block in blocks)
+    return blocks
+
+
+def _read_block(block: Mapping[str, Any]) -> dict[str, Any]:
+    match block.get("type"):
+        case "input_text" | "output_text" | "text" | "refusal" as kind:
+            return {
+                "type": "text",
+                "text": str(block.get("refusal" if kind == "refusal" else "text", "")),
+            }
+        case "input_image":
+            detail = {"detail": block["detail"]} if block.get("detail") else {}
+            return {"type": "image_url", "image_url": {"url": block.get("image_url"), **detail}}
+        case "input_file":
+            known = ("file_id", "file_data", "filename")
+            return {"type": "file", "file": {k: block[k] for k in known if block.get(k)}}
+        case "input_audio":
+            return {"type": "input_audio", "input_audio": block.get("input_audio")}
+        case other:
+            raise InputError(f"input: a content block of type {other!r} is not understood here")
+
+
+def _get_words(content: Any) -> str:
+    return content if isinstance(content, str) else get_text(HumanMessage(content))
+
+
+def _strip_kind(id_: str) -> str:
+    """The id of an answer in that of a response or of an item: `resp_…`, `msg_…`, `fc_1_…`."""
+    return id_.rpartition("_")[2]
+
+
+class ResponseWriter:
+    """Writes the answer to one request."""
+
+    def __init__(self, turn: Turn, request: Mapping[str, Any]) -> None:
+        """For a turn and the request that it was read from."""
+        self._turn, self._request, self._created = turn, request, int(time())
+        self._number, self._text = -1, ""
+        self._begun = False
+
+    def write_whole(self, answered: Answered) -> dict[str, Any]:
+        """The answer in one piece."""
+        return _dump(self._write(answered))
+
+    def begin(self) -> str:
+        """That it was taken in, and goes on."""
+        response = self._frame("in_progress")
+        created = ResponseCreatedEvent(
+            type="response.created", response=response, sequence_number=self._count()
+        )
+        going = ResponseInProgressEvent(
+            type="response.in_progress", response=response, sequence_number=self._count()
+        )
+        return _write(created) + _write(going)
+
+    def write_piece(self, text: str) -> str:
+        """The events of a piece."""
+        events = "" if self._begun else self._begin_message()
+        self._begun, self._text = True, self._text + text
+        delta = ResponseTextDeltaEvent(
+            type="response.output_text.delta",
+            item_id=self._name("msg"),
+            output_index=0,
+            content_index=0,
+            delta=text,
+            logprobs=[],
+            sequence_number=self._count(),
+        )
+        return events + _write(delta)
+
+    def end(self, answered: Answered) -> str:
+        """The end of the message, the calls of tools, and the whole response once more."""
+        response = self._write(answered)
+        events = self._end_message(response) if self._begun else ""
+        for index, item in enumerate(response.output):
+            if isinstance(item, ResponseFunctionToolCall):
+                events += self._write_call(index, item)
+        if response.status == "incomplete":
+            return events + _write(
+                ResponseIncompleteEvent(
+                    type="response.incomplete", response=response, sequence_number=self._count()
+                )
+            )
+        return events + _write(
+            ResponseCompletedEvent(
+                type="response.completed", response=response, sequence_number=self._count()
+            )
+        )
+
+    def fail(self, status: int, message: str) -> str:
+        """That it failed, and why."""
+        code: Any = "rate_limit_exceeded" if status == 429 else "server_error"
+        failed = self._frame("failed")
+        failed.error = ResponseError(code=code, message=message)
+        event = ResponseErrorEvent(
+            type="error", code=code, message=message, param=None, sequence_number=self._count()
+        )
+        end = ResponseFailedEvent(
+            type="response.failed", response=failed, sequence_number=self._count()
+        )
+        return _write(event) + _write(end)
+
+    def _write(self, answered: Answered) -> Response:
+        cut, calls = bool(answered.cut), answered.calls
+        response = self._frame("incomplete" if cut else "completed")
+        text = answered.text
+        if text or not calls:
+            content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
+            status: Literal["incomplete", "completed"] = "incomplete" if cut else "completed"
+            response.output.append(
+                ResponseOutputMessage(
+                    id=self._name("msg"),
+                    type="message",
+                    role="assistant",
+                    status=status,
+                    content=[content],
+                )
+            )
+        response.output += [
+            ResponseFunctionToolCall(
+                type="function_call",
+                id=self._name(f"fc_{n}"),
+                call_id=id_,
+                name=name,
+                arguments=arguments,
+                status="completed",
+            )
+            for n, (id_, name, arguments) in enumerate(calls)
+        ]
+        if cut:
+            filtered = "filter" in answered.cut
+            reason: Any = "content_filter" if filtered else "max_output_tokens"
+            response.incomplete_details = IncompleteDetails(reason=reason)
+        response.usage = _write_usage(answered.tokens)
+        return response
+
+    def _begin_message(self) -> str:
+        item = ResponseOutputMessage(
+            id=self._name("msg"), type="message", role="assistant", status="in_progress", content=[]
+        )
+        added = ResponseOutputItemAddedEvent(
+            type="response.output_item.added",
+            output_index=0,
+            item=item,
+            sequence_number=self._count(),
+        )
+        part = ResponseContentPartAddedEvent(
+            type="response.content_part.added",
+            item_id=item.id,
+            output_index=0,
+            content_index=0,
+            part=ResponseOutputText(type="output_text", text="", annotations=[], logprobs=[]),
+            sequence_number=self._count(),
+        )
+        return _write(added) + _write(part)
+
+    def _end_message(self, response: Response) -> str:
+        item = response.output[0]
+        assert isinstance(item, ResponseOutputMessage)
+        (part,) = item.content
+        assert isinstance(part, ResponseOutputText)
+        place: dict[str, Any] = {"item_id": item.id, "output_index": 0, "content_index": 0}
+        said = ResponseTextDoneEvent(
+            type="response.output_text.done",
+            text=part.text,
+            logprobs=[],
+            sequence_number=self._count(),
+            **place,
+        )
+        ended = ResponseContentPartDoneEvent(
+            type="response.content_part.done", part=part, sequence_number=self._count(), **place
+        )
+        done = ResponseOutputItemDoneEvent(
+            type="response.output_item.done",
+            output_index=0,
+            item=item,
+            sequence_number=self._count(),
+        )
+        return _write(said) + _write(ended) + _write(done)
+
+    def _write_call(self, index: int, call: ResponseFunctionToolCall) -> str:
+        empty = call.model_copy(update={"arguments": "", "status": "in_progress"})
+        place: dict[str, Any] = {"item_id": call.id, "output_index": index}
+        added = ResponseOutputItemAddedEvent(
+            type="response.output_item.added",
+            output_index=index,
+            item=empty,
+            sequence_number=self._count(),
+        )
+        delta = ResponseFunctionCallArgumentsDeltaEvent(
+            type="response.function_call_arguments.delta",
+            delta=call.arguments,
+            sequence_number=self._count(),
+            **place,
+        )
+        whole = ResponseFunctionCallArgumentsDoneEvent(
+            type="response.function_call_arguments.done",
+            name=call.name,
+            arguments=call.arguments,
+            sequence_number=self._count(),
+            **place,
+        )
+        done = ResponseOutputItemDoneEvent(
+            type="response.output_item.done",
+            output_index=index,
+            item=call,
+            sequence_number=self._count(),
+        )
+        return "".join(map(_write, (added, delta, whole, done)))
+
+    def _frame(self, status: Any) -> Response:
+        asked = self._request
+        return Response(
+            id=self._name("resp"),
+            object="response",
+            created_at=self._created,
+            status=status,
+            error=None,
+            incomplete_details=None,
+            instructions=asked["instructions"],
+            metadata={k: str(v) for k, v in (asked["metadata"] or {}).items()},
+            model=self._turn.model,
+            output=[],
+            parallel_tool_calls=True,
+            previous_response_id=asked["previous_response_id"],
+            temperature=None,
+            tool_choice=asked["tool_choice"] or "auto",
+            tools=asked["tools"] or [],
+            top_p=None,
+            truncation="disabled",
+            usage=None,
+            user=asked["user"],
+            store=asked["store"] is not False,
+        )
+
+    def _name(self, kind: str) -> str:
+        return f"{kind}_{self._turn.answer_id}"
+
+    def _count(self) -> int:
+        self._number += 1
+        return self._number
+
+
+def _write_usage(tokens: Tokens) -> ResponseUsage:
+    return ResponseUsage(
+        input_tokens=tokens.input,
+        input_tokens_details=InputTokensDetails(cached_tokens=tokens.cached, cache_write_tokens=0),
+        output_tokens=tokens.output,
+        output_tokens_details=OutputTokensDetails(reasoning_tokens=0),
+        total_tokens=tokens.input + tokens.output,
+    )
+
+
+def _dump(value: BaseModel) -> dict[str, Any]:
+    return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _write(event: BaseModel) -> str:
+    data = _dump(event)
+    return write_event(data, data["type"])
