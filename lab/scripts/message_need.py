@@ -99,15 +99,15 @@ def main() -> None:
     model = fit(cases)
     (best, lean), (bias,) = model.coef_[0], model.intercept_
     print(f"best {best:.2f}  lean {lean:.2f}  bias {bias:.2f}  of {len(cases):,} cases")
-    print("kind        AUC   questions under .35   idle examples over .35")
+    print("kind        AUC   questions under .25   idle examples over .25")
     for kind in dict.fromkeys(c.kind for c in cases):
         judged = [c for c in cases if c.kind == kind]
         without = fit([c for c in cases if c.kind != kind])
         scores = without.predict_proba([(c.best, c.lean) for c in judged])[:, 1]
         sorts = np.array([c.sort for c in judged])
         auc = roc_auc_score(sorts != "idle", scores)
-        under = (scores[sorts == "asked"] < 0.35).mean()
-        over = (scores[sorts == "idle"] >= 0.35).mean()
+        under = (scores[sorts == "asked"] < 0.25).mean()
+        over = (scores[sorts == "idle"] >= 0.25).mean()
         print(f"{kind:10}  {auc:.3f}  {under:.3f}  {over:.3f}")
 
 

@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     """Share of the main window that one turn's recall may add."""
     recall_tokens: int | None = Field(default=None, ge=1)
     """The same in tokens; goes before `recall_share`."""
-    recall_least: float = Field(default=0.35, ge=0, le=1)
+    recall_least: float = Field(default=0.25, ge=0, le=1)
     """Worth that an original needs to be quoted: the probability that the user's message needs
     anything of what was said before, times 1 for the best original, less for the others. 0 to
     quote as much as there is room for, whatever was said."""

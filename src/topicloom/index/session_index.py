@@ -63,7 +63,7 @@ _COMPARED, _NEWEST = 6_000, 24
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _NO_CONTEXT = TurnContext()
-LEAST_WORTH = 0.35
+LEAST_WORTH = 0.25
 """Worth that a message needs to be quoted for what the user said."""
 SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
