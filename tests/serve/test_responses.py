@@ -148,14 +148,14 @@ def test_what_is_not_to_be_stored_leaves_nothing(talk: Talk, stream: bool) -> No
     given: Any = [
         {"role": "user", "content": "山：一"},
         {"role": "assistant", "content": "甲"},
-        {"role": "user", "content": "山：密码是 4711"},
+        {"role": "user", "content": "山：密码是 Quitte"},
     ]
     answer = respond(talk, given, user="ann", store=False, stream=stream)
     assert answer.output_text == "回答2。"
     assert [m.type for m in talk.responder.requests[-1].messages] == ["human", "ai", "human"]
     assert FileStorage(talk.folder).sessions() == ["ann.ann"]
     stored = "".join(p.read_text("utf-8") for p in talk.folder.rglob("*.jsonl"))
-    assert "4711" not in stored
+    assert "Quitte" not in stored
     with pytest.raises(openai.NotFoundError):
         respond(talk, "山：二", previous_response_id=answer.id)
     with pytest.raises(openai.BadRequestError, match="send the whole conversation"):
