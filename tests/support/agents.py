@@ -28,12 +28,12 @@ Reply = Any
 class ScriptedModel(BaseChatModel):
     """Plays a script, then says `otherwise`; keeps what it was sent, and with which tools."""
 
-    script: list[Reply] = Field(default_factory=list)
+    script: list[Reply] = Field(default_factory=list, repr=False)
     otherwise: Reply = "All right, noted."
-    prompts: list[list[BaseMessage]] = Field(default_factory=list)
+    prompts: list[list[BaseMessage]] = Field(default_factory=list, repr=False)
     offered: list[list[str]] = Field(default_factory=list)
     tools: list[str] = Field(default_factory=list)
-    shared: Any = None
+    shared: Any = Field(default=None, repr=False)
 
     @property
     def _llm_type(self) -> str:

@@ -37,7 +37,7 @@ class ProviderModel(ScriptedModel):
 
     provider: Provider = "chat"
     refused: list[str] = Field(default_factory=list)
-    payloads: list[Any] = Field(default_factory=list)
+    payloads: list[Any] = Field(default_factory=list, repr=False)
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
         own = self.shared or self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from faults.stages import NAME, FilesStage, Stage
 from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
 from topicloom.cli import main
 from topicloom.errors import TopicLoomError
+from topicloom.graph.memory import Memory
 from topicloom.graph.purge import purge_messages
 from topicloom.graph.review import review_session
 from topicloom.graph.stored import open_session
@@ -31,6 +33,8 @@ Act = Callable[[Stage, bool], None]
 
 SIDE_FILES = ("topics/topic-t1.jsonl", "timeline.jsonl", "ledger.jsonl")
 """Files that a repair makes anew."""
+RENAMED = "另一个名字"
+"""What a topic is called after an edit."""
 EDITED = "我对什么都不过敏。"
 """What the message with the secret says after an edit."""
 ANSWER = expected(ROUNDS)[-1][1]
@@ -66,6 +70,7 @@ def operations(kind: str) -> list[Operation]:
         Operation("edit", _edit, expected(ROUNDS + 1), _is_edited),
         Operation("review", _review, talked, _is_archived),
         Operation("reflection", _reflect, talked, _has_fact),
+        Operation("rename", _rename, talked, _is_renamed),
         Operation("set-up", lambda stage, patient: talk(stage, 1), begun, _holds, nothing),
     ]
     if kind != "files":
@@ -75,6 +80,7 @@ def operations(kind: str) -> list[Operation]:
         Operation("purge", _command("purge", NAME, "--yes", "--message", "m9"), purged, _is_purged),
         Operation("reflect", _command("reflect", NAME, "--force"), talked, _has_fact),
         Operation("repair", _command("repair", NAME), talked, _holds, breaks=SIDE_FILES),
+        Operation("import", _import, begun, _holds, nothing),
         Operation("export", _command("memory", NAME, "--out", "{}/memory"), talked, _is_exported),
     ]
 
@@ -94,6 +100,24 @@ def _edit(stage: Stage, patient: bool) -> None:
         newest = state.values["messages"][-1]
         gone = [RemoveMessage(id=newest.id)] if newest.text == ANSWER else []
         say(graph, ROUNDS, HumanMessage(EDITED, id="round-3"), *gone, patient=patient)
+
+
+def _rename(stage: Stage, patient: bool) -> None:
+    """An edit as the inspector makes it."""
+    with talking(stage) as (graph, _):
+        memory = Memory.of(graph, CONFIG)
+        if memory.topics()[0].name != RENAMED:  # it may have got through, but for saying so
+            memory.rename("t1", RENAMED)
+
+
+def _import(stage: Stage, patient: bool) -> None:
+    """The first round as a recording."""
+    assert isinstance(stage, FilesStage)
+    stage.root.mkdir(parents=True, exist_ok=True)
+    path = stage.root / "recording.jsonl"
+    rows = [{"role": role, "content": text} for role, text in expected(1)]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    assert run_command(stage, "import", "jsonl", str(path), "--session", NAME) == 0
 
 
 def _review(stage: Stage, patient: bool) -> None:
@@ -161,6 +185,12 @@ def _is_edited(stage: Stage, raw: Raw) -> Iterator[str]:
         yield f"not changed once: {changed}"
     if [n for edit in edits for n in edit.get("removed", ())] != [len(expected(ROUNDS))]:
         yield f"the newest reply is not out of view once: {edits}"
+
+
+def _is_renamed(stage: Stage, raw: Raw) -> Iterator[str]:
+    rows = {e.body["id"]: e.body for e in raw.chains["roster"].values()}
+    if rows["t1"]["name"] != RENAMED:
+        yield f"the topic is called {rows['t1']['name']!r}"
 
 
 def _is_split(stage: Stage, raw: Raw) -> Iterator[str]:
