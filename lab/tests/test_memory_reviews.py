@@ -26,7 +26,7 @@ _TOLD = (
 
 
 def talk() -> Conversation:
-    """A question that is over on the first day, then a month of other things; in Chinese."""
+    """Some questions on tea, which are over on the first day, then a month of other things; in Chinese."""
     messages: list[RecordedMessage] = []
 
     def say(text: str, reply: str, day: int) -> None:
@@ -39,10 +39,11 @@ def talk() -> Conversation:
             )
         )
 
-    say(_ASKED, "明前茶是清明前采的茶，更嫩。" * 30, 1)
+    for asked in (_ASKED, "雨前茶用多少度的水泡？", "明前茶和雨前茶哪种更贵？"):
+        say(asked, "明前茶是清明前采的茶，更嫩。" * 10, 1)
     for day in range(2, 31):
         say(f"{_TOLD[day % 4]}第{day}天。" * 12, "好的，记住了。", day)
-    question = Question(id="q1", question="台面多少钱？", evidence=("a6",))
+    question = Question(id="q1", question="台面多少钱？", evidence=("a10",))
     return Conversation(id="茶", lang="zh", messages=tuple(messages), questions=(question,))
 
 

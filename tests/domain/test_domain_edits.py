@@ -200,7 +200,8 @@ class TestByTheMainModel:
         state = say(graph, "I search the hall", the_document())
         assert reply_of(state) == "Never mind."
         assert state["document"] == the_document()
-        assert "1 to 100 edits" in str(responder.requests[1].messages[-1].content)
+        if args != "{broken":  # a call that breaks off is no call: the model is asked once more
+            assert "1 to 100 edits" in str(responder.requests[1].messages[-1].content)
 
     def test_all_calls_of_a_reply_are_one_change(self, tmp_path: Path) -> None:
         calls = [

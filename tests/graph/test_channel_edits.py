@@ -129,7 +129,8 @@ def test_a_message_that_is_removed(
     else:
         shown = say(graph, gone, new)
     assert SECRET not in repr(listeners.prompt)
-    assert len([kind for kind, _ in listeners.prompt if kind == "human"]) == 2
+    # No prompt begins with a reply: a line stands before the one whose question is gone.
+    assert len([kind for kind, _ in listeners.prompt if kind == "human"]) == 3
     assert "out of view: m1" in last_receipt(tmp_path, graph, thread()).events[0]
     check(tmp_path, graph, listeners)
     session = get_session(graph, thread())
@@ -266,7 +267,7 @@ def test_edits_while_a_turn_waits_for_a_person(tmp_path: Path, listeners: Listen
     assert graph.get_state(thread()).next == ("tools",)
     shown = say(graph, HumanMessage("不订了。", id="u1"))
     assert texts(shown) == ["All right, noted.", "不订了。", "All right, noted."]
-    assert [kind for kind, _ in listeners.prompt] == ["ai", "human"]
+    assert [kind for kind, _ in listeners.prompt] == ["human", "ai", "human"]
     assert SECRET not in repr(listeners.prompt)
 
 

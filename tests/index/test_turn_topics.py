@@ -70,9 +70,13 @@ class TestTopicsOfATurn:
 class TestPreference:
     def test_messages_of_a_likely_topic_rise_the_newest_most(self) -> None:
         weights = np.array([0.0, 0.0, 1.0, 0.0])
-        found = prefer_topics(np.zeros(len(CODE)), weights, grouping())
+        found = prefer_topics(np.full(len(CODE), 1.5), weights, grouping())
         assert np.argsort(-found, kind="stable")[:3].tolist() == [6, 3, 2]
-        assert (found[CODE != GARDEN] == 0).all()
+        assert (found[CODE != GARDEN] == 1.5).all()
+
+    def test_what_does_not_fit_by_itself_does_not_rise(self) -> None:
+        weights = np.array([0.0, 0.0, 1.0, 0.0])
+        assert (prefer_topics(np.full(len(CODE), 0.9), weights, grouping()) == 0.9).all()
 
     @pytest.mark.parametrize("names", [[""], ["Assistant"], ["", "assistant"]])
     def test_own_words_rise_in_talk_with_an_assistant(self, names: list[str]) -> None:

@@ -62,6 +62,6 @@ def test_a_graph_uses_them(tmp_path: Path, openai_server: OpenAIServer) -> None:
         settings=settings,
     ).compile(checkpointer=InMemorySaver())
     record(graph, thread(), *past("oak"))
-    tell(graph, thread(), "Hello", keep=0)
+    tell(graph, thread(), "What did I say about the oak?", keep=0)
     said = {request["messages"][0]["content"] for request in openai_server.requests}
     assert {"Split!", "Brief!", "Reply!", load_prompt("reader", "en")} <= said

@@ -73,9 +73,9 @@ def test_what_names_no_model_is_shown_with_examples(spec: str) -> None:
 
 
 def test_other_providers_need_their_package() -> None:
-    """None is installed here, so the message has to say what to install."""
-    with pytest.raises(ConfigurationError, match=r"'anthropic:claude-x'.*langchain"):
-        open_model("anthropic:claude-x")
+    """That of Cohere is not installed here, so the message has to say what to install."""
+    with pytest.raises(ConfigurationError, match=r"'cohere:command-x'.*langchain"):
+        open_model("cohere:command-x")
 
 
 def test_a_provider_that_langchain_does_not_know() -> None:

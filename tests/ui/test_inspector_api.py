@@ -214,14 +214,16 @@ async def test_a_turn_streams_and_long_texts_are_cut(graph: CompiledSessionGraph
     graph.invoke({"messages": [HumanMessage("And?")]}, THREAD, context=moved)
     async with open_client(graph, editing=True) as page:
         await page.get("/?key=secret")
-        answer = await page.post(f"{SESSION}/turns", json={"text": "How many kilometres?"})
+        answer = await page.post(
+            f"{SESSION}/turns", json={"text": "How many kilometres did I run?"}
+        )
         events = [json.loads(e[6:]) for e in answer.text.split("\n\n") if e]
         kinds = [event["type"] for event in events]
         assert kinds[-2:] == ["receipt", "end"]
         assert {"text", "reading", "read", "quoted"} <= set(kinds)
         said = "".join(event.get("text", "") for event in events)
         shown = await get(page, "/messages", limit=2)
-        assert [m["text"] for m in shown] == ["How many kilometres?", said]
+        assert [m["text"] for m in shown] == ["How many kilometres did I run?", said]
         await page.post(f"{SESSION}/turns", json={"text": HOSTILE[-1], "answer": False})
         (cut,) = await get(page, "/messages", limit=1)
         assert (len(cut["text"]), cut["whole"]) == (20_000, False)

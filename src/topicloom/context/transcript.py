@@ -233,11 +233,13 @@ def describe_content(
 ) -> str:
     """The text of a message, fenced, with tool calls and other content named in brackets.
 
-    Where it is `cut`, it is fenced once more: a line may begin where something is left out.
+    Where it is `cut`, all of it is fenced once more: a line may begin where something is left out.
     """
     calls = getattr(stored.message, "tool_calls", ())
-    named = (f"[calls {c['name']} {to_json(c['args'])}]" for c in calls)
-    said = fence(cut(fence("\n".join(filter(None, [stored.text, *named])))))
+    named = (f"[calls {fence_line(c['name'])} {fence(to_json(c['args']))}]" for c in calls)
+    whole = "\n".join(filter(None, [fence(stored.text), *named]))
+    shown = cut(whole)
+    said = whole if shown == whole else fence(shown)
     return "\n".join(filter(None, [said, describe_blocks(stored, language)]))
 
 

@@ -104,7 +104,8 @@ def message(number: int) -> str:
     if number == 2:
         return f"I am allergic to {SECRET}, and I like tea. " + "There is more of it. " * 12
     if number % 9 == 8:
-        return f"Did you forget? I told you about {subject}, in message {number}."
+        told = f"about {subject}, and what I am allergic to"
+        return f"Did you forget? I told you {told}, in message {number}."
     search = "Search for it. " if number % 7 == 6 else ""
     return f"{search}{number} is about {subject}. " + f"{subject} has a word {number}. " * 12
 
@@ -130,6 +131,7 @@ class _Trial:
             api_key=KEY,
             folder=stage.root,
             window=1_600,
+            recall_tokens=400,
             topic_window=1_500,
             role_seconds=seconds,
             reply_seconds=seconds,

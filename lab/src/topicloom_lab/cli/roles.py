@@ -139,6 +139,11 @@ class _Noted(LocalRole[Any, Any]):
     plays: Role[Any, Any] | None
     requests: list[Any] = field(default_factory=list)
 
+    @property
+    def by_index(self) -> bool:
+        """True if the role that plays works from the index."""
+        return bool(getattr(self.plays, "by_index", False))
+
     def call(self, request: Any) -> Answer[Any]:
         """The answer of the role that plays; raises `UnusableAnswerError` if none does."""
         self.requests.append(request)
