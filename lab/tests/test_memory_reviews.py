@@ -26,7 +26,7 @@ _TOLD = (
 
 
 def talk() -> Conversation:
-    """Some questions on tea, which are over on the first day, then a month of other things; in Chinese."""
+    """Questions on tea, over on the first day, then a month of other things; in Chinese."""
     messages: list[RecordedMessage] = []
 
     def say(text: str, reply: str, day: int) -> None:
