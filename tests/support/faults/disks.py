@@ -23,7 +23,7 @@ from faults.operations import Operation, operations
 from faults.stages import FilesStage
 from faults.talk import talk
 
-OPERATIONS = ("split", "review", "purge")
+OPERATIONS = ("split", "review", "purge", "rename", "import")
 """Those that are tried."""
 PAGES = 40
 """Pages of 4 KB that are free at most on a small file system."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,7 +82,7 @@ def operations(kind: str) -> list[Operation]:
         Operation("purge", _command("purge", NAME, "--yes", "--message", "m9"), purged, _is_purged),
         Operation("reflect", _command("reflect", NAME, "--force"), talked, _has_fact),
         Operation("repair", _command("repair", NAME), talked, _holds, breaks=SIDE_FILES),
-        Operation("import", _import, begun, _holds, nothing),
+        Operation("import", _import, [*talked, *begun], _holds),
         Operation("export", _command("memory", NAME, "--out", "{}/memory"), talked, _is_exported),
     ]
 
@@ -111,13 +113,12 @@ def _rename(stage: Stage, patient: bool) -> None:
 
 
 def _import(stage: Stage, patient: bool) -> None:
-    """The first round as a recording."""
-    assert isinstance(stage, FilesStage)
-    stage.root.mkdir(parents=True, exist_ok=True)
-    path = stage.root / "recording.jsonl"
+    """A round more, as a recording."""
     rows = [{"role": role, "content": text} for role, text in expected(1)]
-    path.write_text("\n".join(json.dumps(row) for row in rows))
-    assert run_command(stage, "import", "jsonl", str(path), "--session", NAME) == 0
+    with tempfile.TemporaryDirectory() as folder:  # not on the disk that fails
+        path = Path(folder, "recording.jsonl")
+        path.write_text("\n".join(json.dumps(row) for row in rows))
+        assert run_command(stage, "import", "jsonl", str(path), "--session", NAME) == 0
 
 
 def _review(stage: Stage, patient: bool) -> None:
