@@ -9,7 +9,7 @@ from functools import partial
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
-from topicloom.graph.stored import Graph
+from topicloom.graph.stored import Graph, get_session, open_session
 from topicloom.recordings.spool import ChatPiece
 from topicloom.state.channels import TurnOptions
 from topicloom.state.chats import ImportedChat
@@ -128,10 +128,16 @@ def record_messages(
 
 
 def _end_failed(graph: Graph, config: RunnableConfig) -> None:
-    """Go on with a turn that only records, if the newest one is such a turn and failed."""
+    """Go on with a turn that only records, if the newest one is such a turn and failed.
+
+    One that was killed after all was stored left no checkpoint: a turn without a message takes over
+    what it did.
+    """
     state = graph.get_state(config)
     if state.next and (state.values.get("turn") or {}).get("answer") is False:
         graph.invoke(None, config, context=_END, durability="exit")
+    elif open_session(graph, config)[0].count > get_session(graph, config).count:
+        graph.invoke({"messages": []}, config, context=_END, durability="exit")
 
 
 _END = TurnOptions(answer=False, keep_messages=0)
