@@ -63,8 +63,6 @@ _COMPARED, _NEWEST = 6_000, 24
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _NO_CONTEXT = TurnContext()
-LEAST_WORTH = 0.25
-"""Worth that a message needs to be quoted for what the user said."""
 SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -79,8 +77,8 @@ class Hits:
     """Relevance of topics, by id, 0 to 1."""
     homes: Mapping[str, str] = field(default_factory=dict)
     """The topics of these messages, by short id."""
-    need: float = 1.0
-    """Probability that what the user said needs anything of this; 1 for what is looked for."""
+    idle: bool = False
+    """True if what the user said needs nothing of what was said before: then nothing is found."""
 
     def elsewhere(self, topics: Container[str], least: float) -> list[str]:
         """The messages worth so much that are in none of some topics, best first."""
@@ -95,7 +93,7 @@ class SessionIndex:
     """
 
     def __init__(
-        self, embedder: Embedder, log: SessionLog, budget: int, least: float = LEAST_WORTH
+        self, embedder: Embedder, log: SessionLog, budget: int, least: float = 0.0
     ) -> None:
         """An index of the messages in a log.
 
@@ -300,10 +298,11 @@ class SessionIndex:
         vector, *others = self._embedder.embed([query, *things])
         # What is larger than the budget is quoted in part.
         costs = np.minimum(view.messages.costs, self._budget)
-        cosine, lexical, sure, trust = self._compare(query, vector)
-        need = self._rate_need(vector) if said else 1.0
+        compared = self._compare(query, vector)
+        need = self._rate_need(vector, compared.best) if said else 1.0
         if need < self._least:
-            return Hits(need=need)
+            return Hits(idle=True)
+        cosine, lexical, trust = compared.cosine, compared.lexical, compared.trust
         messages = replace(view.messages, costs=costs)
         manner = weights_for(messages)
         manner = manner if priced else replace(manner, price=0.0)
@@ -320,8 +319,9 @@ class SessionIndex:
             best = self._order(priority, weights, costs)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
-        listed = [flat + search_flat(c, w, t) for c, w, _, t in parts]
+        listed = [flat + search_flat(p.cosine, p.lexical, p.trust) for p in parts]
         best = keep_floor(best, flat, costs, self._budget, listed)
+        sure = compared.sure
         if days is not None:
             asked = view.said_on(days.first.isoformat(), days.last.isoformat())
             best = asked_first(best, asked, view.topics)
@@ -338,14 +338,12 @@ class SessionIndex:
             message, topic = f"m{view.numbers[place]}", view.topic(place)
             worth_of[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits(worth_of, topics, homes, need)
+        return Hits(worth_of, topics, homes)
 
-    def _rate_need(self, message: Vectors) -> float:
+    def _rate_need(self, message: Vectors, best: float) -> float:
         """Probability that a message [d] needs anything of what was said before."""
         examples = load_need_examples(self._embedder) if self._least else None
-        if examples is None:
-            return 1.0
-        return examples.rate(message, float(dot_products(self._table.matrix, message).max()))
+        return 1.0 if examples is None else examples.rate(message, best)
 
     def _weigh_topics(
         self,
@@ -372,16 +370,33 @@ class SessionIndex:
         preferred = prefer_topics(alone, weights, view.grouping)
         return fill_in_turn(_descending(alone), _descending(preferred), costs, self._budget)
 
-    def _compare(
-        self, query: str, vector: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
-        """Cosines and BM25 of all messages [n], how sure these are, and how far to trust BM25."""
+    def _compare(self, query: str, vector: NDArray[np.float32]) -> _Compared:
         view = self._table.view
         likeness = dot_products(self._table.matrix, vector).astype(float)[view.order]
         lexical, cover = self._table.words.scores(query)
-        sure = max(float(likeness.max()) / SURE_COSINE, cover / SURE_COVER)
         cosine = level_languages(likeness, view.chinese)
-        return cosine, lexical[view.order], sure, trust_words(query, cover)
+        best, trust = float(likeness.max()), trust_words(query, cover)
+        return _Compared(cosine, lexical[view.order], best, cover, trust)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """All messages [n] beside a query."""
+
+    cosine: NDArray[np.float64]
+    lexical: NDArray[np.float64]
+    """BM25."""
+    best: float
+    """The highest cosine, as it is."""
+    cover: float
+    """Share of the weight of the query's words that the best message holds."""
+    trust: float
+    """How far BM25 is to be trusted, 0 to 1."""
+
+    @property
+    def sure(self) -> float:
+        """From 1 on, something was found for sure."""
+        return max(self.best / SURE_COSINE, self.cover / SURE_COVER)
 
 
 def _descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -32,7 +32,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         hits = workspace.indexed(table).search(turn.query, context=context, said=True)
         request = _find_request(deps, turn) if session.topics else None
         turn = turn.model_copy(update={"request": request})
-        if hits.need < deps.settings.recall_least:
+        if hits.idle:
             # What is active stays so, unread: the talk may go on about it.
             return dump(session, turn)
         relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}

@@ -350,9 +350,8 @@ class _NoteDraft:
         """Enter an original whole if it fits, else in part if it may be."""
         if message_id in self.taken:
             return
-        if message_id in self._seen or message_id in self._in_view:
-            if message_id not in self._in_view:
-                self._left -= self._costs.quote(message_id)
+        if message_id in self._in_view or message_id in self._seen:
+            self._left -= 0 if message_id in self._in_view else self._costs.quote(message_id)
             self.taken.add(message_id)
             return
         day = (topic, self._costs.day(message_id))
