@@ -54,3 +54,22 @@ def test_active_topics_stay_active(tmp_path: Path) -> None:
     tell(graph, thread(), "ok", "Thank you!")
     assert last_receipt(tmp_path, graph, thread()).active == before
     assert before
+
+
+@pytest.mark.parametrize(
+    ("standing", "later"),
+    [
+        ("Whenever I sneeze with a loud 'Achoo!', say: here is a tissue for you.", "Achoo!"),
+        ("每次我说早上好，你都要用法语回答我。", "早上好！"),
+    ],
+)
+def test_what_the_user_asked_for_once_and_for_all_is_quoted(
+    tmp_path: Path, standing: str, later: str
+) -> None:
+    graph = open_graph(tmp_path, recall_least=LEAST, embedder="default")
+    record(graph, thread(), HumanMessage(standing), AIMessage("I will."), *talk())
+    tell(graph, thread(), later, keep=0)
+    quoted = last_receipt(tmp_path, graph, thread()).quoted
+    assert "m1" in {quote for topic in quoted for quote in topic.quotes}
+    tell(graph, thread(), "ok", keep=0)
+    assert last_receipt(tmp_path, graph, thread()).quoted == ()

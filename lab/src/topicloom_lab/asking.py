@@ -145,13 +145,16 @@ class Questioner:
         return Shown(prompt, note, shown, receipt)
 
     def _originals(self, receipt: Receipt) -> tuple[StoredMessage, ...]:
+        """What is in view, what is quoted for the question, and what older notes in view quote."""
         session = get_session(self.graph, self.config)
-        quoted = [i for t in receipt.quoted for i in t.quotes if i not in t.partial]
+        store = SessionStore(self.storage.open(session.id))
+        earlier = [topic for note in store.notes(session) for topic in note.topics]
+        noted = [*receipt.quoted, *earlier]
+        quoted = [i for topic in noted for i in topic.quotes if i not in topic.partial]
         numbers = {
             *map(parse_message_number, quoted),
             *range(session.view, parse_message_number(receipt.user)),
         }
-        store = SessionStore(self.storage.open(session.id))
         return tuple(store.pick(session, numbers).values())
 
 

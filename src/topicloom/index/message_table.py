@@ -17,6 +17,7 @@ from topicloom.index.encoders import script_shares
 from topicloom.index.ranking import Messages, words_of_day
 from topicloom.index.turn_topics import Grouping, group_by_topic
 from topicloom.index.vectors import GrowingRows, Place, StoredVectors
+from topicloom.prompts.loader import load_cues
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -34,6 +35,7 @@ _ROW = np.dtype(
         ("opens", np.bool_),  # a topic began with it, as it came
         ("empty", np.bool_),  # a reply that no model wrote
         ("chinese", np.bool_),
+        ("standing", np.bool_),  # the user asks for something that holds from then on
     ]
 )
 """The columns of a message beside its words and its vector."""
@@ -218,7 +220,8 @@ class MessageTable:
         chinese = script_shares(message.text).chinese > 0.5
         seconds, opens = read_seconds(message), message.opens
         begun = (message.seq, _digest(message), 0, day, speaker, cost, from_user)
-        return *begun, seconds, opens, empty, chinese
+        standing = from_user and load_cues("standing").found_in(message.text)
+        return *begun, seconds, opens, empty, chinese, standing
 
     def _make_view(self) -> MessageView:
         names = self._topics.all, self._days.all, self._speakers.all
@@ -292,6 +295,11 @@ class MessageView:
     def chinese(self) -> NDArray[np.bool_]:
         """True for those that are mostly in Chinese [n]."""
         return np.asarray(self._sorted["chinese"])
+
+    @property
+    def standing(self) -> NDArray[np.bool_]:
+        """True for those with which the user asks for something from then on [n]."""
+        return np.asarray(self._sorted["standing"])
 
     def said_on(self, first: str, last: str) -> NDArray[np.bool_]:
         """True for those of the days from one to another, `2026-03-02`, both included [n]."""
