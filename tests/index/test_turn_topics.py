@@ -82,12 +82,18 @@ class TestPreference:
     def test_own_words_rise_in_talk_with_an_assistant(self, names: list[str]) -> None:
         user = np.array([1.0, 0.0, 1.0, 0.0])
         opens = np.array([False, False, True, False])
-        found = prefer_own_words(np.zeros(4), user, opens, names)
+        found = prefer_own_words(np.zeros(4), user, opens, np.zeros(4, dtype=np.bool_), names)
         assert np.argsort(-found, kind="stable")[:2].tolist() == [2, 0]
+
+    def test_standing_requests_rise_most(self) -> None:
+        user, opens = np.array([1.0, 0.0, 1.0]), np.array([False, False, True])
+        found = prefer_own_words(np.zeros(3), user, opens, np.array([True, False, False]), [""])
+        assert np.argsort(-found, kind="stable").tolist() == [0, 2, 1]
 
     @pytest.mark.parametrize(("user", "names"), [([1.0, 0.0], ["Marta"]), ([1.0, 1.0], [])])
     def test_among_people_nobody_is_preferred(self, user: list[float], names: list[str]) -> None:
-        found = prefer_own_words(np.zeros(2), np.array(user), np.array([True, False]), names)
+        marks = np.array([True, False])
+        found = prefer_own_words(np.zeros(2), np.array(user), marks, marks, names)
         assert found.tolist() == [0.0, 0.0]
 
     def test_most_of_the_budget_is_filled_by_the_message_alone(self) -> None:

@@ -381,7 +381,8 @@ class SessionIndex:
     ) -> NDArray[np.intp]:
         """Places of messages, the best first, by the message and by the topics of the turn."""
         view = self._table.view
-        alone = prefer_own_words(priority, view.messages.from_user, view.opens, view.others)
+        columns = view.messages.from_user, view.opens, view.standing
+        alone = prefer_own_words(priority, *columns, view.others)
         preferred = prefer_topics(alone, weights, view.grouping)
         return fill_in_turn(_descending(alone), _descending(preferred), costs, self._budget)
 

@@ -37,6 +37,9 @@ stands in other topics; with more, RealMem gains less."""
 _SAID, _BEGAN = 0.4, 0.3
 """Spreads by which the user's own messages rise in talk with an assistant, and on top those with
 which a topic begins: most of what such talk is asked for is there."""
+_STANDING = 1.0
+"""Spreads by which the user's standing requests ("from now on ...") rise in such talk: what they
+ask for holds for messages that are hardly like them."""
 _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 """Names that no person has."""
 
@@ -140,7 +143,11 @@ def prefer_topics(priority: Floats, weights: Floats, topics: Grouping) -> Floats
 
 
 def prefer_own_words(
-    priority: Floats, from_user: Floats, opens: NDArray[np.bool_], speakers: Sequence[str]
+    priority: Floats,
+    from_user: Floats,
+    opens: NDArray[np.bool_],
+    standing: NDArray[np.bool_],
+    speakers: Sequence[str],
 ) -> Floats:
     """Standardised priorities [n]; in talk with an assistant, what the user said comes earlier.
 
@@ -148,12 +155,13 @@ def prefer_own_words(
         priority: Priorities of the messages [n].
         from_user: 1 for the user's own, else 0 [n].
         opens: True for those with which a topic begins [n].
+        standing: True for those that ask for something from then on [n].
         speakers: Names of all who speak beside the user; "" for none.
     """
     scaled = standardize(priority)
     if from_user.all() or not {name.casefold() for name in speakers} <= _ASSISTANT:
         return scaled
-    return scaled + from_user * (_SAID + _BEGAN * opens)
+    return scaled + from_user * (_SAID + _BEGAN * opens + _STANDING * standing)
 
 
 def fill_in_turn(
