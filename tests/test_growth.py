@@ -9,15 +9,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from itertools import product
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
+from sieve import find_fast_growth
 
 import topicloom
 from topicloom.boundary.cues import cues_of
@@ -38,75 +37,6 @@ from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
 from topicloom.state.safe_text import KnownText, clip, describe_error, fence, fence_line
 from topicloom.state.stored_message import to_stored_message
-
-UNITS = (
-    *(
-        "\n",
-        " ",
-        "\u200b",
-        "\n ",
-        "\r\n",
-        "<",
-        "</",
-        "< ",
-        "<think>",
-        "\n[",
-        "\n[m1",
-        "[m1",
-        "# (t1",
-    ),
-    *("\r#", "\r# (t1", "\r===", "\r--", "\n--", "=", "-", "-- ", "1", "2026-", "中", "中。", "\\"),
-    *(
-        "\\u00",
-        "'",
-        '"',
-        "a b ",
-        "a",
-        "Aa ",
-        "a.",
-        ". ",
-        "? ",
-        ", ",
-        ": ",
-        "(",
-        "(a",
-        "{",
-        "{#",
-        "… ",
-    ),
-    *("_", "/", "I'm ", "\u202e", "um, "),
-)
-"""What a text is made of again and again."""
-FRAMES = (("", "a"), ("\n#<(“a", "?"))
-"""What stands before them and behind them."""
-FEW, MANY = 1_000, 8_000
-"""Characters of a text, and of one that is eight times as long."""
-SOON = 0.01
-"""Seconds in which many characters are done, whatever the growth: nobody is kept waiting."""
-GROWTH = 24
-"""Times as long as for few characters: eight if linear, 64 if quadratic."""
-
-
-def cpu_seconds(call: Callable[[], object], times: int = 1) -> float:
-    """The least of some times: what else goes on in the machine only adds to it."""
-    spent = list[float]()
-    for _ in range(times):
-        began = time.process_time()
-        call()
-        spent.append(time.process_time() - began)
-    return min(spent)
-
-
-def find_fast_growth(read: Callable[[str], object]) -> Iterator[tuple[str, float, float]]:
-    """Units of which a function takes much longer for many than for few, with the seconds."""
-    for unit, (before, behind) in product(UNITS, FRAMES):
-        few, many = (before + unit * (n // len(unit)) + behind for n in (FEW, MANY))
-        if cpu_seconds(partial(read, many)) > SOON:
-            short = cpu_seconds(partial(read, few), 3)
-            if cpu_seconds(partial(read, many)) > GROWTH * short:
-                long = cpu_seconds(partial(read, many), 3)
-                if long > GROWTH * short:
-                    yield unit, round(short, 4), round(long, 4)
 
 
 def test_the_ruler_sees_a_quadratic_pattern() -> None:

@@ -290,6 +290,21 @@ def test_whatever_an_export_holds_is_read_or_reported(drawn: Any) -> None:
             list(load_conversations(path))
 
 
+def test_messages_of_exports_pass_the_door(tmp_path: Path) -> None:
+    """Each is kept in a form that a checkpoint holds, or reported alone."""
+    call = {"name": "f", "args": {"n": 2**70, "t": "\ud800"}, "id": "c", "type": "tool_call"}
+    said: list[Any] = [
+        {"type": "human", "content": [{"type": ["x"]}, {"type": "text", "text": "Well?"}]},
+        {"type": "ai", "content": "half \ud83d", "tool_calls": [call]},
+    ]
+    read = read_one(write(tmp_path / "c.jsonl", said))
+    (message,) = read.messages
+    assert isinstance(message, AIMessage)
+    assert message.content == "half \ufffd"
+    assert message.tool_calls[0]["args"] == {"n": str(2**70), "t": "\ufffd"}
+    assert "has the type ['x']" in read.unread.examples["messages of another form"]
+
+
 def test_a_time_may_be_a_number(tmp_path: Path) -> None:
     said = {"type": "human", "content": "a", "additional_kwargs": {"time": 1_700_000_000}}
     read = read_one(Path(save(tmp_path / "c.json", [said])))

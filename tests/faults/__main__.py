@@ -18,6 +18,7 @@ from faults.damage import damage_cases
 from faults.disks import OPERATIONS as DISK_OPERATIONS, can_mount, disk_cases
 from faults.http import canary_cases, http_cases
 from faults.kills import kill_cases
+from faults.servers import SERVERS, server_cases
 
 os.environ["TOPICLOOM_EMBEDDER"] = "hashing"
 
@@ -40,6 +41,10 @@ def _disk(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
     if not tmpfs:
         sys.stderr.write("SMALL FILE SYSTEMS ARE NOT TESTED: this process may not mount one\n")
     return disk_cases(frozenset(given.only or DISK_OPERATIONS), tmpfs)
+
+
+def _servers(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
+    return server_cases(frozenset(given.only))
 
 
 def _canary(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
@@ -77,6 +82,10 @@ def _parser() -> argparse.ArgumentParser:
     http.add_argument("--turns", type=int, default=500, help="turns with each fault")
     disk = _command(commands, "disk", _disk, "fail under each write, and on a small file system")
     disk.add_argument("--only", nargs="+", choices=DISK_OPERATIONS, help="operations to try")
+    servers = _command(
+        commands, "servers", _servers, "kill servers during turns, and fill their disks"
+    )
+    servers.add_argument("--only", nargs="+", default=SERVERS, choices=SERVERS)
     canary = _command(
         commands, "canary", _canary, "look for secrets everywhere, before a purge and after it"
     )

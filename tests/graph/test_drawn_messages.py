@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from datetime import date
 from decimal import Decimal
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,7 @@ def try_draw(rng: random.Random) -> BaseMessage | None:
         return None
 
 
+NO_ARTIFACT = methodcaller("model_dump", exclude={"artifact"})
 LAYOUT = Layout(EstimatingCounter("o200k"), cap=400)
 
 
@@ -155,7 +157,11 @@ def test_drawn_messages_are_kept_or_refused_in_our_own_words(
             counts["refused"] += 1
             continue
         counts["kept"] += 1
-        SERDE.loads_typed(SERDE.dumps_typed(made))
+        again = SERDE.loads_typed(SERDE.dumps_typed(made))
+        # Where a piece of a stream is read, its calls are made anew from their pieces, and what
+        # a tool made is never sent or kept by us.
+        if not isinstance(made, AIMessageChunk):
+            assert NO_ARTIFACT(again) == NO_ARTIFACT(made)
         load_body(dump_body(to_row(to_stored_message(made, seq=1, time=""))))
         said.append(made)
         if len(said) == 5:

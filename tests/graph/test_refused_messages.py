@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import ScriptedModel, open_agent, remember
+from agents import ScriptedModel, call, open_agent, remember
 from hypothesis import HealthCheck, given, settings, strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
@@ -176,6 +179,59 @@ def test_a_tool_that_gives_one(tmp_path: Path) -> None:
     tell(graph, thread(), "And now?")
     assert remembered(graph)[:3] == ["Hello", "Hi", "Look it up"]
     assert "And now?" in remembered(graph)
+
+
+@tool(response_format="content_and_artifact")
+def measure(query: str) -> tuple[str, Any]:
+    """Measure."""
+    return "half \ud83d", threading.Lock()
+
+
+@tool
+def hand_over(query: str) -> Any:
+    """Hand over."""
+    said = ToolMessage(
+        [{"type": "n", "n": 2**70, "b": b"abc"}], tool_call_id="call-hand_over-1", artifact=object()
+    )
+    return Command(update={"messages": [said]})
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_what_a_tool_of_an_agent_gives(tmp_path: Path, asynchronous: bool) -> None:
+    """It is made fit at the tool: the checkpoint behind its step would fail."""
+    model = ScriptedModel(script=[call("measure", query="a"), call("hand_over", query="a"), "Done"])
+    tools = [measure, hand_over]
+    with SqliteSaver.from_conn_string(":memory:") as saver:
+        kept = InMemorySaver() if asynchronous else saver
+        agent = open_agent(model, remember(tmp_path), tools=tools, checkpointer=kept)
+        given = {"messages": [HumanMessage("Look")]}
+        if asynchronous:
+            await agent.ainvoke(given, thread(), durability="sync")
+        else:
+            agent.invoke(given, thread(), durability="sync")
+        results = [m for m in agent.get_state(thread()).values["messages"] if m.type == "tool"]
+        assert results[0].content == "half \ufffd"
+        assert results[1].content == [{"type": "n", "n": str(2**70), "b": "YWJj"}]
+        assert [m.artifact for m in results] == [None, None]
+        agent.invoke({"messages": [HumanMessage("And \ud83d now?")]}, thread())
+        agent.invoke({"messages": [HumanMessage("And then?")]}, thread())
+        assert shown(agent)[-5:] == ["Done", "And \ufffd now?", REPLY, "And then?", REPLY]
+
+
+def test_a_tool_of_an_agent_that_gives_one(tmp_path: Path) -> None:
+    @tool
+    def give(query: str) -> Any:
+        """Give a message."""
+        said = ToolMessage([{"type": ["x"]}], tool_call_id="call-give-1")
+        return Command(update={"messages": [said]})
+
+    model = ScriptedModel(script=[call("give", query="a")])
+    agent = open_agent(model, remember(tmp_path), tools=[give])
+    with pytest.raises(InputError, match=r"tool 'give' .*\['x'\]"):
+        agent.invoke({"messages": [HumanMessage("Look it up")]}, thread())
+    agent.invoke({"messages": [HumanMessage("And now?")]}, thread())
+    assert remembered(agent)[0] == "Look it up"
+    assert remembered(agent)[-2:] == ["And now?", REPLY]
 
 
 def test_a_model_that_replies_one(tmp_path: Path) -> None:

@@ -87,12 +87,12 @@ def test_what_is_nested_deep_is_kept_as_its_json(levels: int) -> None:
 
 def test_an_artifact_that_no_checkpoint_holds_is_left_out_with_a_note() -> None:
     result = ToolMessage("done", tool_call_id="a", artifact=threading.Lock())
-    (kept,) = make_result_storable([result])
+    (kept,) = make_result_storable("f", [result])
     assert kept.artifact is None
     assert kept.additional_kwargs == {"artifact_left_out": "lock"}
     assert SERDE.loads_typed(SERDE.dumps_typed(kept)) == kept
     fine = ToolMessage("done", tool_call_id="a", artifact={"rows": [1, 2]})
-    assert make_result_storable(fine) is fine
+    assert make_result_storable("f", fine) is fine
 
 
 def test_what_is_fine_passes_as_it_is() -> None:
@@ -100,9 +100,21 @@ def test_what_is_fine_passes_as_it_is() -> None:
         HumanMessage("hi"),
         AIMessage([{"type": "text", "text": "hi"}]),
         call(n=1, deep=nest(20)),
-        HumanMessage("half of a pair: \ud800"),
+        HumanMessage("中 😀", id="é", name="中"),
     ):
         assert make_storable(message) is message
+
+
+def test_half_of_a_character() -> None:
+    said = HumanMessage("a\ud800", id="\ud800", name="b\udc00", additional_kwargs={"c": "\ud800"})
+    whole = HumanMessage("a\ufffd", id="\ufffd", name="b\ufffd", additional_kwargs={"c": "\ufffd"})
+    assert keep(said) == whole
+    assert keep(HumanMessage("\ud83d\ude00")).content == "😀"
+    assert keep(call(n=["\ud800"])) == call(n=["\ufffd"])
+    assert keep(ToolMessage("", tool_call_id="\ud800")) == ToolMessage("", tool_call_id="\ufffd")
+    assert keep(AIMessage("", response_metadata={"a": "\ud800"})).response_metadata == {
+        "a": "\ufffd"
+    }
 
 
 def endless() -> list[Any]:

@@ -12,6 +12,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import Field
@@ -95,7 +96,7 @@ def remember(folder: Path, **options: Any) -> TopicMiddleware:
 def open_agent(
     model: BaseChatModel,
     *middleware: AgentMiddleware[Any, Any, Any],
-    tools: Sequence[Callable[..., Any]] = (),
+    tools: Sequence[BaseTool | Callable[..., Any]] = (),
     checkpointer: Any = None,
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:

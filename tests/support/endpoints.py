@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.serve.app import make_endpoint
+from topicloom.serve.slow_clients import TimedProtocol
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
@@ -32,9 +33,9 @@ Message = dict[str, Any]
 
 
 @contextmanager
-def listening(app: ASGIApp) -> Iterator[str]:
+def listening(app: ASGIApp, http: type[TimedProtocol] = TimedProtocol) -> Iterator[str]:
     """Serve an application on a free port of 127.0.0.1; gives the base URL for clients."""
-    config = uvicorn.Config(app, port=0, log_level="warning", lifespan="off", ws="none")
+    config = uvicorn.Config(app, port=0, http=http, log_level="warning", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = Thread(target=server.run)
     thread.start()

@@ -38,6 +38,7 @@ from topicloom.nodes.runs import name_thread
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.serve.app import check_origins, make_endpoint
+from topicloom.serve.slow_clients import TimedProtocol
 from topicloom.serve.web import LOCAL
 from topicloom.storage.names import check_session_name
 from topicloom.ui.app import make_inspector
@@ -131,6 +132,7 @@ async def run_server(
     signal.signal(signal.SIGTERM, lambda *_: None)
     config = uvicorn.Config(
         app,
+        http=TimedProtocol,
         log_level="warning",
         lifespan=lifespan,
         ws="none",

@@ -52,7 +52,7 @@ from topicloom.roles.choice import ModelSpec
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.message_form import make_storable, select_usable
+from topicloom.state.message_form import make_result_storable, make_storable, select_usable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import REMOVED, get_text
@@ -62,6 +62,7 @@ try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, hook_config
     from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
     from langchain.tools import ToolRuntime
+    from langgraph.prebuilt.tool_node import ToolCallRequest
 except ImportError as error:
     raise ConfigurationError(
         "TopicMiddleware is for agents of the package langchain, which is missing: "
@@ -264,6 +265,11 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         }
         return ExtendedModelResponse(response, Command(update={"topicloom": told}))
 
+    def _wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Step[Any]:
+        """Have what a tool gives in a form that the agent's checkpoints can hold."""
+        result = yield from either(partial(handler, request), partial(handler, request))
+        return make_result_storable(request.tool_call["name"], result)
+
     def _take_edits(self, state: TopicState, run: Run) -> tuple[Session, Turn, Workspace]:
         """The session behind what hooks of others edited since this turn was taken in."""
         known, _, messages = _take_over(state)
@@ -280,6 +286,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         hook_config(can_jump_to=["end"])(_hook)
     before_model, abefore_model = both(_before_model)
     wrap_model_call, awrap_model_call = both(_wrap_model_call)
+    wrap_tool_call, awrap_tool_call = both(_wrap_tool_call)
     after_agent, aafter_agent = both(_after_agent)
 
 

@@ -40,7 +40,13 @@ def open_postgres_store(url: str) -> PostgresStore:
     """
     _make_tables(url)
     pool = ConnectionPool[Connection[DictRow]](
-        url, min_size=1, max_size=_CONNECTIONS, kwargs=_OPTIONS, open=True
+        url,
+        min_size=1,
+        max_size=_CONNECTIONS,
+        kwargs=_OPTIONS,
+        open=True,
+        # Behind a restart of the database, each connection that was open would fail a turn.
+        check=ConnectionPool.check_connection,
     )
     store = PostgresStore(pool)
     finalize(store, pool.close)
@@ -51,7 +57,12 @@ def open_postgres_store(url: str) -> PostgresStore:
 async def open_postgres_saver(url: str) -> AsyncIterator[AsyncPostgresSaver]:
     """Open the checkpoints in a database, whose tables `open_postgres_store` has made."""
     async with AsyncConnectionPool[AsyncConnection[DictRow]](
-        url, min_size=1, max_size=_CONNECTIONS, kwargs=_OPTIONS, open=False
+        url,
+        min_size=1,
+        max_size=_CONNECTIONS,
+        kwargs=_OPTIONS,
+        open=False,
+        check=AsyncConnectionPool.check_connection,
     ) as pool:
         yield AsyncPostgresSaver(pool)
 

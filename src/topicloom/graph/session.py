@@ -278,10 +278,7 @@ def _make_tool_node(
         return publish_on_failure(workspace.store, session)
 
     def check(name: str, result: Any) -> Any:
-        try:
-            result = make_result_storable(result)
-        except InputError as error:
-            raise InputError(f"tool {name!r} gives what nobody can take in: {error}") from error
+        result = make_result_storable(name, result)
         for part in result if isinstance(result, list) else [result]:
             update = part.update if isinstance(part, Command) and not part.graph else None
             if not isinstance(update, Mapping):

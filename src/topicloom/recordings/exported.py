@@ -12,10 +12,11 @@ from typing import NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from pydantic import ValidationError
 
-from topicloom.errors import NotAConversationError
+from topicloom.errors import InputError
 from topicloom.index.naming import NAME_LIMIT
 from topicloom.recordings.times import read_time
 from topicloom.state.hierarchy import PATH_SEPARATOR
+from topicloom.state.message_form import make_storable
 from topicloom.state.messages import has_content
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
@@ -128,7 +129,12 @@ class ExportedConversation:
         self.add(message, time)
 
     def add(self, message: BaseMessage, time: object = None) -> None:
-        """Add a message, under an id that no other one of the conversation has."""
+        """Add a message, under an id that no other one of the conversation has.
+
+        Raises:
+            InputError: It has no form that can be kept: it is damaged.
+        """
+        message = make_storable(message)
         if isinstance(message, RemoveMessage) or not has_content(message):
             self.skipped[EMPTY] += 1
             return
@@ -187,7 +193,7 @@ def _explain(error: Exception) -> str:
         return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
     if isinstance(error, json.JSONDecodeError):
         return f"no JSON: {error.msg}"
-    if isinstance(error, NotAConversationError | UnknownFormError):
+    if isinstance(error, InputError | UnknownFormError):
         return str(error)
     return f"it has no {error}" if isinstance(error, KeyError) else "it is of another form"
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, Self
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from topicloom.recordings.exported import ExportedConversation, Mark, Unread
-from topicloom.state.channels import make_storable
 from topicloom.state.stored_message import parse_iso_seconds, to_stored_message
 from topicloom.storage.message_rows import from_row, to_row
 
@@ -204,7 +203,7 @@ class ImportSpool:
                 self.summary.last = time
 
     def _write(self, place: _Place, piece: Sequence[BaseMessage]) -> _Place:
-        rows = [to_row(to_stored_message(make_storable(m), seq=1, time="")) for m in piece]
+        rows = [to_row(to_stored_message(m, seq=1, time="")) for m in piece]
         data = json.dumps(rows).encode()
         offset = self._file.seek(0, 2)
         self._file.write(data)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, MessageLikeRepresentation
-from langgraph.graph.message import Messages, add_messages
+from langchain_core.messages import AnyMessage, MessageLikeRepresentation
+from langgraph.graph.message import add_messages
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
 from topicloom.state.chats import ImportedChat
-from topicloom.state.safe_text import replace_surrogates
 
 
 def append_or_reset(
@@ -22,39 +21,10 @@ def append_or_reset(
     return [] if new is None else [*(old or ()), *new]
 
 
-def add_storable(old: Messages, new: Messages) -> Messages:
-    """Reducer of messages, as `add_messages`; texts become what a checkpoint can hold at once.
-
-    A message with half a character would come back as another one, and no provider takes it.
-    """
-    messages = cast("list[Any]", add_messages(old, new))
-    known = set(map(id, old))
-    return cast("Messages", [m if id(m) in known else make_storable(m) for m in messages])
-
-
-def make_storable(message: BaseMessage) -> BaseMessage:
-    """The message with texts that UTF-8 can hold, itself if it has no others."""
-    said = {field: value for field, value in message if field in _SAID}
-    storable = _make_storable(said)
-    return message if storable == said else message.model_copy(update=storable)
-
-
-_SAID = {"id", "content", "name", "tool_calls", "invalid_tool_calls", "additional_kwargs"}
-"""The fields of a message that others fill."""
-
-
-def _make_storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, list):
-        return [_make_storable(v) for v in value]
-    return {k: _make_storable(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
 class SessionState(TypedDict, total=False):
     """State of the session graph. All but `messages` is JSON-native and of bounded size."""
 
-    messages: Annotated[list[AnyMessage], add_storable]
+    messages: Annotated[list[AnyMessage], add_messages]
     """The newest messages of the conversation; older ones are in storage."""
     session: dict[str, Any]
     """The session's core, a dumped `Session`."""
@@ -75,7 +45,7 @@ else:
 class SessionInput(TypedDict):
     """Input of an application."""
 
-    messages: Annotated[GivenMessages, add_storable]
+    messages: Annotated[GivenMessages, add_messages]
     """The new message, or several; older ones need not be passed again."""
 
 

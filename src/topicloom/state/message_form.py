@@ -2,7 +2,7 @@
 
 Whoever puts a message into a channel asks here. What passes can be stored, held in a checkpoint,
 read again and shown. What can be kept in another form is: an integer of more than 64 bits as a
-text, bytes as base64, what is nested too deep as its JSON.
+text, bytes as base64, what is nested too deep as its JSON, half of a character as U+FFFD.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _SHOWN = 60
 _DROPPED = "artifact_left_out"
 """Key in `additional_kwargs` of a result whose artifact no checkpoint can hold: its type."""
 _CHANGEABLE = (
-    *("content", "additional_kwargs", "response_metadata", "usage_metadata"),
-    *("tool_calls", "invalid_tool_calls", "tool_call_chunks"),
+    *("id", "content", "name", "additional_kwargs", "response_metadata", "usage_metadata"),
+    *("tool_calls", "invalid_tool_calls", "tool_call_chunks", "tool_call_id"),
 )
 _UNREADABLE = (TypeError, ValueError, AttributeError, KeyError, RecursionError)
 
@@ -103,8 +103,10 @@ def _make_plain(message: _Message) -> _Message:
 def _is_bare(message: BaseMessage) -> bool:
     """True for a text of usual length and nothing beside it."""
     beside = message.additional_kwargs or message.response_metadata or message.model_extra
-    text = message.content
-    return isinstance(text, str) and len(text) <= LARGEST and is_plain(message) and not beside
+    text, names = message.content, f"{message.id}{message.name}"
+    if not isinstance(text, str) or len(text) > LARGEST or beside or not is_plain(message):
+        return False
+    return _join_halves(text) is text and _join_halves(names) is names
 
 
 class _Parts:
@@ -116,7 +118,9 @@ class _Parts:
     def keep(self, value: Any, level: int = 0) -> Any:
         """The value as plain JSON data; itself, if it is that."""
         self._count(value)
-        if isinstance(value, str) or value is None or isinstance(value, bool):
+        if isinstance(value, str):
+            return _join_halves(value)
+        if value is None or isinstance(value, bool):
             return value
         if isinstance(value, Mapping | list | tuple | set | frozenset):
             return self._keep_parts(value, level)
@@ -160,8 +164,18 @@ class _Parts:
 
 
 def _name(key: object) -> str:
-    """A key as a text; half of a character is none that a checkpoint can hold."""
-    return replace_surrogates(key if isinstance(key, str) else str(key))
+    return _join_halves(key if isinstance(key, str) else str(key))
+
+
+def _join_halves(text: str) -> str:
+    """A text that UTF-8 can hold: itself, if it has no halves of characters.
+
+    A checkpoint would give another text back, and no provider takes it.
+    """
+    if text.isascii():
+        return text
+    joined = replace_surrogates(text)
+    return text if joined == text else joined
 
 
 def _write_integer(value: int) -> str:
@@ -238,14 +252,25 @@ def make_update_storable(values: Any) -> Any:
     return {**values, "messages": Overwrite(kept) if isinstance(told, Overwrite) else kept}
 
 
-def make_result_storable(result: Any) -> Any:
+def make_result_storable(name: str, result: Any) -> Any:
     """What a tool gives, a message or a command, in a form that can be kept.
+
+    Args:
+        name: The name of the tool, for the error.
+        result: What it gives.
 
     Raises:
         InputError: A message has none.
     """
+    try:
+        return _make_result_storable(result)
+    except InputError as error:
+        raise InputError(f"tool {name!r} gives what nobody can take in: {error}") from error
+
+
+def _make_result_storable(result: Any) -> Any:
     if isinstance(result, list):
-        return [make_result_storable(part) for part in result]
+        return [_make_result_storable(part) for part in result]
     if isinstance(result, Command):
         kept = make_update_storable(result.update)
         return result if kept is result.update else replace(result, update=kept)

@@ -112,10 +112,10 @@ def can_mount() -> bool:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of 3 MB in memory."""
+def small_disk(folder: Path, megabytes: int = 3) -> Iterator[Path]:
+    """A small file system in memory."""
     folder.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
     subprocess.run(mount, check=True, capture_output=True)
     try:
         yield folder

@@ -27,11 +27,14 @@ _WRITING = os.O_WRONLY | os.O_RDWR
 
 
 class Fuse:
-    """Counts what a process does, and kills the process before the nth of it."""
+    """Counts what a process does, and kills the process, or a server, before the nth of it."""
 
-    def __init__(self, folder: Path, at: int | None) -> None:
+    def __init__(
+        self, folder: Path, at: int | None, kill: Callable[[], None] | None = None
+    ) -> None:
         """Kill before the `at`th thing done, from 1; never for None."""
         self.count = 0
+        self._kill = kill or _kill_this_process
         self._folder, self._at = str(folder), at
         self._lock = threading.Lock()
 
@@ -50,7 +53,7 @@ class Fuse:
         with self._lock:
             self.count += 1
             if self.count == self._at:
-                os.kill(os.getpid(), signal.SIGKILL)
+                self._kill()
 
     def _before(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def ticking(*args: Any, **kwargs: Any) -> Any:
@@ -75,6 +78,10 @@ class Fuse:
         # A file's lock is given up by the system when its process ends.
         name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else self._folder
         return name.startswith(self._folder) and not name.endswith((".lock", ".held"))
+
+
+def _kill_this_process() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run_child(work: Callable[[], object], errors: Path, fuse: Fuse | None = None) -> int:
