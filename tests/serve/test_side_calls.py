@@ -16,7 +16,7 @@ from endpoints import Message, Talk, talking
 from sessions import prompt_of
 
 from topicloom.serve.side_calls import Newest, is_side_call, quotes
-from topicloom.serve.turns import Turn
+from topicloom.serve.turns import TurnRequest
 
 ASKED = "My sister Ida moves to Ghent on 3 May."
 REPLIED = "Noted: Ida moves to Ghent on 3 May. Shall I remind you?"
@@ -189,6 +189,6 @@ def test_short_words_are_no_quotes() -> None:
 
 def test_a_question_that_came_before_the_reply_had_ended() -> None:
     newest = Newest(ASKED, "Not", "talk", streamed=True, seconds=-2.0)
-    turn = Turn(session="u", whole=False, model="m", messages=(), instructions="Name this.")
+    turn = TurnRequest(session="u", whole=False, model="m", messages=(), instructions="Name this.")
     assert is_side_call(turn, f"Name it: {ASKED}", newest)
     assert not is_side_call(turn, "What about the oven?", newest)

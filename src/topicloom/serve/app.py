@@ -26,10 +26,10 @@ from topicloom.serve.chat_completions import read_chat, write_error, write_model
 from topicloom.serve.conversations import Conversations, get_now
 from topicloom.serve.responses import read_response_request
 from topicloom.serve.streams import Parts, answer_in_pieces, answer_whole
-from topicloom.serve.turns import Turn, Writer
+from topicloom.serve.turns import TurnRequest, Writer
 from topicloom.serve.web import Rate, answer_errors, find_owner, read_json
 
-Reader = Callable[[bytes, Mapping[str, str], str], tuple[Turn, Writer]]
+RequestReader = Callable[[bytes, Mapping[str, str], str], tuple[TurnRequest, Writer]]
 """Reads the body and the headers of a request of one of the owners."""
 _ANTHROPIC = "/v1/messages"
 
@@ -94,7 +94,7 @@ def make_endpoint(
     )
 
 
-_READERS: Mapping[str, Reader] = {
+_READERS: Mapping[str, RequestReader] = {
     "/v1/chat/completions": read_chat,
     "/v1/responses": read_response_request,
     _ANTHROPIC: read_messages_request,
@@ -135,7 +135,7 @@ class _Endpoint:
             return JSONResponse(anthropic_messages.write_model(name))
         return JSONResponse(write_model(name))
 
-    def answer_with(self, read: Reader) -> Callable[[Request], Any]:
+    def answer_with(self, read: RequestReader) -> Callable[[Request], Any]:
         """The handler of the requests of one protocol."""
 
         async def answer(request: Request) -> Response:

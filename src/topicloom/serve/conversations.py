@@ -21,8 +21,8 @@ from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
 from topicloom.serve.digests import find_ends
-from topicloom.serve.places import BESIDE, Places, Start, digest_turn, mark, was_whole
-from topicloom.serve.turns import Answered, Part, Reference, Turn
+from topicloom.serve.histories import BESIDE, HistoryFinder, Start, digest_turn, mark, was_whole
+from topicloom.serve.turns import Answered, AnswerReference, Part, TurnRequest
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
@@ -41,10 +41,10 @@ class Conversations:
 
     def __init__(self, graph: Graph, now: Callable[[], datetime]) -> None:
         """Over a graph; `now` tells when a request comes, by the clock of the checkpoints."""
-        self._graph, self._now, self._places = graph, now, Places(graph)
+        self._graph, self._now, self._histories = graph, now, HistoryFinder(graph)
         self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, turn: Turn) -> AsyncGenerator[Part]:
+    async def answer(self, turn: TurnRequest) -> AsyncGenerator[Part]:
         """The pieces of the reply, then its end.
 
         A history that the session knows is gone on with from where it ended; what it does not
@@ -71,7 +71,7 @@ class Conversations:
             async for part in said:
                 yield part
 
-    async def _look_up(self, turn: Turn) -> tuple[StateSnapshot | None, Turn]:
+    async def _look_up(self, turn: TurnRequest) -> tuple[StateSnapshot | None, TurnRequest]:
         """The place behind the answer that a turn goes on from, and the turn with all that its
         client only names."""
         if turn.previous and not turn.recorded:
@@ -81,27 +81,27 @@ class Conversations:
             )
         before = None
         if turn.previous:
-            session, before = await self._places.find_answer(turn, turn.previous)
+            session, before = await self._histories.find_answer(turn, turn.previous)
             turn = replace(turn, session=session, whole=was_whole(before))
         messages = [
-            await self._read_reference(turn, m) if isinstance(m, Reference) else m
+            await self._read_reference(turn, m) if isinstance(m, AnswerReference) else m
             for m in turn.messages
         ]
         return before, replace(turn, messages=messages)
 
-    async def _read_reference(self, turn: Turn, reference: Reference) -> AnyMessage:
-        _, place = await self._places.find_answer(turn, reference.id)
+    async def _read_reference(self, turn: TurnRequest, reference: AnswerReference) -> AnyMessage:
+        _, place = await self._histories.find_answer(turn, reference.id)
         return cast("AnyMessage", place.values["messages"][-1])
 
     async def _answer_recorded(
-        self, turn: Turn, before: StateSnapshot | None, came: datetime
+        self, turn: TurnRequest, before: StateSnapshot | None, came: datetime
     ) -> AsyncGenerator[Part]:
         """Answer in the session, or beside it if what is asked is no part of what was said."""
         digests = digest_turn(before, turn)
         for session in (turn.session, turn.session + BESIDE):
             there = replace(turn, session=session, whole=turn.whole or session != turn.session)
             async with self._lines.setdefault(session, asyncio.Lock()):
-                start = await self._places.find_start(there, digests, before, came)
+                start = await self._histories.find_start(there, digests, before, came)
                 if start is None:
                     continue
                 async with aclosing(self._answer_from(there, digests, start)) as parts:
@@ -109,7 +109,7 @@ class Conversations:
                         yield part
                 return
 
-    async def _answer_unrecorded(self, turn: Turn) -> AsyncGenerator[Part]:
+    async def _answer_unrecorded(self, turn: TurnRequest) -> AsyncGenerator[Part]:
         """Answer in a session of its own, which is deleted then."""
         turn = replace(turn, session=f"{_UNRECORDED}{uuid4().hex}")
         thread = name_thread(turn.session)
@@ -131,7 +131,7 @@ class Conversations:
             yield answered
 
     async def _answer_from(
-        self, turn: Turn, digests: Sequence[str], start: Start
+        self, turn: TurnRequest, digests: Sequence[str], start: Start
     ) -> AsyncGenerator[Part]:
         """Record what is unknown of a history, then answer its newest message."""
         known, config = start.known, start.config
@@ -151,7 +151,7 @@ class Conversations:
                 yield part
 
     async def _take_turn(
-        self, turn: Turn, known: int, config: RunnableConfig
+        self, turn: TurnRequest, known: int, config: RunnableConfig
     ) -> AsyncGenerator[Part]:
         state: dict[str, Any] = {}
         receipt: dict[str, Any] = {}

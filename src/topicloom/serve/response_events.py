@@ -32,14 +32,14 @@ from openai.types.responses.response import IncompleteDetails
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
 from pydantic import BaseModel
 
-from topicloom.serve.turns import Answered, Tokens, Turn
+from topicloom.serve.turns import Answered, Tokens, TurnRequest
 from topicloom.serve.web import write_event
 
 
 class ResponseWriter:
     """Writes the answer to one request."""
 
-    def __init__(self, turn: Turn, request: Mapping[str, Any]) -> None:
+    def __init__(self, turn: TurnRequest, request: Mapping[str, Any]) -> None:
         """For a turn and the request that it was read from."""
         self._turn, self._request, self._created = turn, request, int(time())
         self._number, self._text = -1, ""

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from topicloom.serve.digests import strip_thoughts
-from topicloom.serve.turns import Turn
+from topicloom.serve.turns import TurnRequest
 
 _SECONDS = 5.0
 """Seconds behind a reply in which no person can have read it and quoted it."""
@@ -34,14 +34,14 @@ class Newest:
     replied: str
     """The reply to it."""
     manner: str
-    """`Turn.manner` of the turn."""
+    """`TurnRequest.manner` of the turn."""
     streamed: bool
-    """`Turn.stream` of the turn."""
+    """`TurnRequest.stream` of the turn."""
     seconds: float
     """Since its end; below 0 if it had not ended when the question came."""
 
 
-def is_side_call(turn: Turn, said: str, newest: Newest) -> bool:
+def is_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
     """True if a client asks for itself in a conversation that the session does not know.
 
     In a session that other chats come into as well, a person may quote the newest messages: that
@@ -66,7 +66,7 @@ def is_side_call(turn: Turn, said: str, newest: Newest) -> bool:
     return quotes(text, newest.asked) and other and (early or (soon and turn.whole))
 
 
-def is_side_call_behind(turn: Turn, newest: Newest) -> bool:
+def is_side_call_behind(turn: TurnRequest, newest: Newest) -> bool:
     """True if a client asks for itself behind the whole conversation, as the next message would be.
 
     It comes in the same seconds, in another manner, and is not streamed where the talk is.

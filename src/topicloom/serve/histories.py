@@ -22,7 +22,7 @@ from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
 from topicloom.serve.side_calls import Newest, is_side_call, is_side_call_behind
-from topicloom.serve.turns import Turn, UnknownResponseError, read_answer_id
+from topicloom.serve.turns import TurnRequest, UnknownResponseError, read_answer_id
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
 from topicloom.storage.sessions import SessionStore
@@ -31,9 +31,9 @@ _MARK, _FROM = "topicloom_history", "topicloom_from"
 """Keys in a checkpoint's metadata: the digest of all that came before its newest message, and that
 of the history that the turn went on from."""
 _ANSWER, _WHOLE = "topicloom_answer", "topicloom_whole"
-"""Keys for the name of a turn's answer, and for `Turn.whole`."""
+"""Keys for the name of a turn's answer, and for `TurnRequest.whole`."""
 _MANNER, _STREAMED = "topicloom_manner", "topicloom_streamed"
-"""Keys for how it was asked: `Turn.manner` and `Turn.stream`."""
+"""Keys for how it was asked: `TurnRequest.manner` and `TurnRequest.stream`."""
 BESIDE = ".beside"
 """Ends the name of a chat's second session, for what is no part of what was said: clients also ask
 for a title or for tags."""
@@ -50,13 +50,13 @@ class Start:
     """How many of the client's messages have been said there."""
 
 
-class Places:
+class HistoryFinder:
     """The places in the sessions of a graph, by what their turns are marked with."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    async def find_answer(self, turn: Turn, id_: str) -> tuple[str, StateSnapshot]:
+    async def find_answer(self, turn: TurnRequest, id_: str) -> tuple[str, StateSnapshot]:
         """The session of an answer that a turn names, and the newest checkpoint behind it.
 
         Raises:
@@ -72,7 +72,11 @@ class Places:
         raise UnknownResponseError(f"previous response or item {id_!r} not found")
 
     async def find_start(
-        self, turn: Turn, digests: Sequence[str], before: StateSnapshot | None, came: datetime
+        self,
+        turn: TurnRequest,
+        digests: Sequence[str],
+        before: StateSnapshot | None,
+        came: datetime,
     ) -> Start | None:
         """The place to go on from; None if what is asked is no part of what was said there."""
         thread, messages = name_thread(turn.session), cast("Sequence[AnyMessage]", turn.messages)
@@ -102,7 +106,7 @@ class Places:
         return Start(thread)
 
     async def _go_on(
-        self, turn: Turn, place: StateSnapshot, newest: StateSnapshot, digest: str
+        self, turn: TurnRequest, place: StateSnapshot, newest: StateSnapshot, digest: str
     ) -> Start:
         """The place to go on from behind a history that is known, of this digest."""
         thread = name_thread(turn.session)
@@ -114,7 +118,7 @@ class Places:
         return Start(thread if _is_same_place(place, newest) else place.config)
 
     async def _find_beginning(
-        self, turn: Turn, digests: Sequence[str], begins: bool
+        self, turn: TurnRequest, digests: Sequence[str], begins: bool
     ) -> Start | None:
         """The place before a chat's first message, for one that is edited or asked once more.
 
@@ -139,7 +143,7 @@ class Places:
         return await anext(found, None) is not None
 
     async def _read_newest(
-        self, turn: Turn, newest: StateSnapshot, came: datetime
+        self, turn: TurnRequest, newest: StateSnapshot, came: datetime
     ) -> Newest | None:
         """What was said last in a session; None where nobody asks beside it."""
         shown: list[AnyMessage] = newest.values.get("messages", [])
@@ -225,7 +229,7 @@ def _is_same_place(one: StateSnapshot, other: StateSnapshot) -> bool:
     return bool(here["checkpoint_id"] == there["checkpoint_id"])
 
 
-def digest_turn(before: StateSnapshot | None, turn: Turn) -> list[str]:
+def digest_turn(before: StateSnapshot | None, turn: TurnRequest) -> list[str]:
     """The digests of a turn's histories, behind those of the answer that it goes on from."""
     messages = cast("Sequence[AnyMessage]", turn.messages)
     if before is None:
@@ -244,7 +248,7 @@ def mark(
     digests: Sequence[str],
     first: int,
     last: int,
-    turn: Turn | None = None,
+    turn: TurnRequest | None = None,
 ) -> RunnableConfig:
     """A turn's configuration, with the histories that it goes on from and that it answers."""
     marks: dict[str, Any] = {_FROM: digests[first], _MARK: digests[last]}
@@ -255,7 +259,7 @@ def mark(
 
 
 def was_whole(place: StateSnapshot) -> bool:
-    """`Turn.whole` of the turn that a place is behind."""
+    """`TurnRequest.whole` of the turn that a place is behind."""
     return bool(read_marks(place).get(_WHOLE, True))
 
 
