@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import StateSnapshot
 
 from topicloom.errors import InputError, ReplyError
-from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
@@ -26,9 +26,6 @@ from topicloom.serve.turns import Answered, AnswerReference, Part, TurnRequest
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
-
-_UNRECORDED = "unrecorded-"
-"""Begins the name of a session that is deleted once its one turn has ended."""
 
 
 def get_now() -> datetime:
@@ -71,6 +68,21 @@ class Conversations:
             async for part in said:
                 yield part
 
+    async def read_answer(self, owner: str, id_: str) -> tuple[Answered, datetime]:
+        """An answer that was given to an owner, by its id, and when it was.
+
+        Raises:
+            UnknownResponseError: It is not there, or somebody else's.
+        """
+        return await self._histories.read_answer(owner, id_)
+
+    def count_tokens(self, turn: TurnRequest) -> int:
+        """Tokens of what a turn asks, as its client sent it, by the counter of the main model."""
+        counter = find_deps(self._graph).window.counter
+        sent = [SystemMessage(turn.instructions), *turn.messages, AIMessage(turn.begun)]
+        told = [m for m in sent if not isinstance(m, AnswerReference) and m.content]
+        return sum(map(counter.message, told)) + counter.tools(turn.tools)
+
     async def _look_up(self, turn: TurnRequest) -> tuple[StateSnapshot | None, TurnRequest]:
         """The place behind the answer that a turn goes on from, and the turn with all that its
         client only names."""
@@ -104,84 +116,77 @@ class Conversations:
                 start = await self._histories.find_start(there, digests, before, came)
                 if start is None:
                     continue
-                async with aclosing(self._answer_from(there, digests, start)) as parts:
-                    async for part in parts:
+                parts = _answer_from(self._graph, there, digests, start)
+                async with aclosing(parts) as said:
+                    async for part in said:
                         yield part
                 return
 
     async def _answer_unrecorded(self, turn: TurnRequest) -> AsyncGenerator[Part]:
-        """Answer in a session of its own, which is deleted then."""
-        turn = replace(turn, session=f"{_UNRECORDED}{uuid4().hex}")
-        thread = name_thread(turn.session)
-        answered: Answered | None = None
-        try:
-            parts = self._answer_from(turn, digest_turn(None, turn), Start(thread))
+        """Answer in a session of its own, of which nothing is stored."""
+        turn = replace(turn, session=f"unrecorded-{uuid4().hex}")
+        graph = self._graph.copy({"checkpointer": InMemorySaver()})
+        with find_deps(graph).workspaces.keep_in_memory(turn.session):
+            start = Start(name_thread(turn.session))
+            parts = _answer_from(graph, turn, digest_turn(None, turn), start)
             async with aclosing(parts) as said:
                 async for part in said:
-                    if isinstance(part, Answered):
-                        answered = part
-                    else:
-                        yield part
-        finally:  # also where the client has left
-            deleting = asyncio.ensure_future(Memory.of(self._graph, thread).adelete())
-            while not deleting.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.shield(deleting)
-        if answered is not None:
-            yield answered
+                    yield part
 
-    async def _answer_from(
-        self, turn: TurnRequest, digests: Sequence[str], start: Start
-    ) -> AsyncGenerator[Part]:
-        """Record what is unknown of a history, then answer its newest message."""
-        known, config = start.known, start.config
-        messages = cast("Sequence[AnyMessage]", turn.messages)
-        for end in find_ends(messages):
-            if end > known:  # others answered these: they are kept as they are
-                await self._graph.ainvoke(
-                    {"messages": messages[known:end]},
-                    mark(config, digests, known, end - 1),
-                    context=TurnOptions(answer=False),
-                    durability="exit",
-                )
-                known, config = end, name_thread(turn.session)
-        parts = self._take_turn(turn, known, mark(config, digests, known, -1, turn))
-        async with aclosing(parts) as said:
-            async for part in said:
-                yield part
 
-    async def _take_turn(
-        self, turn: TurnRequest, known: int, config: RunnableConfig
-    ) -> AsyncGenerator[Part]:
-        state: dict[str, Any] = {}
-        receipt: dict[str, Any] = {}
-        said = False
-        stream: Any = self._graph.astream(
-            {"messages": turn.messages[known:]},
-            config,
-            context=TurnOptions(
-                instructions=turn.instructions,
-                tools=turn.tools,
-                reply_form=turn.form,
-                begun=turn.begun,
-            ),
-            stream_mode=["messages", "custom", "values"],
-            durability="exit",
-        )
-        async with aclosing(stream) as parts:
-            async for kind, data in parts:
-                match kind, data:
-                    case "values", _:
-                        state = data
-                    case "custom", {"type": "receipt"}:
-                        receipt = data["receipt"]
-                    case "custom", {"type": "reply_restarted"} if said and turn.stream:
-                        raise ReplyError("the reply broke off", reason="the reply broke off")
-                    case "messages", (AIMessageChunk() as chunk, {"langgraph_node": node}):
-                        if node == "main_generate" and (text := get_text(chunk)):
-                            said = True
-                            yield text
-        reply = state["messages"][-1]
-        if not isinstance(reply, AIMessage):
-            raise InputError("there is nothing to answer: no user's message comes before")
-        yield Answered(reply, Receipt.model_validate(receipt), turn)
+async def _answer_from(
+    graph: Graph, turn: TurnRequest, digests: Sequence[str], start: Start
+) -> AsyncGenerator[Part]:
+    """Record what is unknown of a history, then answer its newest message."""
+    known, config = start.known, start.config
+    messages = cast("Sequence[AnyMessage]", turn.messages)
+    for end in find_ends(messages):
+        if end > known:  # others answered these: they are kept as they are
+            await graph.ainvoke(
+                {"messages": messages[known:end]},
+                mark(config, digests, known, end - 1),
+                context=TurnOptions(answer=False),
+                durability="exit",
+            )
+            known, config = end, name_thread(turn.session)
+    parts = _take_turn(graph, turn, known, mark(config, digests, known, -1, turn))
+    async with aclosing(parts) as said:
+        async for part in said:
+            yield part
+
+
+async def _take_turn(
+    graph: Graph, turn: TurnRequest, known: int, config: RunnableConfig
+) -> AsyncGenerator[Part]:
+    state: dict[str, Any] = {}
+    receipt: dict[str, Any] = {}
+    said = False
+    stream: Any = graph.astream(
+        {"messages": turn.messages[known:]},
+        config,
+        context=TurnOptions(
+            instructions=turn.instructions,
+            tools=turn.tools,
+            reply_form=turn.form,
+            begun=turn.begun,
+        ),
+        stream_mode=["messages", "custom", "values"],
+        durability="exit",
+    )
+    async with aclosing(stream) as parts:
+        async for kind, data in parts:
+            match kind, data:
+                case "values", _:
+                    state = data
+                case "custom", {"type": "receipt"}:
+                    receipt = data["receipt"]
+                case "custom", {"type": "reply_restarted"} if said and turn.stream:
+                    raise ReplyError("the reply broke off", reason="the reply broke off")
+                case "messages", (AIMessageChunk() as chunk, {"langgraph_node": node}):
+                    if node == "main_generate" and (text := get_text(chunk)):
+                        said = True
+                        yield text
+    reply = state["messages"][-1]
+    if not isinstance(reply, AIMessage):
+        raise InputError("there is nothing to answer: no user's message comes before")
+    yield Answered(reply, Receipt.model_validate(receipt), turn)

@@ -22,7 +22,7 @@ from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
 from topicloom.serve.side_calls import Newest, is_side_call, is_side_call_behind
-from topicloom.serve.turns import TurnRequest, UnknownResponseError, read_answer_id
+from topicloom.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
 from topicloom.storage.sessions import SessionStore
@@ -34,6 +34,8 @@ _ANSWER, _WHOLE = "topicloom_answer", "topicloom_whole"
 """Keys for the name of a turn's answer, and for `TurnRequest.whole`."""
 _MANNER, _STREAMED = "topicloom_manner", "topicloom_streamed"
 """Keys for how it was asked: `TurnRequest.manner` and `TurnRequest.stream`."""
+_MODEL, _PREVIOUS = "topicloom_model", "topicloom_previous"
+"""Keys for the model that was asked for, and for `TurnRequest.previous`."""
 BESIDE = ".beside"
 """Ends the name of a chat's second session, for what is no part of what was said: clients also ask
 for a title or for tags."""
@@ -69,7 +71,25 @@ class HistoryFinder:
                 async for state in found:
                     if not state.next:
                         return session, state
-        raise UnknownResponseError(f"previous response or item {id_!r} not found")
+        raise UnknownResponseError(id_)
+
+    async def read_answer(self, owner: str, id_: str) -> tuple[Answered, datetime]:
+        """An answer that was given, by its id, and when it was; raises as `find_answer`."""
+        sought = TurnRequest(model="", messages=[], owner=owner)
+        session, place = await self.find_answer(sought, id_)
+        marks, stored = read_marks(place), await self._open(session)
+        receipt = await asyncio.to_thread(stored.last_receipt, _read_session(place))
+        turn = replace(
+            sought,
+            session=session,
+            id=marks[_ANSWER],
+            model=marks.get(_MODEL, ""),
+            previous=marks.get(_PREVIOUS, ""),
+        )
+        if receipt is None or place.created_at is None:
+            raise UnknownResponseError(id_)
+        answered = Answered(place.values["messages"][-1], receipt, turn)
+        return answered, datetime.fromisoformat(place.created_at)
 
     async def find_start(
         self,
@@ -255,6 +275,7 @@ def mark(
     if turn is not None:
         marks |= {_ANSWER: turn.id, _WHOLE: turn.whole}
         marks |= {_MANNER: turn.manner, _STREAMED: turn.stream}
+        marks |= {_MODEL: turn.model, _PREVIOUS: turn.previous}
     return {**config, "metadata": marks}
 
 

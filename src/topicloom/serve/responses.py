@@ -121,7 +121,7 @@ def read_response_request(
         tools=tuple(tool.read() for tool in tools),
         form=request.read_form(),
         stream=bool(request.stream),
-        previous=_strip_kind(request.previous_response_id or ""),
+        previous=strip_kind(request.previous_response_id or ""),
         recorded=request.store is not False,
         owner=owner,
     )
@@ -156,7 +156,7 @@ def _read_items(items: Iterable[_Item]) -> Iterator[HistoryMessage]:
                 yield (last := ToolMessage(content, tool_call_id=item.call_id))
             case _Item(type="item_reference"):
                 yield from take()
-                named = AnswerReference(_strip_kind(item.id or ""))
+                named = AnswerReference(strip_kind(item.id or ""))
                 if named != last:  # words and calls of one reply are items of their own
                     yield (last := named)
             case _Item(type="message", role=None):
@@ -194,6 +194,6 @@ def _get_words(content: Any) -> str:
     return content if isinstance(content, str) else get_text(HumanMessage(content))
 
 
-def _strip_kind(id_: str) -> str:
+def strip_kind(id_: str) -> str:
     """The id of an answer in that of a response or of an item: `resp_…`, `msg_…`, `fc_1_…`."""
     return id_.rpartition("_")[2]

@@ -17,7 +17,11 @@ from topicloom.state.stored_message import get_text
 
 
 class UnknownResponseError(InputError):
-    """A `previous_response_id`, or a reference to an item, that names nothing here."""
+    """The id of a response, or of an item of one, that names nothing here."""
+
+    def __init__(self, id_: str) -> None:
+        """For an id."""
+        super().__init__(f"response or item {id_!r} not found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ def read_answer_id(text: str) -> tuple[str, str]:
     except ValueError:
         name = ""
     if not name:
-        raise UnknownResponseError(f"previous response or item {text!r} not found")
+        raise UnknownResponseError(text)
     return name, text[-_ANSWER:]
 
 
