@@ -123,13 +123,23 @@ def test_tools_that_the_client_runs(talk: Talk, stream: bool, by_id: bool) -> No
         told = [{"role": "user", "content": "茶：一"}, *shown, result]
         second = respond(talk, told, user="ann", stream=stream)
     assert second.output_text == "Rain."
-    said = [(m["role"], m["content"]) for m in talk.remembered("ann.ann")]
-    assert said == [
+    said = [
         ("user", "茶：一"),
         ("assistant", "Let me see."),
         ("tool", "rain, 4°"),
         ("assistant", "Rain."),
     ]
+    assert [(m["role"], m["content"]) for m in talk.remembered("ann.ann")] == said
+    # Vercel's AI SDK names the words by their item, and writes the call out; others may name both.
+    words, called_ = {"type": "item_reference", "id": message.id}, call.model_dump()
+    for items in ([words, called_], [words, {**words, "id": call.id}], [message.model_dump()]):
+        told = [{"role": "user", "content": "茶：一"}, *items]
+        told += [called_] if len(items) == 1 else []
+        given: Any = [*told, result, {"role": "assistant", "content": "Rain."}]
+        respond(talk, [*given, {"role": "user", "content": "茶：二"}], user="ann", stream=stream)
+        kept = [(m["role"], m["content"]) for m in talk.remembered("ann.ann")]
+        assert kept[:5] == [*said, ("user", "茶：二")]
+        assert len(kept) == 6
 
 
 def test_answers_that_are_not_there(talk: Talk) -> None:

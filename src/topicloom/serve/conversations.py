@@ -20,7 +20,7 @@ from topicloom.errors import InputError, ReplyError
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
-from topicloom.serve.digests import find_ends
+from topicloom.serve.digests import find_ends, is_part
 from topicloom.serve.histories import BESIDE, HistoryFinder, Start, digest_turn, mark, was_whole
 from topicloom.serve.turns import Answered, AnswerReference, Part, TurnRequest
 from topicloom.state.channels import TurnOptions
@@ -95,10 +95,15 @@ class Conversations:
         if turn.previous:
             session, before = await self._histories.find_answer(turn, turn.previous)
             turn = replace(turn, session=session, whole=was_whole(before))
-        messages = [
-            await self._read_reference(turn, m) if isinstance(m, AnswerReference) else m
-            for m in turn.messages
-        ]
+        messages: list[AnyMessage] = []
+        for said in turn.messages:
+            if isinstance(said, AnswerReference):
+                reply = await self._read_reference(turn, said)
+                if messages and is_part(messages[-1], reply):
+                    messages.pop()
+                messages.append(reply)
+            elif not (messages and is_part(said, messages[-1])):
+                messages.append(said)
         return before, replace(turn, messages=messages)
 
     async def _read_reference(self, turn: TurnRequest, reference: AnswerReference) -> AnyMessage:

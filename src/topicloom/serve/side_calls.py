@@ -69,9 +69,10 @@ def is_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
 def is_side_call_behind(turn: TurnRequest, newest: Newest) -> bool:
     """True if a client asks for itself behind the whole conversation, as the next message would be.
 
-    It comes in the same seconds, in another manner, and is not streamed where the talk is.
+    It comes in the same seconds, in another manner, without tools, and is not streamed where the
+    talk is.
     """
-    unseen = newest.streamed and not turn.stream
+    unseen = newest.streamed and not (turn.stream or turn.tools)
     return unseen and turn.manner != newest.manner and newest.seconds <= _SECONDS
 
 
