@@ -79,8 +79,7 @@ class LocationFinder:
                 for topic in (t for t in store.topic_table(session) if t.count):
                     said = self._said.get(topic.head)
                     if said is None:
-                        said = {m.seq: m.day for m in store.topic_messages(topic)}
-                        self._said[topic.head] = said
+                        said = self._said[topic.head] = store.topic_days(topic)
                     topics.update(dict.fromkeys(said, topic.id))
                     days.update(said)
                 late = session.count - session.tail + 1
