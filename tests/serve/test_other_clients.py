@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from client_talk import CHAT, CLIENTS, PIXEL, hold
@@ -93,9 +93,8 @@ def test_litellm(tmp_path: Path, openai_server: OpenAIServer, name: str) -> None
     ],
 )
 def test_javascript(tmp_path: Path, openai_server: OpenAIServer, name: str) -> None:
-    modules, node = os.environ.get("CLIENT_MODULES"), shutil.which("node")
-    if not (modules and node):
-        skip("openai-node and the AI SDK")
+    modules = os.environ.get("CLIENT_MODULES") or skip("openai-node and the AI SDK")
+    node = shutil.which("node") or skip("Node")
     script = tmp_path / "client_talk.mjs"
     script.write_text((SUPPORT / "client_talk.mjs").read_text("utf-8"), "utf-8")
     (tmp_path / "node_modules").symlink_to(modules)
@@ -103,7 +102,7 @@ def test_javascript(tmp_path: Path, openai_server: OpenAIServer, name: str) -> N
     check(folder, openai_server, lambda url: run([node, str(script), name, url]))
 
 
-def skip(what: str) -> Any:
+def skip(what: str) -> NoReturn:
     """Skip, so that it is seen."""
     pytest.skip(f"{what} NOT TESTED here: python scripts/try_integrations.py FOLDER")
 

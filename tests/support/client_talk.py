@@ -136,7 +136,7 @@ class LiteLLMClient:
     """LiteLLM's `completion`, with one of its providers."""
 
     def __init__(self, provider: str, url: str) -> None:
-        import litellm
+        import litellm  # type: ignore[import-not-found,unused-ignore]
 
         litellm.telemetry = False
         self._ask: Any = litellm.completion
@@ -181,7 +181,7 @@ class LiteLLMResponsesClient:
     """LiteLLM's `responses`."""
 
     def __init__(self, url: str) -> None:
-        import litellm
+        import litellm  # type: ignore[import-not-found,unused-ignore]
 
         litellm.telemetry = False
         self._ask: Any = litellm.responses

@@ -21,7 +21,13 @@ from langgraph.types import StateSnapshot
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
-from topicloom.serve.side_calls import Newest, is_side_call, is_side_call_behind
+from topicloom.serve.side_calls import (
+    Newest,
+    is_side_call,
+    is_side_call_about,
+    is_side_call_behind,
+    was_side_call,
+)
 from topicloom.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
@@ -34,6 +40,8 @@ _ANSWER, _WHOLE = "topicloom_answer", "topicloom_whole"
 """Keys for the name of a turn's answer, and for `TurnRequest.whole`."""
 _MANNER, _STREAMED = "topicloom_manner", "topicloom_streamed"
 """Keys for how it was asked: `TurnRequest.manner` and `TurnRequest.stream`."""
+_INSTRUCTED = "topicloom_instructed"
+"""Key for whether it had instructions."""
 _MODEL, _PREVIOUS = "topicloom_model", "topicloom_previous"
 """Keys for the model that was asked for, and for `TurnRequest.previous`."""
 BESIDE = ".beside"
@@ -109,19 +117,23 @@ class HistoryFinder:
         if place is None and (ends := find_ends(messages)):
             known, place = ends[-1], await self._find_end(turn.session, messages[: ends[-1]])
         last = await self._read_newest(turn, newest, came)
+        said = get_text(messages[-1])
+        if last and is_side_call_about(turn, said, last):
+            return None
         if place is not None:
-            if _is_same_place(place, newest) and len(messages) == known + 1:
-                said = messages[-1]
-                if last and isinstance(said, HumanMessage) and is_side_call_behind(turn, last):
-                    return None
+            behind = _is_same_place(place, newest) and len(messages) == known + 1
+            asks = behind and isinstance(messages[-1], HumanMessage)
+            if last and asks and is_side_call_behind(turn, last):
+                return None
             start = await self._go_on(turn, place, newest, digests[known])
             return replace(start, known=known)
         begins = turn.whole and await self._has(thread, {_MARK: digests[1]})
-        if last and not begins and is_side_call(turn, get_text(messages[-1]), last):
+        if last and not begins and is_side_call(turn, said, last):
             return None
         if turn.whole:
             return await self._find_beginning(turn, digests, begins)
-        if len(messages) == 1 and read_marks(newest).get(_MARK) == digests[-1]:
+        again = read_marks(newest).get(_MARK) == digests[-1]
+        if len(messages) == 1 and (again or (last and was_side_call(turn, said, last))):
             return Start(newest.parent_config or await self._begin_anew(thread))
         return Start(thread)
 
@@ -179,6 +191,7 @@ class HistoryFinder:
             replied=get_text(shown[-1]) if isinstance(shown[-1], AIMessage) else "",
             manner=marks.get(_MANNER, ""),
             streamed=bool(marks.get(_STREAMED)),
+            instructed=bool(marks.get(_INSTRUCTED)),
             seconds=(came - datetime.fromisoformat(ended)).total_seconds(),
         )
 
@@ -275,6 +288,7 @@ def mark(
     if turn is not None:
         marks |= {_ANSWER: turn.id, _WHOLE: turn.whole}
         marks |= {_MANNER: turn.manner, _STREAMED: turn.stream}
+        marks |= {_INSTRUCTED: bool(turn.instructions)}
         marks |= {_MODEL: turn.model, _PREVIOUS: turn.previous}
     return {**config, "metadata": marks}
 
