@@ -179,7 +179,7 @@ def test_failures(tmp_path: Path, openai_server: OpenAIServer) -> None:
             say(client, said, stream=True)
 
 
-TURNS = 12
+TURNS = 20
 
 
 def test_the_model_is_asked_as_for_chat_completions(
