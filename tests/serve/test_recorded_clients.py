@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+from client_talk import PIXEL
 from endpoints import Message, remembered, serving
 from openai_behaviours import Call, Reply
 from openai_server import OpenAIServer
@@ -161,6 +162,40 @@ def test_only_what_a_person_said(tmp_path: Path, served: Any, turn: Any) -> None
             turn(client, text, reply)
             session = named or find_unnamed(tmp_path, graph)
             assert remembered(tmp_path, graph, session) == client.said, (session, text)
+
+
+def test_librechat(tmp_path: Path, served: Any) -> None:
+    """LibreChat gives `user` alone, and streams all but the title: a first answer once more, an
+    edit, an image, and a tool of an agent's."""
+    make_client, graph = served
+    client: Client = make_client({}, {"user": "65675e24"})
+    given: Any = {"stream": True, "stream_options": {"include_usage": True}, "tools": [EDIT]}
+    told = system("You are Ida's agent. The date is 2026-11-26.")
+    (text, reply), *_ = SAID
+    client.say(text, "Given up.", told, **given)
+    talk = "\n\n".join(client.lines({"user": "User: ", "assistant": "AI: "}, 2, 2_000))
+    client.ask(user(f"A title in five words.\n\n{talk}"))
+    client.said.clear()
+    client.say(text, reply, told, **given)  # once more
+    begun = [*client.said]
+    client.say("Go left.", "Left it is.", told, **given)
+    client.said[:] = begun
+    client.say("Go right.", "Right it is.", told, **given)  # an edit
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+    picture["image_url"]["detail"] = "auto"  # type: ignore[index]
+    shown: Any = {"role": "user", "content": [{"type": "text", "text": "What is on it?"}, picture]}
+    call = Reply(tool_calls=[Call("edit_file", {"a": 1}, "call_7")])
+    client.send(call, 60, messages=[told, *client.said, shown], **given)
+    function = {"name": "edit_file", "arguments": '{"a": 1}'}
+    called = {"id": "call_7", "type": "function", "function": function}
+    result = {"role": "tool", "tool_call_id": "call_7", "name": "edit_file", "content": "done"}
+    asked = [shown, {"role": "assistant", "content": "", "tool_calls": [called]}, result]
+    answer = client.send(Reply("A dot."), 1, messages=[told, *client.said, *asked], **given)
+    assert answer == "A dot."
+    wanted = [(m["role"], m["content"]) for m in client.said]
+    wanted += [("user", "What is on it?"), ("assistant", ""), ("tool", "done")]
+    kept = [(m["role"], m["content"]) for m in remembered(tmp_path, graph, "65675e24")]
+    assert kept == [*wanted, ("assistant", "A dot.")]
 
 
 def find_unnamed(folder: Path, graph: Graph) -> str:
