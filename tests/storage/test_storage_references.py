@@ -132,3 +132,15 @@ def test_a_topic_cannot_be_merged_twice(store: SessionStore, session: Session) -
     for survivor, other in ((kept, gone), (gone, kept), (kept, kept)):
         with pytest.raises(TransitionError):
             merge_topics(store, merged, survivor, other)
+
+
+@pytest.mark.usefixtures("session")
+def test_days_are_those_of_the_messages(tmp_path: Path, store: SessionStore) -> None:
+    tea = store.move(Topic(id="t3", name="Oven"), group_rounds(messages(1, 2, 7, 8)))
+    days = {m.seq: m.day for m in store.topic_messages(tea)}
+    assert store.topic_days(tea) == days == {n: f"2026-03-{n:02}" for n in (1, 2, 7, 8)}
+    # A line that somebody changed is taken from the transcript, as for the messages.
+    (written,) = (p for p in tmp_path.rglob("*.jsonl") if "t3" in p.stem)
+    written.write_text(written.read_text("utf-8").replace("word 7", "word 9"), "utf-8")
+    again = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
+    assert again.topic_days(tea) == days

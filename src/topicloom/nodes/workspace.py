@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, RLock
@@ -10,6 +11,7 @@ from threading import Lock, RLock
 from cachetools import LRUCache
 from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 
 from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.layout import Layout
@@ -142,6 +144,7 @@ class Workspaces:
         self._index = index
         self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
         self._stores: LRUCache[int, StoreStorage] = LRUCache(open_at_once)
+        self._unstored: dict[str, Storage] = {}
         self._lock = RLock()
 
     def open(
@@ -160,7 +163,7 @@ class Workspaces:
         with self._lock:
             workspace = self._open.get(key)
             if workspace is None:
-                log = self.choose_storage(store).open(session)
+                log = (self._unstored.get(session) or self.choose_storage(store)).open(session)
                 stored = SessionStore(log)
                 sizes = TranscriptSizes(stored)
                 workspace = self._open[key] = Workspace(
@@ -175,6 +178,19 @@ class Workspaces:
         self.open(session, store).store.log.delete()
         with self._lock:
             self._open.pop((0 if self.storage is not None else id(store), session), None)
+
+    @contextmanager
+    def keep_in_memory(self, session: str) -> Iterator[None]:
+        """Store nothing of a new session; what is in memory of it goes when the context ends."""
+        with self._lock:
+            self._unstored[session] = StoreStorage(InMemoryStore())
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._unstored[session]
+                for key in [key for key in self._open if key[1] == session]:
+                    del self._open[key]
 
     def choose_storage(self, store: BaseStore | None) -> Storage:
         """The storage, or that in the graph's store; raises as `open` does."""

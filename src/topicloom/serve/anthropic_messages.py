@@ -10,16 +10,16 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, Field
 
 from topicloom.errors import InputError
-from topicloom.serve.turns import (
-    Answered,
-    Tokens,
-    Turn,
-    find_begun,
+from topicloom.serve.requests import (
+    choose_function,
+    join_texts,
+    make_form,
     make_reply,
-    name_session,
     parse_body,
+    place_turn,
     read_call,
 )
+from topicloom.serve.turns import Answered, Tokens, TurnRequest
 from topicloom.serve.web import write_event
 
 _Block = dict[str, Any]
@@ -89,18 +89,17 @@ class _Request(BaseModel):
 
     def read_form(self) -> dict[str, Any]:
         """The form that the reply is to have, beyond what a model does by itself."""
-        choice = self.tool_choice
-        if choice is None or choice.type not in ("any", "tool"):
-            return {}
-        if not self.tools:
-            raise InputError("tool_choice asks for a call, and there are no tools")
-        named = {"type": "function", "function": {"name": choice.name}}
-        return {"tool_choice": "required" if choice.type == "any" else named}
+        match self.tool_choice:
+            case _Choice(type="any"):
+                return make_form(self.tools, "required")
+            case _Choice(type="tool", name=name):
+                return make_form(self.tools, choose_function(name))
+        return {}
 
 
 def read_messages_request(
     body: bytes, headers: Mapping[str, str], owner: str = ""
-) -> tuple[Turn, MessagesWriter]:
+) -> tuple[TurnRequest, MessagesWriter]:
     """The turn that a request asks for; the sessions of an `owner` are apart from others'.
 
     Raises:
@@ -111,22 +110,18 @@ def read_messages_request(
     told = [_join_texts(_list_blocks(request.system or ""))]
     told += [_join_texts(_list_blocks(m.content)) for m in request.messages if m.role == "system"]
     said = [r for m in request.messages if m.role != "system" for r in m.read()]
-    messages, begun = find_begun(said)
     none = request.tool_choice is not None and request.tool_choice.type == "none"
     metadata = request.metadata or _Metadata()
-    turn = Turn(
-        session="",
-        whole=True,
+    turn = TurnRequest(
         model=request.model,
-        messages=messages,
+        messages=said,
         instructions="\n\n".join(filter(None, told)),
         tools=() if none else tuple(tool.read() for tool in request.tools or ()),
         form=request.read_form(),
         stream=bool(request.stream),
-        begun=begun,
         owner=owner,
     )
-    turn = name_session(turn, headers, metadata.model_extra, metadata.user_id)
+    turn = place_turn(turn, headers, metadata.model_extra, metadata.user_id)
     return turn, MessagesWriter(turn)
 
 
@@ -142,9 +137,7 @@ def _read_content(blocks: Sequence[_Block]) -> Any:
     """The content of a message as OpenAI writes it, without calls, results and thoughts."""
     apart = (*_THOUGHTS, "tool_use", "tool_result")
     own = [b for b in blocks if b.get("type") not in apart]
-    if all(b.get("type") == "text" for b in own):
-        return _join_texts(own)
-    return [_read_block(b) for b in own]
+    return join_texts([_read_block(b) for b in own])
 
 
 def _read_block(block: _Block) -> _Block:
@@ -170,7 +163,7 @@ def _read_block(block: _Block) -> _Block:
 class MessagesWriter:
     """Writes the answer to one request."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: TurnRequest) -> None:
         """For a turn."""
         self._model, self._id = turn.model, f"msg_{turn.id}"
         self._begun = False

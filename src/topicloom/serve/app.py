@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -18,18 +18,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from topicloom.errors import ConfigurationError
+from topicloom.errors import ConfigurationError, InputError
 from topicloom.graph.stored import Graph
 from topicloom.serve import anthropic_messages
 from topicloom.serve.anthropic_messages import read_messages_request
 from topicloom.serve.chat_completions import read_chat, write_error, write_model, write_models
 from topicloom.serve.conversations import Conversations, get_now
-from topicloom.serve.responses import read_response_request
+from topicloom.serve.response_events import ResponseWriter
+from topicloom.serve.responses import read_response_request, strip_kind
 from topicloom.serve.streams import Parts, answer_in_pieces, answer_whole
-from topicloom.serve.turns import Turn, Writer
+from topicloom.serve.turns import TurnRequest, Writer
 from topicloom.serve.web import Rate, answer_errors, find_owner, read_json
 
-Reader = Callable[[bytes, Mapping[str, str], str], tuple[Turn, Writer]]
+RequestReader = Callable[[bytes, Mapping[str, str], str], tuple[TurnRequest, Writer]]
 """Reads the body and the headers of a request of one of the owners."""
 _ANTHROPIC = "/v1/messages"
 
@@ -88,18 +89,28 @@ def make_endpoint(
                 Route(path, endpoint.answer_with(read), methods=["POST"])
                 for path, read in _READERS.items()
             ),
+            Route("/v1/responses/{id}", endpoint.show_response),
+            Route(f"{_ANTHROPIC}/count_tokens", endpoint.count_tokens, methods=["POST"]),
         ],
         middleware=_allow_origins(origins, keys or {}),
-        exception_handlers=answer_errors(_write_error),
+        exception_handlers={**answer_errors(_write_error), _InvalidRequestError: _explain},
     )
 
 
-_READERS: Mapping[str, Reader] = {
+_READERS: Mapping[str, RequestReader] = {
     "/v1/chat/completions": read_chat,
     "/v1/responses": read_response_request,
     _ANTHROPIC: read_messages_request,
 }
 """How the requests of each protocol are read."""
+
+
+class _InvalidRequestError(InputError):
+    """A request that is not as its protocol has it."""
+
+    def __init__(self, error: ValidationError) -> None:
+        self.problem = error.errors()[0]
+        super().__init__(self.problem["msg"])
 
 
 class _Endpoint:
@@ -135,18 +146,36 @@ class _Endpoint:
             return JSONResponse(anthropic_messages.write_model(name))
         return JSONResponse(write_model(name))
 
-    def answer_with(self, read: Reader) -> Callable[[Request], Any]:
+    async def show_response(self, request: Request) -> Response:
+        """An answer that was given, by its id."""
+        owner = find_owner(self._keys, request)
+        id_ = strip_kind(request.path_params["id"])
+        answered, created = await self._conversations.read_answer(owner, id_)
+        return JSONResponse(ResponseWriter.rewrite(answered, created))
+
+    async def count_tokens(self, request: Request) -> Response:
+        """Tokens of a request of Anthropic's protocol, as it would be sent."""
+        turn, _ = await self._read(request, read_messages_request)
+        count = await asyncio.to_thread(self._conversations.count_tokens, turn)
+        return JSONResponse({"input_tokens": count})
+
+    async def _read(self, request: Request, read: RequestReader) -> tuple[TurnRequest, Writer]:
+        """The turn that a request asks for, and what writes its answer."""
+        owner = find_owner(self._keys, request)
+        self._rate.check(owner)
+        body = await read_json(request, self._max_bytes)
+        try:
+            turn, writer = await asyncio.to_thread(read, body, request.headers, owner)
+        except ValidationError as error:
+            raise _InvalidRequestError(error) from error
+        self._check_model(turn.model)
+        return turn, writer
+
+    def answer_with(self, read: RequestReader) -> Callable[[Request], Any]:
         """The handler of the requests of one protocol."""
 
         async def answer(request: Request) -> Response:
-            owner = find_owner(self._keys, request)
-            self._rate.check(owner)
-            body = await read_json(request, self._max_bytes)
-            try:
-                turn, writer = await asyncio.to_thread(read, body, request.headers, owner)
-            except ValidationError as error:
-                return _explain(request, error)
-            self._check_model(turn.model)
+            turn, writer = await self._read(request, read)
             parts = Parts(self._conversations.answer(turn))
             if turn.stream:
                 return await answer_in_pieces(parts, writer, self._heartbeat)
@@ -192,7 +221,8 @@ def _allow_origins(origins: Sequence[str], keys: Mapping[str, str]) -> list[Midd
 
 
 def _speaks_anthropic(request: Request) -> bool:
-    return request.url.path == _ANTHROPIC or "anthropic-version" in request.headers
+    asked = request.url.path
+    return asked.startswith(_ANTHROPIC) or "anthropic-version" in request.headers
 
 
 def _write_error(
@@ -203,8 +233,8 @@ def _write_error(
     return write_error(status, message, param)
 
 
-def _explain(request: Request, error: ValidationError) -> Response:
-    problem = error.errors()[0]
+async def _explain(request: Request, error: Exception) -> Response:
+    problem = cast("_InvalidRequestError", error).problem
     param = ".".join(map(str, problem["loc"]))
     message = f"{param or 'body'}: {problem['msg']}"
     return JSONResponse(_write_error(request, 400, message, param or None), 400)

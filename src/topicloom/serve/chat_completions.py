@@ -9,22 +9,18 @@ from typing import Annotated, Any, Literal
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, Field
 
-from topicloom.errors import InputError
-from topicloom.serve.turns import (
-    Answered,
-    Tokens,
-    Turn,
-    find_begun,
+from topicloom.serve.requests import (
+    TELLING,
+    join_texts,
+    make_form,
     make_reply,
-    name_session,
     parse_body,
+    place_turn,
     read_call,
 )
+from topicloom.serve.turns import Answered, Tokens, TurnRequest
 from topicloom.serve.web import write_event
 from topicloom.state.stored_message import get_text
-
-_TELLING = ("system", "developer")
-"""Roles whose messages are instructions."""
 
 
 class _Function(BaseModel):
@@ -52,8 +48,7 @@ class _Message(BaseModel):
     def read(self) -> AnyMessage:
         """The message as LangChain has it."""
         content: Any = self.content or ""
-        if isinstance(content, list) and all(block.get("type") == "text" for block in content):
-            content = "\n".join(str(block.get("text", "")) for block in content)
+        content = join_texts(content) if isinstance(content, list) else content
         if self.role == "assistant":
             calls = [c.function.read(c.id) for c in self.tool_calls or ()]
             return make_reply(content, calls, self.name)
@@ -96,17 +91,12 @@ class _Request(BaseModel):
 
     def read_form(self) -> dict[str, Any]:
         """The form that the reply is to have, beyond what a model does by itself."""
-        form: dict[str, Any] = {}
-        if isinstance(self.tool_choice, _Tool) or self.tool_choice == "required":
-            if not self.tools:
-                raise InputError("tool_choice asks for a call, and there are no tools")
-            form = self.model_dump(include={"tool_choice"})
-        if self.response_format and self.response_format.type != "text":
-            form |= self.model_dump(include={"response_format"})
-        return form
+        return make_form(self.tools, **self.model_dump(include={"tool_choice", "response_format"}))
 
 
-def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> tuple[Turn, ChatWriter]:
+def read_chat(
+    body: bytes, headers: Mapping[str, str], owner: str = ""
+) -> tuple[TurnRequest, ChatWriter]:
     """The turn that a request asks for; the sessions of an `owner` are apart from others'.
 
     Raises:
@@ -114,31 +104,27 @@ def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> tuple
         InputError: It is no JSON, or there is nothing to answer.
     """
     request = _Request.model_validate(parse_body(body))
-    told = [m.read() for m in request.messages if m.role in _TELLING]
-    said = [m.read() for m in request.messages if m.role not in _TELLING]
-    messages, begun = find_begun(said)
+    told = [m.read() for m in request.messages if m.role in TELLING]
+    said = [m.read() for m in request.messages if m.role not in TELLING]
     tools = [tool.model_dump() for tool in request.tools or ()]
-    turn = Turn(
-        session="",
-        whole=True,
+    turn = TurnRequest(
         model=request.model,
-        messages=messages,
+        messages=said,
         instructions="\n\n".join(map(get_text, told)),
         tools=() if request.tool_choice == "none" else tuple(tools),
         form=request.read_form(),
         stream=bool(request.stream),
-        begun=begun,
         owner=owner,
     )
+    turn = place_turn(turn, headers, request.metadata, request.user)
     usage = bool(request.stream_options and request.stream_options.include_usage)
-    turn = name_session(turn, headers, request.metadata, request.user)
     return turn, ChatWriter(turn, usage)
 
 
 class ChatWriter:
     """Writes the answer to one request."""
 
-    def __init__(self, turn: Turn, usage: bool) -> None:
+    def __init__(self, turn: TurnRequest, usage: bool) -> None:
         """For a turn; `usage` is True if the stream is to end with what it cost."""
         self._model, self._usage = turn.model, usage
         self._id, self._created = f"chatcmpl-{turn.id}", int(time())

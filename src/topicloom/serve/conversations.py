@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import StateSnapshot
 
 from topicloom.errors import InputError, ReplyError
-from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
-from topicloom.serve.digests import find_ends
-from topicloom.serve.places import BESIDE, Places, Start, digest_turn, mark, was_whole
-from topicloom.serve.turns import Answered, Part, Reference, Turn
+from topicloom.serve.digests import find_ends, is_part
+from topicloom.serve.histories import BESIDE, HistoryFinder, Start, digest_turn, mark, was_whole
+from topicloom.serve.turns import Answered, AnswerReference, Part, TurnRequest
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
-
-_UNRECORDED = "unrecorded-"
-"""Begins the name of a session that is deleted once its one turn has ended."""
 
 
 def get_now() -> datetime:
@@ -41,10 +38,10 @@ class Conversations:
 
     def __init__(self, graph: Graph, now: Callable[[], datetime]) -> None:
         """Over a graph; `now` tells when a request comes, by the clock of the checkpoints."""
-        self._graph, self._now, self._places = graph, now, Places(graph)
+        self._graph, self._now, self._histories = graph, now, HistoryFinder(graph)
         self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, turn: Turn) -> AsyncGenerator[Part]:
+    async def answer(self, turn: TurnRequest) -> AsyncGenerator[Part]:
         """The pieces of the reply, then its end.
 
         A history that the session knows is gone on with from where it ended; what it does not
@@ -71,7 +68,22 @@ class Conversations:
             async for part in said:
                 yield part
 
-    async def _look_up(self, turn: Turn) -> tuple[StateSnapshot | None, Turn]:
+    async def read_answer(self, owner: str, id_: str) -> tuple[Answered, datetime]:
+        """An answer that was given to an owner, by its id, and when it was.
+
+        Raises:
+            UnknownResponseError: It is not there, or somebody else's.
+        """
+        return await self._histories.read_answer(owner, id_)
+
+    def count_tokens(self, turn: TurnRequest) -> int:
+        """Tokens of what a turn asks, as its client sent it, by the counter of the main model."""
+        counter = find_deps(self._graph).window.counter
+        sent = [SystemMessage(turn.instructions), *turn.messages, AIMessage(turn.begun)]
+        told = [m for m in sent if not isinstance(m, AnswerReference) and m.content]
+        return sum(map(counter.message, told)) + counter.tools(turn.tools)
+
+    async def _look_up(self, turn: TurnRequest) -> tuple[StateSnapshot | None, TurnRequest]:
         """The place behind the answer that a turn goes on from, and the turn with all that its
         client only names."""
         if turn.previous and not turn.recorded:
@@ -81,107 +93,105 @@ class Conversations:
             )
         before = None
         if turn.previous:
-            session, before = await self._places.find_answer(turn, turn.previous)
+            session, before = await self._histories.find_answer(turn, turn.previous)
             turn = replace(turn, session=session, whole=was_whole(before))
-        messages = [
-            await self._read_reference(turn, m) if isinstance(m, Reference) else m
-            for m in turn.messages
-        ]
+        messages: list[AnyMessage] = []
+        for said in turn.messages:
+            if isinstance(said, AnswerReference):
+                reply = await self._read_reference(turn, said)
+                if messages and is_part(messages[-1], reply):
+                    messages.pop()
+                messages.append(reply)
+            elif not (messages and is_part(said, messages[-1])):
+                messages.append(said)
         return before, replace(turn, messages=messages)
 
-    async def _read_reference(self, turn: Turn, reference: Reference) -> AnyMessage:
-        _, place = await self._places.find_answer(turn, reference.id)
+    async def _read_reference(self, turn: TurnRequest, reference: AnswerReference) -> AnyMessage:
+        _, place = await self._histories.find_answer(turn, reference.id)
         return cast("AnyMessage", place.values["messages"][-1])
 
     async def _answer_recorded(
-        self, turn: Turn, before: StateSnapshot | None, came: datetime
+        self, turn: TurnRequest, before: StateSnapshot | None, came: datetime
     ) -> AsyncGenerator[Part]:
         """Answer in the session, or beside it if what is asked is no part of what was said."""
         digests = digest_turn(before, turn)
         for session in (turn.session, turn.session + BESIDE):
             there = replace(turn, session=session, whole=turn.whole or session != turn.session)
             async with self._lines.setdefault(session, asyncio.Lock()):
-                start = await self._places.find_start(there, digests, before, came)
+                start = await self._histories.find_start(there, digests, before, came)
                 if start is None:
                     continue
-                async with aclosing(self._answer_from(there, digests, start)) as parts:
-                    async for part in parts:
+                parts = _answer_from(self._graph, there, digests, start)
+                async with aclosing(parts) as said:
+                    async for part in said:
                         yield part
                 return
 
-    async def _answer_unrecorded(self, turn: Turn) -> AsyncGenerator[Part]:
-        """Answer in a session of its own, which is deleted then."""
-        turn = replace(turn, session=f"{_UNRECORDED}{uuid4().hex}")
-        thread = name_thread(turn.session)
-        answered: Answered | None = None
-        try:
-            parts = self._answer_from(turn, digest_turn(None, turn), Start(thread))
+    async def _answer_unrecorded(self, turn: TurnRequest) -> AsyncGenerator[Part]:
+        """Answer in a session of its own, of which nothing is stored."""
+        turn = replace(turn, session=f"unrecorded-{uuid4().hex}")
+        graph = self._graph.copy({"checkpointer": InMemorySaver()})
+        with find_deps(graph).workspaces.keep_in_memory(turn.session):
+            start = Start(name_thread(turn.session))
+            parts = _answer_from(graph, turn, digest_turn(None, turn), start)
             async with aclosing(parts) as said:
                 async for part in said:
-                    if isinstance(part, Answered):
-                        answered = part
-                    else:
-                        yield part
-        finally:  # also where the client has left
-            deleting = asyncio.ensure_future(Memory.of(self._graph, thread).adelete())
-            while not deleting.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.shield(deleting)
-        if answered is not None:
-            yield answered
+                    yield part
 
-    async def _answer_from(
-        self, turn: Turn, digests: Sequence[str], start: Start
-    ) -> AsyncGenerator[Part]:
-        """Record what is unknown of a history, then answer its newest message."""
-        known, config = start.known, start.config
-        messages = cast("Sequence[AnyMessage]", turn.messages)
-        for end in find_ends(messages):
-            if end > known:  # others answered these: they are kept as they are
-                await self._graph.ainvoke(
-                    {"messages": messages[known:end]},
-                    mark(config, digests, known, end - 1),
-                    context=TurnOptions(answer=False),
-                    durability="exit",
-                )
-                known, config = end, name_thread(turn.session)
-        parts = self._take_turn(turn, known, mark(config, digests, known, -1, turn))
-        async with aclosing(parts) as said:
-            async for part in said:
-                yield part
 
-    async def _take_turn(
-        self, turn: Turn, known: int, config: RunnableConfig
-    ) -> AsyncGenerator[Part]:
-        state: dict[str, Any] = {}
-        receipt: dict[str, Any] = {}
-        said = False
-        stream: Any = self._graph.astream(
-            {"messages": turn.messages[known:]},
-            config,
-            context=TurnOptions(
-                instructions=turn.instructions,
-                tools=turn.tools,
-                reply_form=turn.form,
-                begun=turn.begun,
-            ),
-            stream_mode=["messages", "custom", "values"],
-            durability="exit",
-        )
-        async with aclosing(stream) as parts:
-            async for kind, data in parts:
-                match kind, data:
-                    case "values", _:
-                        state = data
-                    case "custom", {"type": "receipt"}:
-                        receipt = data["receipt"]
-                    case "custom", {"type": "reply_restarted"} if said and turn.stream:
-                        raise ReplyError("the reply broke off", reason="the reply broke off")
-                    case "messages", (AIMessageChunk() as chunk, {"langgraph_node": node}):
-                        if node == "main_generate" and (text := get_text(chunk)):
-                            said = True
-                            yield text
-        reply = state["messages"][-1]
-        if not isinstance(reply, AIMessage):
-            raise InputError("there is nothing to answer: no user's message comes before")
-        yield Answered(reply, Receipt.model_validate(receipt), turn)
+async def _answer_from(
+    graph: Graph, turn: TurnRequest, digests: Sequence[str], start: Start
+) -> AsyncGenerator[Part]:
+    """Record what is unknown of a history, then answer its newest message."""
+    known, config = start.known, start.config
+    messages = cast("Sequence[AnyMessage]", turn.messages)
+    for end in find_ends(messages):
+        if end > known:  # others answered these: they are kept as they are
+            await graph.ainvoke(
+                {"messages": messages[known:end]},
+                mark(config, digests, known, end - 1),
+                context=TurnOptions(answer=False),
+                durability="exit",
+            )
+            known, config = end, name_thread(turn.session)
+    parts = _take_turn(graph, turn, known, mark(config, digests, known, -1, turn))
+    async with aclosing(parts) as said:
+        async for part in said:
+            yield part
+
+
+async def _take_turn(
+    graph: Graph, turn: TurnRequest, known: int, config: RunnableConfig
+) -> AsyncGenerator[Part]:
+    state: dict[str, Any] = {}
+    receipt: dict[str, Any] = {}
+    said = False
+    stream: Any = graph.astream(
+        {"messages": turn.messages[known:]},
+        config,
+        context=TurnOptions(
+            instructions=turn.instructions,
+            tools=turn.tools,
+            reply_form=turn.form,
+            begun=turn.begun,
+        ),
+        stream_mode=["messages", "custom", "values"],
+        durability="exit",
+    )
+    async with aclosing(stream) as parts:
+        async for kind, data in parts:
+            match kind, data:
+                case "values", _:
+                    state = data
+                case "custom", {"type": "receipt"}:
+                    receipt = data["receipt"]
+                case "custom", {"type": "reply_restarted"} if said and turn.stream:
+                    raise ReplyError("the reply broke off", reason="the reply broke off")
+                case "messages", (AIMessageChunk() as chunk, {"langgraph_node": node}):
+                    if node == "main_generate" and (text := get_text(chunk)):
+                        said = True
+                        yield text
+    reply = state["messages"][-1]
+    if not isinstance(reply, AIMessage):
+        raise InputError("there is nothing to answer: no user's message comes before")
+    yield Answered(reply, Receipt.model_validate(receipt), turn)

@@ -79,6 +79,18 @@ def ends_alike(told: Sequence[tuple[AnyMessage, AnyMessage]], said: Sequence[Any
     )
 
 
+def is_part(message: AnyMessage, reply: AnyMessage) -> bool:
+    """True if a message is the words or the calls of a reply, which it stands beside.
+
+    A client may name a reply by one of its items, and write the others out.
+    """
+    if not (isinstance(message, AIMessage) and isinstance(reply, AIMessage)):
+        return False
+    calls = {c["id"] for c in (*message.tool_calls, *message.invalid_tool_calls)}
+    whole = {c["id"] for c in (*reply.tool_calls, *reply.invalid_tool_calls)}
+    return bool(whole) and calls <= whole and get_text(message) in ("", get_text(reply))
+
+
 def find_ends(messages: Sequence[AnyMessage]) -> list[int]:
     """The lengths of the histories that end with a reply."""
     return [n for n, message in enumerate(messages, 1) if isinstance(message, AIMessage)]

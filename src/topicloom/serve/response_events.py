@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from time import time
 from typing import Any, Literal
 
@@ -32,16 +33,22 @@ from openai.types.responses.response import IncompleteDetails
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
 from pydantic import BaseModel
 
-from topicloom.serve.turns import Answered, Tokens, Turn
+from topicloom.serve.turns import Answered, Tokens, TurnRequest
 from topicloom.serve.web import write_event
+
+_ECHOED = ("instructions", "metadata", "tool_choice", "tools", "user", "store")
+"""What a response says of its request again."""
 
 
 class ResponseWriter:
     """Writes the answer to one request."""
 
-    def __init__(self, turn: Turn, request: Mapping[str, Any]) -> None:
-        """For a turn and the request that it was read from."""
-        self._turn, self._request, self._created = turn, request, int(time())
+    def __init__(
+        self, turn: TurnRequest, request: Mapping[str, Any], created: float | None = None
+    ) -> None:
+        """For a turn and the request that it was read from, now or at a point in time."""
+        self._turn, self._request = turn, request
+        self._created = int(time() if created is None else created)
         self._number, self._text = -1, ""
         self._begun = False
 
@@ -106,6 +113,18 @@ class ResponseWriter:
             type="response.failed", response=failed, sequence_number=self._count()
         )
         return _write(event) + _write(end)
+
+    @classmethod
+    def rewrite(cls, answered: Answered, created: datetime) -> dict[str, Any]:
+        """An answer that was given at a point in time, once more in one piece.
+
+        It says nothing of instructions, tools and metadata: they hold for a request, and are not
+        kept.
+        """
+        turn = answered.turn
+        previous = f"resp_{turn.previous}" if turn.previous else None
+        request = dict.fromkeys(_ECHOED) | {"previous_response_id": previous}
+        return cls(turn, request, created.timestamp()).write_whole(answered)
 
     def _write(self, answered: Answered) -> Response:
         cut, calls = bool(answered.cut), answered.calls

@@ -9,21 +9,19 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, Field
 
 from topicloom.errors import InputError
-from topicloom.serve.response_events import ResponseWriter
-from topicloom.serve.turns import (
-    Reference,
-    Said,
-    Turn,
-    find_begun,
+from topicloom.serve.requests import (
+    TELLING,
+    choose_function,
+    join_texts,
+    make_form,
     make_reply,
-    name_session,
     parse_body,
+    place_turn,
     read_call,
 )
+from topicloom.serve.response_events import ResponseWriter
+from topicloom.serve.turns import AnswerReference, HistoryMessage, TurnRequest
 from topicloom.state.stored_message import get_text
-
-_TELLING = ("system", "developer")
-"""Roles whose messages are instructions."""
 
 
 class _Tool(BaseModel):
@@ -80,16 +78,9 @@ class _Request(BaseModel):
 
     def read_form(self) -> dict[str, Any]:
         """The form that the reply is to have, beyond what a model does by itself."""
-        form: dict[str, Any] = {}
-        if isinstance(self.tool_choice, _Choice) or self.tool_choice == "required":
-            if not self.tools:
-                raise InputError("tool_choice asks for a call, and there are no tools")
-            named = isinstance(self.tool_choice, _Choice) and self.tool_choice.name
-            function = {"type": "function", "function": {"name": named}}
-            form["tool_choice"] = function if named else "required"
-        if self.text and self.text.format and self.text.format.type != "text":
-            form["response_format"] = self.text.format.read()
-        return form
+        choice, text = self.tool_choice, self.text
+        named = choose_function(choice.name) if isinstance(choice, _Choice) else choice
+        return make_form(self.tools, named, text.format.read() if text and text.format else None)
 
 
 class _Item(BaseModel):
@@ -109,7 +100,7 @@ class _Item(BaseModel):
 
 def read_response_request(
     body: bytes, headers: Mapping[str, str], owner: str = ""
-) -> tuple[Turn, ResponseWriter]:
+) -> tuple[TurnRequest, ResponseWriter]:
     """The turn that a request asks for; the sessions of an `owner` are apart from others'.
 
     Raises:
@@ -120,29 +111,25 @@ def read_response_request(
     given = request.input
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     read = [_Item.model_validate(item) for item in items]
-    told = [_read_content(item.content) for item in read if item.role in _TELLING]
+    told = [_read_content(item.content) for item in read if item.role in TELLING]
     told.insert(0, request.instructions or "")
-    messages, begun = find_begun(list(_read_items(read)))
     tools = [] if request.tool_choice == "none" else request.tools or []
-    turn = Turn(
-        session="",
-        whole=True,
+    turn = TurnRequest(
         model=request.model,
-        messages=messages,
+        messages=list(_read_items(read)),
         instructions="\n\n".join(filter(None, map(_get_words, told))),
         tools=tuple(tool.read() for tool in tools),
         form=request.read_form(),
         stream=bool(request.stream),
-        begun=begun,
-        previous=_strip_kind(request.previous_response_id or ""),
+        previous=strip_kind(request.previous_response_id or ""),
         recorded=request.store is not False,
         owner=owner,
     )
-    turn = name_session(turn, headers, request.metadata, request.user)
+    turn = place_turn(turn, headers, request.metadata, request.user)
     return turn, ResponseWriter(turn, request.model_dump(mode="json"))
 
 
-def _read_items(items: Iterable[_Item]) -> Iterator[Said]:
+def _read_items(items: Iterable[_Item]) -> Iterator[HistoryMessage]:
     """The messages of an input; what an assistant said and called in a row is one of them."""
     said: list[Any] = []
     calls: list[Any] = []
@@ -153,7 +140,7 @@ def _read_items(items: Iterable[_Item]) -> Iterator[Said]:
         said.clear()
         calls.clear()
 
-    last: Said | None = None
+    last: HistoryMessage | None = None
     for item in items:
         match item:
             case _Item(type="message", role="assistant"):
@@ -169,7 +156,7 @@ def _read_items(items: Iterable[_Item]) -> Iterator[Said]:
                 yield (last := ToolMessage(content, tool_call_id=item.call_id))
             case _Item(type="item_reference"):
                 yield from take()
-                named = Reference(_strip_kind(item.id or ""))
+                named = AnswerReference(strip_kind(item.id or ""))
                 if named != last:  # words and calls of one reply are items of their own
                     yield (last := named)
             case _Item(type="message", role=None):
@@ -181,10 +168,7 @@ def _read_content(content: str | Sequence[Mapping[str, Any]] | None) -> Any:
     """The content of a message as chat completions have it."""
     if content is None or isinstance(content, str):
         return content or ""
-    blocks = list(map(_read_block, content))
-    if all(block.get("type") == "text" for block in blocks):
-        return "\n".join(str(block["text"]) for block in blocks)
-    return blocks
+    return join_texts(list(map(_read_block, content)))
 
 
 def _read_block(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,6 +194,6 @@ def _get_words(content: Any) -> str:
     return content if isinstance(content, str) else get_text(HumanMessage(content))
 
 
-def _strip_kind(id_: str) -> str:
+def strip_kind(id_: str) -> str:
     """The id of an answer in that of a response or of an item: `resp_…`, `msg_…`, `fc_1_…`."""
     return id_.rpartition("_")[2]

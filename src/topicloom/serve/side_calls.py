@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from topicloom.serve.digests import strip_thoughts
-from topicloom.serve.turns import Turn
+from topicloom.serve.turns import TurnRequest
 
 _SECONDS = 5.0
 """Seconds behind a reply in which no person can have read it and quoted it."""
@@ -34,14 +34,16 @@ class Newest:
     replied: str
     """The reply to it."""
     manner: str
-    """`Turn.manner` of the turn."""
+    """`TurnRequest.manner` of the turn."""
     streamed: bool
-    """`Turn.stream` of the turn."""
+    """`TurnRequest.stream` of the turn."""
+    instructed: bool
+    """True if the turn had instructions."""
     seconds: float
     """Since its end; below 0 if it had not ended when the question came."""
 
 
-def is_side_call(turn: Turn, said: str, newest: Newest) -> bool:
+def is_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
     """True if a client asks for itself in a conversation that the session does not know.
 
     In a session that other chats come into as well, a person may quote the newest messages: that
@@ -58,6 +60,8 @@ def is_side_call(turn: Turn, said: str, newest: Newest) -> bool:
     soon = newest.seconds <= _SECONDS
     if newest.replied and quotes(text, newest.asked, newest.replied):
         return soon or other or turn.whole
+    if other and soon and quotes(text, newest.replied):
+        return True
     if _simplify(said) in _simplify(newest.asked):
         return False  # the one before was the client's: it asks what to look for, too
     if turn.whole and len(turn.messages) == 1 and newest.replied and newest.seconds <= _AT_ONCE:
@@ -66,13 +70,46 @@ def is_side_call(turn: Turn, said: str, newest: Newest) -> bool:
     return quotes(text, newest.asked) and other and (early or (soon and turn.whole))
 
 
-def is_side_call_behind(turn: Turn, newest: Newest) -> bool:
+def is_side_call_behind(turn: TurnRequest, newest: Newest) -> bool:
     """True if a client asks for itself behind the whole conversation, as the next message would be.
 
-    It comes in the same seconds, in another manner, and is not streamed where the talk is.
+    It comes in the same seconds, in another manner and without tools, and it is not streamed or
+    has no instructions, where the talk is or has.
     """
+    if turn.tools or turn.manner == newest.manner or newest.seconds > _SECONDS:
+        return False
     unseen = newest.streamed and not turn.stream
-    return unseen and turn.manner != newest.manner and newest.seconds <= _SECONDS
+    return unseen or (newest.instructed and not turn.instructions)
+
+
+def is_side_call_about(turn: TurnRequest, said: str, newest: Newest) -> bool:
+    """True if a client asks for itself by sending the newest message and its whole reply again.
+
+    The protocol has it that such a reply is continued. A person has that done in the same manner.
+
+    Args:
+        turn: What is asked.
+        said: The text of its newest message.
+        newest: What was said last in its session.
+    """
+    again = (said, turn.begun) == (newest.asked, newest.replied)
+    other = newest.manner not in ("", turn.manner)
+    return again and bool(turn.begun) and other and newest.seconds <= _SECONDS
+
+
+def was_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
+    """True if what was said last was no person's, but a client's question about what comes now.
+
+    A client may ask what to look for before it sends a message, which it quotes. It does not
+    stream that, asks in another manner, and sends the message as soon as it has the answer.
+
+    Args:
+        turn: What is asked.
+        said: The text of its newest message.
+        newest: What was said last in its session.
+    """
+    prepared = turn.stream and not newest.streamed and newest.manner not in ("", turn.manner)
+    return prepared and newest.seconds <= _SECONDS and quotes(newest.asked, said)
 
 
 def quotes(text: str, *said: str) -> bool:

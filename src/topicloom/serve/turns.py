@@ -3,58 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from topicloom.errors import InputError
-from topicloom.serve.digests import digest, digest_histories
+from topicloom.serve.digests import digest
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
-from topicloom.storage.names import make_session_name
-
-CHAT_HEADERS = (
-    "x-topicloom-session",
-    "x-openwebui-chat-id",
-    "x-conversation-id",
-    "x-chat-id",
-    "x-session-id",
-)
-"""Headers by which clients name a chat, the first that is there counts."""
-_METADATA = ("chat_id", "conversation_id", "session_id")
-"""The same in a request's `metadata`."""
 
 
 class UnknownResponseError(InputError):
-    """A `previous_response_id`, or a reference to an item, that names nothing here."""
+    """The id of a response, or of an item of one, that names nothing here."""
+
+    def __init__(self, id_: str) -> None:
+        """For an id."""
+        super().__init__(f"response or item {id_!r} not found")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class AnswerReference:
     """A message that a client names by the id of the answer it was a part of."""
 
     id: str
 
 
-Said = AnyMessage | Reference
+HistoryMessage = AnyMessage | AnswerReference
 """A message of a client's history."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnRequest:
     """A turn that a client asks for, with the session that it belongs to."""
 
-    session: str
-    whole: bool
+    model: str
+    messages: Sequence[HistoryMessage]
+    """The conversation as the client has it, or what is new behind `previous`."""
+    session: str = ""
+    whole: bool = True
     """True if its messages are all that the session is to know; False if one who only gives a
     user's name goes on where that user's session is, if they are new."""
-    model: str
-    messages: Sequence[Said]
-    """The conversation as the client has it, or what is new behind `previous`."""
     instructions: str = ""
     tools: tuple[dict[str, Any], ...] = ()
     form: dict[str, Any] = field(default_factory=dict)
@@ -89,7 +80,7 @@ class Answered:
 
     reply: AIMessage
     receipt: Receipt
-    turn: Turn
+    turn: TurnRequest
     """What was asked, in the session that it was answered in."""
 
     @property
@@ -165,81 +156,6 @@ class Writer(Protocol):
         ...
 
 
-def name_session(
-    turn: Turn,
-    headers: Mapping[str, str],
-    metadata: Mapping[str, Any] | None,
-    user: str | None,
-) -> Turn:
-    """The turn in the session that its client means.
-
-    That is the one of the answer that it goes on from, else a chat's, if the client gives its id,
-    else its user's. What nobody named is known again by how it began.
-
-    Raises:
-        UnknownResponseError: The answer that it goes on from cannot be one of ours.
-    """
-    if turn.previous:
-        return replace(turn, session=read_answer_id(turn.previous)[0])
-    given = [headers.get(name) for name in CHAT_HEADERS]
-    given += [(metadata or {}).get(name) for name in _METADATA]
-    if chat := next((str(value) for value in given if value), ""):
-        named, whole = make_session_name(chat), True
-    elif user:
-        named, whole = make_session_name(user), False
-    else:
-        first = next((m for m in turn.messages if not isinstance(m, Reference)), None)
-        named, whole = f"chat-{digest_histories([first] if first else [])[-1]}", True
-    return replace(turn, session=f"{turn.owner}.{named}" if turn.owner else named, whole=whole)
-
-
-def find_begun(messages: Sequence[Said]) -> tuple[Sequence[Said], str]:
-    """The messages up to the newest one to answer, and the beginning of a reply to continue.
-
-    A client whose last message is the assistant's asks for more of it.
-
-    Raises:
-        InputError: There is nothing to answer.
-    """
-    begun, last = "", messages[-1] if messages else None
-    if isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls):
-        begun, messages = get_text(last), messages[:-1]
-        last = messages[-1] if messages else None
-    if last is None or isinstance(last, AIMessage | Reference):
-        raise InputError("there is nothing to answer: the last message has to be the user's")
-    return messages, begun
-
-
-def read_call(id_: str, name: str, arguments: Any) -> Any:
-    """A call of a tool as LangChain has it; an invalid one if its arguments are no object."""
-    try:
-        read = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        read = None
-    if isinstance(read, dict):
-        return tool_call(name=name, args=read, id=id_)
-    return invalid_tool_call(name=name, args=str(arguments), id=id_, error="no JSON object")
-
-
-def make_reply(content: Any, calls: Sequence[Any], name: str | None = None) -> AIMessage:
-    """An assistant's message of a client's history, with the calls of `read_call`."""
-    good = [call for call in calls if call["type"] == "tool_call"]
-    bad = [call for call in calls if call["type"] != "tool_call"]
-    return AIMessage(content, name=name, tool_calls=good, invalid_tool_calls=bad)
-
-
-def parse_body(body: bytes) -> Any:
-    """The JSON of a request's body.
-
-    Raises:
-        InputError: It is none.
-    """
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the body is not JSON: {error}") from error
-
-
 def write_answer_id(session: str, answer: str) -> str:
     """The name of an answer among those of all sessions; see `read_answer_id`."""
     return session.encode("utf-8", "surrogatepass").hex() + answer
@@ -256,7 +172,7 @@ def read_answer_id(text: str) -> tuple[str, str]:
     except ValueError:
         name = ""
     if not name:
-        raise UnknownResponseError(f"previous response or item {text!r} not found")
+        raise UnknownResponseError(text)
     return name, text[-_ANSWER:]
 
 

@@ -41,20 +41,20 @@ _MOMENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Locations:
     """Where the messages of a session are, and when they were said."""
 
     topics: Mapping[int, str]
     days: Mapping[int, str]
 
 
-class PlaceFinder:
+class LocationFinder:
     """Finds the topics and days of messages, and remembers those of the last sessions."""
 
     def __init__(self, graph: CompiledSessionGraph) -> None:
         """In the sessions of a graph."""
         self._graph = graph
-        self._places: LRUCache[tuple[str | int | None, ...], Places] = LRUCache(_MOMENTS)
+        self._locations: LRUCache[tuple[str | int | None, ...], Locations] = LRUCache(_MOMENTS)
         self._said: LRUCache[str | None, Mapping[int, str]] = LRUCache(_SAID, len)
         self._lock = Lock()
 
@@ -67,25 +67,24 @@ class PlaceFinder:
             return self.find(memory).topics
         return {m.seq: topic.id for topic in likely for m in topic.messages()}
 
-    def find(self, memory: Memory) -> Places:
+    def find(self, memory: Memory) -> Locations:
         """Where all messages are: of the last time, if nothing moved since."""
         session = memory.session()
         mark = session.id, session.roster, session.superseded, session.count
         with self._lock:  # several parts of a page that opens ask for it at once
-            known = self._places.get(mark)
+            known = self._locations.get(mark)
             if known is None:
                 topics, days = dict[int, str](), dict[int, str]()
                 store = self._graph.builder.workspaces.open(session.id, self._graph.store).store
                 for topic in (t for t in store.topic_table(session) if t.count):
                     said = self._said.get(topic.head)
                     if said is None:
-                        said = {m.seq: m.day for m in store.topic_messages(topic)}
-                        self._said[topic.head] = said
+                        said = self._said[topic.head] = store.topic_days(topic)
                     topics.update(dict.fromkeys(said, topic.id))
                     days.update(said)
                 late = session.count - session.tail + 1
                 days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
-                known = self._places[mark] = Places(topics, days)
+                known = self._locations[mark] = Locations(topics, days)
             return known
 
 
@@ -115,7 +114,7 @@ class SessionPages:
         """Sessions of some names, `home` the first; see `make_inspector`."""
         self._graph, self._names, self._home, self._model = graph, names, home, model
         self._editing, self._write_page = editing, write_page
-        self._places = PlaceFinder(graph)
+        self._locations = LocationFinder(graph)
         self._indexing: dict[str, Future[None]] = {}
 
     def show_session(self, request: Request) -> Response:
@@ -137,9 +136,9 @@ class SessionPages:
 
     def count_days(self, request: Request) -> Response:
         """How much was said on which day, by topic."""
-        places, days = self._places.find(self._open(request)[0]), dict[str, Counter[str]]()
-        for number, topic in places.topics.items():
-            days.setdefault(topic, Counter())[places.days[number]] += 1
+        locations, days = self._locations.find(self._open(request)[0]), dict[str, Counter[str]]()
+        for number, topic in locations.topics.items():
+            days.setdefault(topic, Counter())[locations.days[number]] += 1
         return send(days)
 
     def list_messages_of_topic(self, request: Request) -> Response:
@@ -158,14 +157,14 @@ class SessionPages:
             behind = memory.quote(around).seq + limit // 2
             before = f"m{behind}" if behind <= memory.session().count else None
         said = memory.history(before, limit)
-        topics = self._places.find_topics(memory, said)
+        topics = self._locations.find_topics(memory, said)
         return send([show_message(m, topics.get(m.seq, "")) for m in said])
 
     def show_message(self, request: Request) -> Response:
         """A message, all of it."""
         memory, _ = self._open(request)
         found = memory.quote(request.path_params["message"])
-        topic = self._places.find(memory).topics.get(found.seq, "")
+        topic = self._locations.find(memory).topics.get(found.seq, "")
         return send(show_message(found, topic, most=len(found.text)))
 
     def make_index(self, request: Request) -> Response:
@@ -240,7 +239,7 @@ class SessionPages:
     def list_marks(self, request: Request) -> Response:
         """What the newest turns quoted, woke and split."""
         memory, _ = self._open(request)
-        days = self._places.find(memory).days
+        days = self._locations.find(memory).days
         return send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
 
     def list_moments(self, request: Request) -> Response:

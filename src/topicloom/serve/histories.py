@@ -21,8 +21,14 @@ from langgraph.types import StateSnapshot
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
-from topicloom.serve.side_calls import Newest, is_side_call, is_side_call_behind
-from topicloom.serve.turns import Turn, UnknownResponseError, read_answer_id
+from topicloom.serve.side_calls import (
+    Newest,
+    is_side_call,
+    is_side_call_about,
+    is_side_call_behind,
+    was_side_call,
+)
+from topicloom.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
 from topicloom.storage.sessions import SessionStore
@@ -31,9 +37,13 @@ _MARK, _FROM = "topicloom_history", "topicloom_from"
 """Keys in a checkpoint's metadata: the digest of all that came before its newest message, and that
 of the history that the turn went on from."""
 _ANSWER, _WHOLE = "topicloom_answer", "topicloom_whole"
-"""Keys for the name of a turn's answer, and for `Turn.whole`."""
+"""Keys for the name of a turn's answer, and for `TurnRequest.whole`."""
 _MANNER, _STREAMED = "topicloom_manner", "topicloom_streamed"
-"""Keys for how it was asked: `Turn.manner` and `Turn.stream`."""
+"""Keys for how it was asked: `TurnRequest.manner` and `TurnRequest.stream`."""
+_INSTRUCTED = "topicloom_instructed"
+"""Key for whether it had instructions."""
+_MODEL, _PREVIOUS = "topicloom_model", "topicloom_previous"
+"""Keys for the model that was asked for, and for `TurnRequest.previous`."""
 BESIDE = ".beside"
 """Ends the name of a chat's second session, for what is no part of what was said: clients also ask
 for a title or for tags."""
@@ -50,13 +60,13 @@ class Start:
     """How many of the client's messages have been said there."""
 
 
-class Places:
+class HistoryFinder:
     """The places in the sessions of a graph, by what their turns are marked with."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    async def find_answer(self, turn: Turn, id_: str) -> tuple[str, StateSnapshot]:
+    async def find_answer(self, turn: TurnRequest, id_: str) -> tuple[str, StateSnapshot]:
         """The session of an answer that a turn names, and the newest checkpoint behind it.
 
         Raises:
@@ -69,10 +79,32 @@ class Places:
                 async for state in found:
                     if not state.next:
                         return session, state
-        raise UnknownResponseError(f"previous response or item {id_!r} not found")
+        raise UnknownResponseError(id_)
+
+    async def read_answer(self, owner: str, id_: str) -> tuple[Answered, datetime]:
+        """An answer that was given, by its id, and when it was; raises as `find_answer`."""
+        sought = TurnRequest(model="", messages=[], owner=owner)
+        session, place = await self.find_answer(sought, id_)
+        marks, stored = read_marks(place), await self._open(session)
+        receipt = await asyncio.to_thread(stored.last_receipt, _read_session(place))
+        turn = replace(
+            sought,
+            session=session,
+            id=marks[_ANSWER],
+            model=marks.get(_MODEL, ""),
+            previous=marks.get(_PREVIOUS, ""),
+        )
+        if receipt is None or place.created_at is None:
+            raise UnknownResponseError(id_)
+        answered = Answered(place.values["messages"][-1], receipt, turn)
+        return answered, datetime.fromisoformat(place.created_at)
 
     async def find_start(
-        self, turn: Turn, digests: Sequence[str], before: StateSnapshot | None, came: datetime
+        self,
+        turn: TurnRequest,
+        digests: Sequence[str],
+        before: StateSnapshot | None,
+        came: datetime,
     ) -> Start | None:
         """The place to go on from; None if what is asked is no part of what was said there."""
         thread, messages = name_thread(turn.session), cast("Sequence[AnyMessage]", turn.messages)
@@ -85,24 +117,28 @@ class Places:
         if place is None and (ends := find_ends(messages)):
             known, place = ends[-1], await self._find_end(turn.session, messages[: ends[-1]])
         last = await self._read_newest(turn, newest, came)
+        said = get_text(messages[-1])
+        if last and is_side_call_about(turn, said, last):
+            return None
         if place is not None:
-            if _is_same_place(place, newest) and len(messages) == known + 1:
-                said = messages[-1]
-                if last and isinstance(said, HumanMessage) and is_side_call_behind(turn, last):
-                    return None
+            behind = _is_same_place(place, newest) and len(messages) == known + 1
+            asks = behind and isinstance(messages[-1], HumanMessage)
+            if last and asks and is_side_call_behind(turn, last):
+                return None
             start = await self._go_on(turn, place, newest, digests[known])
             return replace(start, known=known)
         begins = turn.whole and await self._has(thread, {_MARK: digests[1]})
-        if last and not begins and is_side_call(turn, get_text(messages[-1]), last):
+        if last and not begins and is_side_call(turn, said, last):
             return None
         if turn.whole:
             return await self._find_beginning(turn, digests, begins)
-        if len(messages) == 1 and read_marks(newest).get(_MARK) == digests[-1]:
+        again = read_marks(newest).get(_MARK) == digests[-1]
+        if len(messages) == 1 and (again or (last and was_side_call(turn, said, last))):
             return Start(newest.parent_config or await self._begin_anew(thread))
         return Start(thread)
 
     async def _go_on(
-        self, turn: Turn, place: StateSnapshot, newest: StateSnapshot, digest: str
+        self, turn: TurnRequest, place: StateSnapshot, newest: StateSnapshot, digest: str
     ) -> Start:
         """The place to go on from behind a history that is known, of this digest."""
         thread = name_thread(turn.session)
@@ -114,7 +150,7 @@ class Places:
         return Start(thread if _is_same_place(place, newest) else place.config)
 
     async def _find_beginning(
-        self, turn: Turn, digests: Sequence[str], begins: bool
+        self, turn: TurnRequest, digests: Sequence[str], begins: bool
     ) -> Start | None:
         """The place before a chat's first message, for one that is edited or asked once more.
 
@@ -139,7 +175,7 @@ class Places:
         return await anext(found, None) is not None
 
     async def _read_newest(
-        self, turn: Turn, newest: StateSnapshot, came: datetime
+        self, turn: TurnRequest, newest: StateSnapshot, came: datetime
     ) -> Newest | None:
         """What was said last in a session; None where nobody asks beside it."""
         shown: list[AnyMessage] = newest.values.get("messages", [])
@@ -155,6 +191,7 @@ class Places:
             replied=get_text(shown[-1]) if isinstance(shown[-1], AIMessage) else "",
             manner=marks.get(_MANNER, ""),
             streamed=bool(marks.get(_STREAMED)),
+            instructed=bool(marks.get(_INSTRUCTED)),
             seconds=(came - datetime.fromisoformat(ended)).total_seconds(),
         )
 
@@ -225,7 +262,7 @@ def _is_same_place(one: StateSnapshot, other: StateSnapshot) -> bool:
     return bool(here["checkpoint_id"] == there["checkpoint_id"])
 
 
-def digest_turn(before: StateSnapshot | None, turn: Turn) -> list[str]:
+def digest_turn(before: StateSnapshot | None, turn: TurnRequest) -> list[str]:
     """The digests of a turn's histories, behind those of the answer that it goes on from."""
     messages = cast("Sequence[AnyMessage]", turn.messages)
     if before is None:
@@ -244,18 +281,20 @@ def mark(
     digests: Sequence[str],
     first: int,
     last: int,
-    turn: Turn | None = None,
+    turn: TurnRequest | None = None,
 ) -> RunnableConfig:
     """A turn's configuration, with the histories that it goes on from and that it answers."""
     marks: dict[str, Any] = {_FROM: digests[first], _MARK: digests[last]}
     if turn is not None:
         marks |= {_ANSWER: turn.id, _WHOLE: turn.whole}
         marks |= {_MANNER: turn.manner, _STREAMED: turn.stream}
+        marks |= {_INSTRUCTED: bool(turn.instructions)}
+        marks |= {_MODEL: turn.model, _PREVIOUS: turn.previous}
     return {**config, "metadata": marks}
 
 
 def was_whole(place: StateSnapshot) -> bool:
-    """`Turn.whole` of the turn that a place is behind."""
+    """`TurnRequest.whole` of the turn that a place is behind."""
     return bool(read_marks(place).get(_WHOLE, True))
 
 
