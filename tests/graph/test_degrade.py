@@ -79,7 +79,7 @@ class TestReaders:
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert set(receipt.scores) == {"t1", "t2"}
         if not isinstance(reader, FixedRole):
-            assert failures(tmp_path, graph) == ["reader", "reader"]
+            assert set(failures(tmp_path, graph)) == {"reader"}
 
     async def test_a_late_reader_on_the_event_loop(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(reader=SlowRole()))

@@ -170,7 +170,9 @@ def plan(deps: Deps, events: str, templates: Mapping[str, str]) -> Runnable[Doma
             language=session.language,
         )
         calls: list[Call] = []
-        found = yield from ask_first("planner", planners, request, calls)
+        found = yield from ask_first(
+            "planner", planners, request, calls, waits=deps.waits.of(session.id)
+        )
         made, _ = sanitize_plan(found or TurnPlan(), request)
         turn = turn.model_copy(update={"fast": made.kind == "state_edit"})
         return {

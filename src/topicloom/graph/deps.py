@@ -39,6 +39,7 @@ from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open
 from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.servers import Server
+from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
@@ -121,6 +122,7 @@ def make_deps(
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=_read_facts,
         clock=clock or read_system_clock,
+        waits=Waits(settings.role_seconds),
     )
 
 

@@ -217,7 +217,8 @@ class TopicSearch:
                 language=session.language,
             )
             routers = self.deps.roles.in_turn(ROUTER)
-            route = yield from ask_first("router", routers, question, query.calls)
+            waits = self.deps.waits.of(session.id)
+            route = yield from ask_first("router", routers, question, query.calls, waits=waits)
             route = route or Route({}, "no router answered")
             page, left = left[: route.seen], left[route.seen or len(left) :]
             route = _restrict_route(route, {t.id for t in page})
@@ -234,7 +235,8 @@ class TopicSearch:
         log = query.workspace.store.log
         refs = {t.id: frozenset(log.refs(t.chain, t.head)) for t in topics}
         question = ArchiveQuery(query.session.id, query.request.query, refs)
-        answer, call = yield from ask_role("router", self.archive, question)
+        waits = self.deps.waits.of(query.session.id)
+        answer, call = yield from ask_role("router", self.archive, question, waits=waits)
         query.calls.append(call)
         return _restrict_route(answer, refs).relevance if answer is not None else None
 

@@ -64,6 +64,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             session = session.model_copy(update={"language": spoken})
         newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
         calls = list[Call]()
+        deps.waits.of(session.id).begin(waited=options.answer)
         if past.edits:
             session = yield from _name_topics(deps, store, session, calls)
         now = deps.clock().isoformat(timespec="seconds")
@@ -195,7 +196,8 @@ def _rewrite(
     if rewriter is None or not session.topics:
         return query
     request = RewriteRequest(session.id, query, recent, session.language)
-    rewritten, call = yield from ask_role("rewriter", rewriter, request)
+    waits = deps.waits.of(session.id)
+    rewritten, call = yield from ask_role("rewriter", rewriter, request, waits=waits)
     calls.append(call)
     return rewritten or query
 
@@ -204,12 +206,12 @@ def _name_topics(
     deps: Deps, store: SessionStore, session: Session, calls: list[Call]
 ) -> Step[Session]:
     """The session, whose topics have names and briefs again that were made of what is gone."""
-    named = list[Topic]()
+    named, waits = list[Topic](), deps.waits.of(session.id)
     for topic in list_nameless(store, session):
         messages = store.topic_messages(topic)
         request = BriefRequest(session.id, topic, messages, session.language)
         writers = deps.roles.in_turn(BRIEF)
-        brief = yield from ask_first("brief", writers, request, calls, topic.id)
+        brief = yield from ask_first("brief", writers, request, calls, topic.id, waits=waits)
         if brief is not None:
             named.append(topic.described(brief.name, brief.text))
     return store.save_topics(session, named)
