@@ -344,7 +344,7 @@ class TestReply:
         roles = [r.role for r in transcript_of(tmp_path, graph, CONFIG)]
         assert roles == ["user", "assistant", "tool", "user", "assistant"]
         kinds = [m.type for m in responder.requests[-1].messages]
-        assert kinds == ["human", "ai", "tool", "human"]
+        assert kinds == ["system", "human", "ai", "tool", "human"]
 
     def test_a_failed_turn_in_which_much_was_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))

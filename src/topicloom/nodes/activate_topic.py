@@ -47,7 +47,9 @@ class ActivateTopic(BaseModel):
         default=None, description='When it was talked about, if said: "last month", "上个月".'
     )
     include_archived: bool = Field(
-        default=False, description="True only if the user asks for something long put away."
+        default=False,
+        description="True if the user asks for something long put away, or if a search that found"
+        " nothing says that archived topics were not searched.",
     )
     forgotten: bool = Field(
         default=False, description="True if the user holds that you forgot it, or was told before."

@@ -34,6 +34,8 @@ class Wording:
     events: str
     templates: str
     candidates: str
+    goal: str
+    keywords: str
     picks: str
     known_facts: str
     one_topic: str

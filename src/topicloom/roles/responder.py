@@ -47,7 +47,9 @@ _SENTENCE = re.compile(
 """Ends of sentences; no number, file name or title ends one."""
 _READ, _COMPARED, _QUOTED, _LONGEST, _SHORTEST = 80, 24, 3, 300, 4
 _SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
-"""A search that a model without tools asks for, such as `SEARCH: oak table | in May`."""
+"""A search that a model without tools asks for, such as `SEARCH: oak table | in May | archived`."""
+_ARCHIVED = re.compile(r"(?:^|[|｜])\s*(?:archived|已归档)\s*$", re.I)
+"""The end of such a line, where archived topics are to be searched too."""
 _MARKUP = " *`_"
 _RELEVANT = 0.2
 """Similarity from which a sentence has to do with the question."""
@@ -178,7 +180,14 @@ class ChatResponder:
         if not request.search or "tools" not in self.server.refused:
             return
         if line := _SEARCH.search("".join(map(get_text, said))):
-            args = {"query": line[1].strip(_MARKUP), "when": line[2] and line[2].strip(_MARKUP)}
+            rest = (line[2] or "").strip(_MARKUP)
+            archived = _ARCHIVED.search(rest)
+            when = rest[: archived.start()] if archived else rest
+            args = {
+                "query": line[1].strip(_MARKUP),
+                "when": when.strip(_MARKUP) or None,
+                **({"include_archived": True} if archived else {}),
+            }
             name = request.search
             call = tool_call_chunk(name=name, args=json.dumps(args), id=name, index=0)
             yield AIMessageChunk(content="", tool_call_chunks=[call])
