@@ -30,6 +30,7 @@ from topicloom.nodes.runs import name_thread
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
 from topicloom.settings import Settings
+from topicloom.state.receipt import Call, Receipt
 from topicloom.storage.files import FileStorage
 
 
@@ -285,3 +286,24 @@ def test_events_that_are_shown(event: dict[str, object], part: str) -> None:
 def test_unknown_events_are_not_shown() -> None:
     assert describe_event({"type": "something"}) == ""
     assert describe_event({}) == ""
+
+
+def test_that_roles_rest_is_said_once(tmp_path: Path) -> None:
+    context = make_context(tmp_path, Settings(embedder="hashing"))
+    graph = build_session_graph(settings=context.settings, storage=context.storage)
+    out = io.StringIO()
+    writer = ReplyWriter(Console(file=out, width=200))
+    chat = TerminalChat(context, graph.compile(), name_thread("s"), writer)
+    blank = Receipt(turn=1, user="m1", started="", seconds=0.0, scores={})
+    late = Call(role="splitter", model="slow", failure="no answer within 60 s")
+    rest = {"splitter": "it was late in this turn", "reader": "slow was late in another role"}
+    first = blank.model_copy(update={"calls": (late,), "unasked": rest})
+    told = [
+        chat._describe({"type": "receipt", "receipt": r.model_dump(mode="json")})
+        for r in (first, blank.model_copy(update={"unasked": rest}), blank)
+    ]
+    assert told[0].splitlines() == [
+        "· did without splitter: no answer within 60 s",
+        "· too slow, and not asked for some turns: splitter, reader. /receipt says more",
+    ]
+    assert told[1:] == ["", ""]

@@ -17,6 +17,7 @@ from topicloom.context.segments import (
 )
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.tokens import count_budget_tokens
+from topicloom.prompts.wording import get_wording
 from topicloom.state.rounds import group_rounds
 from topicloom.state.stored_message import StoredMessage, get_text
 
@@ -144,7 +145,7 @@ class TestLayout:
         assert system.splitlines() == [
             "Be kind.",
             "",
-            "Summaries of earlier parts of the conversation:",
+            get_wording("en").summaries,
             "[m3–m18] said 2 to heard 9",
             "[m19–m34] said 10 to heard 17",
             "[m35–m50] said 18 to heard 25",

@@ -169,7 +169,9 @@ class TestChatModel:
         assert system["content"] == load_prompt("selector", "en")
         assert "assistant: Hm." in recent["content"]
         assert last["content"].startswith(f"{get_wording('en').message}\n{ASKED}\n")
-        assert "\nTell of the film.\nfilm; director\n=== Candidates ===" in last["content"]
+        assert "\n=== What the reply should achieve ===\nTell of the film.\n" in last["content"]
+        looked_up = "\n=== What to look up ===\nfilm; director\n=== Candidates ==="
+        assert looked_up in last["content"]
         assert "Pick at most 3.\n[lore_1] Big Stone Gap (film): A comedy" in last["content"]
         assert "[narrative_t1] Films (archived): They spoke" in last["content"]
 

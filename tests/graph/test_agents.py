@@ -151,7 +151,8 @@ def test_tool_calls_and_reasoning_come_back_as_they_were(tmp_path: Path) -> None
     model = ScriptedModel(script=[asked, "晴。"])
     agent = open_agent(model, remember(tmp_path), tools=[weather])
     say(agent, thread(), "罗马天气如何？", "谢谢。")
-    sent = model.prompts[-1]
+    system, *sent = model.prompts[-1]
+    assert system.type == "system"
     assert [m.type for m in sent] == ["human", "ai", "tool", "ai", "human"]
     assert isinstance(sent[1], AIMessage)
     assert (sent[1].content, sent[1].tool_calls) == ([thought], asked.tool_calls)

@@ -1,9 +1,11 @@
-"""Archived topics: nothing but a request of the user finds and revives them."""
+"""Archived topics: what the user asks for, or misses, finds and revives them, and nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
 from topicloom.graph.stored import Graph, get_session
@@ -26,8 +28,10 @@ def archive(folder: Path, graph: Graph, name: str) -> None:
     graph.update_state(CONFIG, state, as_node="finalize")
 
 
-def prepared(folder: Path) -> tuple[Graph, ScriptedResponder, NameRouter]:
-    responder, router = ScriptedResponder(), NameRouter({"茶": 0.9})
+def prepared(
+    folder: Path, relevance: Mapping[str, float] = {"茶": 0.9}
+) -> tuple[Graph, ScriptedResponder, NameRouter]:
+    responder, router = ScriptedResponder(), NameRouter(relevance)
     graph = open_graph(folder, fake_roles(responder, router=router))
     record(graph, CONFIG, *past("茶", "雨", rounds=2))
     tell(graph, CONFIG, "Hello", keep=0)
@@ -35,9 +39,9 @@ def prepared(folder: Path) -> tuple[Graph, ScriptedResponder, NameRouter]:
     return graph, responder, router
 
 
-def test_neither_words_nor_a_complaint_wake_it(tmp_path: Path) -> None:
+def test_neither_words_nor_a_search_wake_it(tmp_path: Path) -> None:
     graph, responder, router = prepared(tmp_path)
-    tell(graph, CONFIG, "茶：第1次说到茶的事情。你忘了吗？")
+    tell(graph, CONFIG, "茶：第1次说到茶的事情。")
     responder.script = [make_topic_search("茶"), "Yes."]
     tell(graph, CONFIG, "Where is it?")
     assert all(t.name != "茶" for request in router.requests for t in request.topics)
@@ -45,6 +49,35 @@ def test_neither_words_nor_a_complaint_wake_it(tmp_path: Path) -> None:
     store = kept(tmp_path, session)
     assert store.topic_table(session)["t1"].status == "archived"
     assert "t1" not in session.active
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Did you forget about 茶?", "I told you 茶!", "Don't you remember 茶?", "你忘了茶的事吗？"],
+)
+def test_who_misses_it_gets_it_back(tmp_path: Path, text: str) -> None:
+    graph, _, router = prepared(tmp_path)
+    tell(graph, CONFIG, text)
+    (search,) = last_receipt(tmp_path, graph, CONFIG).searches
+    assert (search.archived, search.found, search.scope.unsearched) == (True, ("t1",), 0)
+    assert search.scope.briefs == sum(len(request.topics) for request in router.requests)
+    session = get_session(graph, CONFIG)
+    assert kept(tmp_path, session).topic_table(session)["t1"].status == "open"
+
+
+def test_the_archive_stays_shut_where_another_topic_is_meant_for_sure(tmp_path: Path) -> None:
+    graph, _, router = prepared(tmp_path, {"茶": 0.9, "雨": 0.9})
+    tell(graph, CONFIG, "Did you forget about 雨 and 茶?")
+    (search,) = last_receipt(tmp_path, graph, CONFIG).searches
+    assert (search.archived, search.found, search.scope.unsearched) == (False, ("t2",), 1)
+    assert [t.name for request in router.requests for t in request.topics] == ["雨"]
+
+
+def test_a_search_of_the_model_goes_there_if_it_says_that_it_was_forgotten(tmp_path: Path) -> None:
+    graph, responder, _ = prepared(tmp_path)
+    responder.script = [make_topic_search("茶", forgotten=True), "Yes."]
+    tell(graph, CONFIG, "Where is it?")
+    assert last_receipt(tmp_path, graph, CONFIG).searches[0].found == ("t1",)
 
 
 def test_a_request_revives_it(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class TestContentBlocks:
         send(graph, HumanMessage([IMAGE], id="a"))
         tell(graph, CONFIG, "What was it?")
         for request in responder.requests:
-            assert request.messages[0].content == [{"type": "text", "text": DAY}, IMAGE]
+            assert request.messages[1].content == [{"type": "text", "text": DAY}, IMAGE]
         assert checked(tmp_path, graph)[0].message.content == [IMAGE]
 
     def test_images_survive_a_split(self, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ class TestIds:
         graph = open_graph(tmp_path, fake_roles(responder))
         send(graph, HumanMessage("First", id="a"))
         send(graph, HumanMessage("Second", id="a"))
-        shown = [m.content for m in responder.requests[-1].messages]
+        _, *shown = [m.content for m in responder.requests[-1].messages]
         assert shown == [f"{DAY}\nSecond"], "an edit: what it superseded is out of view"
 
     def test_the_same_id_with_another_picture_is_new(self, tmp_path: Path, graph: Graph) -> None:

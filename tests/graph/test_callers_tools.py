@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from sessions import chatter, check_kept, open_graph, prompt_of, tell, thread, transcript_of
 
 from topicloom.context.token_count import ToolLike
@@ -35,7 +35,7 @@ def test_a_call_ends_the_turn_and_its_result_is_answered(tmp_path: Path) -> None
     answered = graph.invoke({"messages": [result]}, thread(), context=OPTIONS)
     assert answered["messages"][-1].content == "Rain, then."
     kinds = [type(m) for m in responder.requests[1].messages]
-    assert kinds == [HumanMessage, AIMessage, ToolMessage]
+    assert kinds == [SystemMessage, HumanMessage, AIMessage, ToolMessage]
     assert responder.requests[1].query == "Weather?"
     said = [(m.role, m.text) for m in transcript_of(tmp_path, graph, thread())]
     assert said == [

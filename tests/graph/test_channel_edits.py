@@ -236,7 +236,7 @@ def test_a_reply_that_is_changed(tmp_path: Path, listeners: Listeners, keep: int
 def test_a_message_that_is_said_anew(
     tmp_path: Path, listeners: Listeners, keep: int | None
 ) -> None:
-    graph = open_graph(tmp_path, listeners.roles)
+    graph = open_graph(tmp_path, listeners.roles, window=2_400)
     for n in range(2):
         say(graph, HumanMessage(chatter("山", n)), keep=keep)
     listeners.all[0].script = [f"noted {SECRET}"]
@@ -267,7 +267,7 @@ def test_edits_while_a_turn_waits_for_a_person(tmp_path: Path, listeners: Listen
     assert graph.get_state(thread()).next == ("tools",)
     shown = say(graph, HumanMessage("不订了。", id="u1"))
     assert texts(shown) == ["All right, noted.", "不订了。", "All right, noted."]
-    assert [kind for kind, _ in listeners.prompt] == ["human", "ai", "human"]
+    assert [kind for kind, _ in listeners.prompt] == ["system", "human", "ai", "human"]
     assert SECRET not in repr(listeners.prompt)
 
 

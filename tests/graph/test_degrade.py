@@ -79,7 +79,7 @@ class TestReaders:
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert set(receipt.scores) == {"t1", "t2"}
         if not isinstance(reader, FixedRole):
-            assert failures(tmp_path, graph) == ["reader", "reader"]
+            assert set(failures(tmp_path, graph)) == {"reader"}
 
     async def test_a_late_reader_on_the_event_loop(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(reader=SlowRole()))
@@ -344,7 +344,7 @@ class TestReply:
         roles = [r.role for r in transcript_of(tmp_path, graph, CONFIG)]
         assert roles == ["user", "assistant", "tool", "user", "assistant"]
         kinds = [m.type for m in responder.requests[-1].messages]
-        assert kinds == ["human", "ai", "tool", "human"]
+        assert kinds == ["system", "human", "ai", "tool", "human"]
 
     def test_a_failed_turn_in_which_much_was_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))

@@ -33,7 +33,7 @@ def test_under_a_supervisor(tmp_path: Path) -> None:
     memory = build(tmp_path, inner).compile(name="memory")
     graph = create_supervisor([memory], model=outer).compile(checkpointer=InMemorySaver())
     state = graph.invoke({"messages": [HumanMessage("What do I love? I love oak.")]}, thread())
-    assert "What do I love? I love oak." in get_text(inner.prompts[0][0])
+    assert "What do I love? I love oak." in get_text(inner.prompts[0][1])
     assert "You love oak." in [get_text(m) for m in state["messages"]]
     assert get_text(state["messages"][-1]) == "Oak, it says."
 

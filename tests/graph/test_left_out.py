@@ -43,7 +43,7 @@ def test_of_the_users_message(tmp_path: Path, block: Any, what: str, kind: str) 
 
 def test_media_of_any_kind_are_sent(tmp_path: Path) -> None:
     model = ScriptedModel()
-    agent = open_agent(model, remember(tmp_path))
+    agent = open_agent(model, remember(tmp_path, settings={"window": 1_200}))
     agent.invoke({"messages": [HumanMessage(["tea: look", VIDEO])]}, thread())
     assert VIDEO in model.prompts[-1][-1].content
     events = Memory.of(agent, thread()).receipts()[-1].events

@@ -150,7 +150,8 @@ class TestModelAsks:
     def test_what_the_turn_itself_split_is_read(self, tmp_path: Path) -> None:
         """Out of view now, though there is no room to activate it."""
         reader = SteadyReader()
-        graph = open_graph(tmp_path, fake_roles(reader=reader), activation=ROOM_FOR_ONE)
+        roles = fake_roles(reader=reader)
+        graph = open_graph(tmp_path, roles, activation=ROOM_FOR_ONE, window=2_400)
         record(graph, CONFIG, *past("茶", "雨", "山"))
         tell(graph, CONFIG, "Hello", keep=0)
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")

@@ -45,8 +45,8 @@ def test_readers_that_hang(openai_server: OpenAIServer, tmp_path: Path, how: str
     )
     assert (done.returncode, done.stderr) == (0, "")
     asked = len(openai_server.requests)
-    assert asked >= 4, "readers were asked"
-    assert int(done.stdout) <= asked // 4, "those of the newest turn, if any"
+    assert asked >= 1, "readers were asked, in the first turn: then they rest"
+    assert int(done.stdout) == 0, "of three turns later, none is at work"
 
 
 _WITHOUT_ASYNC = """

@@ -43,7 +43,7 @@ CONFIG = thread()
 
 class TestColdStart:
     def test_it_is_an_ordinary_chat(self, tmp_path: Path) -> None:
-        """One model call a turn, no reader, nothing said about memory, until the first split."""
+        """One model call a turn, and no reader, until the first split."""
         responder, reader = ScriptedResponder(), SteadyReader()
         roles = fake_roles(responder, reader=reader)
         graph = open_graph(tmp_path, roles, instructions="Be kind.")
@@ -53,7 +53,7 @@ class TestColdStart:
             tell(graph, CONFIG, text)
             request = responder.requests[-1]
             system, *rest = request.messages
-            assert system.content == "Be kind."
+            assert system.content == f"Be kind.\n\n{load_prompt('days', 'en')}"
             dated = [*said]
             dated[0] = HumanMessage(f"-- 2026-03-02 (Monday) --\n{said[0].content}")
             assert [(m.type, m.content) for m in rest] == [(m.type, m.content) for m in dated]
@@ -65,10 +65,13 @@ class TestColdStart:
         assert reader.requests == []
         assert get_session(graph, CONFIG).topics == 0
 
-    def test_without_instructions_there_is_only_the_conversation(self, tmp_path: Path) -> None:
+    def test_without_instructions_there_is_the_conversation_and_what_its_days_are(
+        self, tmp_path: Path
+    ) -> None:
         responder = ScriptedResponder()
         tell(open_graph(tmp_path, fake_roles(responder)), CONFIG, "Hello")
-        shown = [m.content for m in responder.requests[0].messages]
+        system, *shown = [m.content for m in responder.requests[0].messages]
+        assert system == load_prompt("days", "en")
         assert shown == ["-- 2026-03-02 (Monday) --\nHello"]
 
     def test_a_history_may_come_with_the_first_message(self, tmp_path: Path) -> None:
@@ -274,7 +277,7 @@ class TestTools:
         assert call.tool_calls[0]["args"] == {"city": "北京"}
         tell(graph, CONFIG, "Thanks, bye")
         sent = responder.requests[-1].messages
-        assert [m.type for m in sent] == ["human", "ai", "tool", "ai", "human"]
+        assert [m.type for m in sent] == ["system", "human", "ai", "tool", "ai", "human"]
         assert [t.name for t in responder.requests[-1].tools] == ["weather"]
 
     def test_with_topics_both_kinds_of_tools_are_offered(self, tmp_path: Path) -> None:
@@ -405,16 +408,16 @@ class TestLanguage:
         record(graph, CONFIG, *past("茶"))
         tell(graph, CONFIG, "好", keep=0)
         assert get_session(graph, CONFIG).language == "zh"
-        assert prompt_of(responder.requests[-1]).startswith(load_prompt("responder", "zh"))
+        assert load_prompt("responder", "zh") in prompt_of(responder.requests[-1])
         tell(graph, CONFIG, "And now?")
-        assert prompt_of(responder.requests[-1]).startswith(load_prompt("responder", "zh"))
+        assert load_prompt("responder", "zh") in prompt_of(responder.requests[-1])
 
     def test_a_setting_fixes_it(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder), language="en")
         record(graph, CONFIG, *past("茶"))
         tell(graph, CONFIG, "好", keep=0)
-        assert prompt_of(responder.requests[-1]).startswith(load_prompt("responder", "en"))
+        assert load_prompt("responder", "en") in prompt_of(responder.requests[-1])
 
 
 class TestTheDay:

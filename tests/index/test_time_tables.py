@@ -20,6 +20,24 @@ def span(text: str, now: datetime) -> str:
 
 
 ON_WEDNESDAY = {
+    # Holidays.
+    "Christmas": "2025-12-24 to 2025-12-26",
+    "last Christmas": "2025-12-24 to 2025-12-26",
+    "on Christmas Eve 2024": "2024-12-24",
+    "New Year's Day": "01-01",
+    "Halloween": "2025-10-31",
+    "the weekend": "03-14 to 03-15",
+    "国庆节": "2025-10-01 to 2025-10-07",
+    "国庆长假期间": "2025-10-01 to 2025-10-07",
+    "前年国庆": "2024-10-01 to 2024-10-07",
+    "春节": "01-01 to 02-28",
+    "圣诞节": "2025-12-24 to 2025-12-26",
+    "前阵子": "01-17 to 03-15",
+    "国庆路12号": "None",
+    "圣诞树": "None",
+    "happy Christmas": "None",
+    "Easter eggs": "None",
+    "before Christmas": "None",
     # Days and weeks.
     "last night": "03-17 to 03-18",
     "the other day": "03-11 to 03-16",

@@ -53,7 +53,11 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_graph_uses_them(tmp_path: Path, openai_server: OpenAIServer) -> None:
     own = folder_of(
-        tmp_path / "prompts", en_splitter="Split!", en_brief="Brief!", en_responder="Reply!"
+        tmp_path / "prompts",
+        en_splitter="Split!",
+        en_brief="Brief!",
+        en_responder="Reply!",
+        en_days="Days!",
     )
     settings = Settings(folder=tmp_path / "sessions", prompts=own, language="en")
     openai_server.otherwise(Reply("Noted."))
@@ -64,4 +68,4 @@ def test_a_graph_uses_them(tmp_path: Path, openai_server: OpenAIServer) -> None:
     record(graph, thread(), *past("oak"))
     tell(graph, thread(), "What did I say about the oak?", keep=0)
     said = {request["messages"][0]["content"] for request in openai_server.requests}
-    assert {"Split!", "Brief!", "Reply!", load_prompt("reader", "en")} <= said
+    assert {"Split!", "Brief!", "Days!\n\nReply!", load_prompt("reader", "en")} <= said

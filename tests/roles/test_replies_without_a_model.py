@@ -9,14 +9,17 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom import FileStorage, Settings, build_session_graph, open_session
+from topicloom import FileStorage, Settings, TurnOptions, build_session_graph, open_session
 from topicloom.index.encoders import default_embedder
 from topicloom.index.words import extract_keywords
-from topicloom.prompts.wording import strip_own_replies
+from topicloom.prompts.loader import LANGUAGES
+from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import EmbeddedResponder, ReplyRequest
+from topicloom.state.language import Language
 from topicloom.state.stored_message import MessageRole, StoredMessage
 
+RECORD = TurnOptions(answer=False)
 HONEST = {"en": " (No model is set: I can only quote what was said.)"} | {
     "zh": "（未设置模型：我只能引用说过的话。）"
 }
@@ -51,7 +54,13 @@ def talk(*said: str) -> list[str]:
         ("asdf", "Noted."),
         ("Where is the jar?", "I have nothing about that."),
         ("tell me about the jar", "I have nothing about that."),
-        ("write a poem", "I have nothing about that."),
+        ("write a poem", "I cannot write that."),
+        ("Write me a packing list", "I cannot write that."),
+        ("Could you draft a letter to the landlord?", "I cannot write that."),
+        ("帮我写一份打包清单", "这个我写不了。"),
+        ("Write down that the rent is due.", "Noted."),
+        ("wat is the depozit", "I have nothing about that."),
+        ("What was the first thing I told you?", "I have nothing about that."),
         ("你好呀！", "你好！"),
         ("多谢啦", "不客气。"),
         ("晚安", "再见！说过的都留着。"),
@@ -185,3 +194,89 @@ def test_replies_that_no_model_wrote_take_no_room_in_recall(tmp_path: Path) -> N
     assert quoted
     numbers = [int(short_id[1:]) for short_id in quoted]
     assert all(m.role == "user" for m in store.pick(session, numbers).values())
+
+
+@pytest.mark.parametrize(
+    ("asked", "language"),
+    [
+        ("What can you do?", "en"),
+        ("so, who are you?", "en"),
+        ("help", "en"),
+        ("你能做什么？", "zh"),
+        ("你好，你会干什么呀", "zh"),
+    ],
+)
+def test_it_says_what_it_can_do(asked: str, language: Language) -> None:
+    assert talk("The oak is old.", asked)[-1] == get_wording(language).abilities
+
+
+def test_what_it_says_of_itself_is_no_part_of_the_talk() -> None:
+    for language in LANGUAGES:
+        words = get_wording(language)
+        for said in (words.abilities, words.no_writing + words.quoting_only):
+            assert strip_own_replies(said).strip() == ""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What was the first thing I told you?",
+        "what's the very first message I ever sent you",
+        "What did I tell you first?",
+        "我最早跟你说的是什么？",
+        "我一开始和你说了什么",
+        "我跟你说的第一句话是什么？",
+    ],
+)
+def test_the_first_thing_is_known(tmp_path: Path, asked: str) -> None:
+    settings = Settings(folder=tmp_path, window=2_000, fsync=False)
+    graph = build_session_graph(settings=settings).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "s"}}
+    said = ["Our boiler loses pressure.", *(f"Thing {n} is a stone. " * 12 for n in range(24))]
+    graph.invoke({"messages": [HumanMessage(text) for text in said]}, config, context=RECORD)
+    state = graph.invoke({"messages": [HumanMessage(asked)]}, config)
+    reply = state["messages"][-1].text
+    assert reply.splitlines()[1].endswith("“Our boiler loses pressure.”")
+    assert len(reply.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "quote"),
+    [
+        ("What may my mother not eat?", "大虾、肺片、浓汤、啤酒，没有一样我妈能吃的！"),
+        ("我妈不能吃什么？", "大虾、肺片、浓汤、啤酒，没有一样我妈能吃的！"),
+        ("厨房装修的预算是多少？", "The budget for the kitchen is 18,500 euros."),
+    ],
+)
+def test_a_question_is_answered_from_the_other_language(asked: str, quote: str) -> None:
+    said = [
+        "The mother of all storms came over the lake, we may not sail.",
+        "大虾、肺片、浓汤、啤酒，没有一样我妈能吃的！",
+        "The budget for the kitchen is 18,500 euros.",
+        "I ran nine kilometres along the coast road.",
+        "我们周末去看了一场电影，票价很便宜。",
+    ]
+    assert f"“{quote}”" in talk(*said, asked)[-1]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "newest"),
+    [
+        (
+            ["The rent is 900 euros a month.", "The rent is 950 euros a month from June on."],
+            "How much is the rent?",
+            "950",
+        ),
+        (["我们的房租是每月900欧。", "房租从六月起涨到每月950欧。"], "房租多少？", "950"),
+        (
+            ["我们的房租是每月900欧。", "房租从六月起涨到每月950欧。"],
+            "现在我们的房租是每月多少？",
+            "950",
+        ),
+    ],
+)
+def test_the_newest_version_stands_first(said: list[str], asked: str, newest: str) -> None:
+    reply = talk(said[0], "The cellar is dry.", said[1], asked)[-1]
+    first, second = reply.splitlines()[1:3]
+    assert newest in first
+    assert newest not in second

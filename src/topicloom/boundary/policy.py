@@ -32,7 +32,8 @@ class AdsorberPolicy(BaseModel, frozen=True, extra="forbid"):
     screening: Literal["trained", "cosine"] = "trained"
     """The detector that rates messages."""
     low: float = 0.3
-    """Score below which a topic begins, and no arbiter is asked."""
+    """Score below which a topic begins, and no arbiter is asked; .05 if it is not set and the role
+    `arbiter` has a model."""
     high: float = 0.7
     """Score above which the open topic continues; between the two lies the grey zone, where an
     arbiter decides if there is one, and otherwise the likelier answer."""

@@ -160,6 +160,7 @@ def render_receipt(
         ("refused", [to_one_line(error) for error in receipt.edit_errors]),
         ("calls", _format_calls(receipt.calls, prices)),
         ("failed", _format_failures(receipt.failures)),
+        ("not asked", [f"{role}: {why}" for role, why in receipt.unasked.items()]),
         ("also", [to_one_line(event) for event in receipt.events]),
     ):
         if lines:

@@ -140,6 +140,8 @@ class TerminalChat:
     """Where reflection keeps facts."""
     told: bool = False
     """True once it was said that topics are made."""
+    told_rest: bool = False
+    """True once it was said that a role that was late rests."""
 
     @property
     def console(self) -> Console:
@@ -198,12 +200,19 @@ class TerminalChat:
             self.writer.end()
 
     def _describe(self, event: dict[str, Any]) -> str:
-        """The line on an event; that topics are made is said once."""
+        """The line on an event; that topics are made, or that a role rests, is said once."""
         if event["type"] == "split":
             if self.told:
                 return ""
             self.told = True
-        return describe_event(event)
+        line = describe_event(event)
+        unasked = event["receipt"].get("unasked") if event["type"] == "receipt" else None
+        if unasked and not self.told_rest:
+            self.told_rest = True
+            names = ", ".join(unasked)
+            rest = f"· too slow, and not asked for some turns: {names}. /receipt says more"
+            line = "\n".join(filter(None, [line, rest]))
+        return line
 
     def _write(self, data: tuple[object, dict[str, Any]]) -> None:
         chunk, metadata = data

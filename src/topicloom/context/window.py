@@ -64,10 +64,12 @@ class MainWindow:
     def build_system(self, session: Session, facts: str = "") -> str:
         """The system message: the application's words, ours on its data and on topics, and facts.
 
-        Until the first split a session is an ordinary chat and says nothing about memory.
+        Until the first split it says what the lines of days are, and that all is kept; then also
+        how what was said comes back.
         """
         ours = [
             *([self.prompts("domain", session.language)] if self.edit else []),
+            self.prompts("days", session.language),
             *([self.prompts("responder", session.language)] if session.topics else []),
         ]
         return "\n\n".join(filter(None, [self.instructions, *ours, facts]))

@@ -39,7 +39,7 @@ from topicloom.roles.markup import (
 )
 from topicloom.roles.values import note_repairs, parse_score
 from topicloom.state.language import Language
-from topicloom.state.safe_text import fence
+from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.session import DomainWeights, SearchIntent, TurnKind, TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
@@ -74,7 +74,7 @@ class PlanRequest:
 
     session: str
     query: str
-    """The message, with references resolved."""
+    """The message, as it was said."""
     tail: Sequence[StoredMessage]
     """The messages before it, oldest first."""
     document: Document
@@ -138,12 +138,17 @@ def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[Bas
     words = get_wording(language)
     room = window.room("planner", language, request.query)
     data = fence(format_yaml(document, find_derived_anchors(document)))
-    events = fence(format_yaml(list(request.events), {})) if request.events else words.nothing
+    shown = excerpt(data, room // 2, count, "data", language)
+    if shown == data:  # the events stand in it: they are only named
+        lines = [f"- {get_anchor(e)}: {fence_line(get_label(e))}" for e in request.events]
+        events = fence("\n".join(lines)) or words.nothing
+    else:
+        events = fence(format_yaml(list(request.events), {})) if request.events else words.nothing
     known = [
         words.templates,
         *(f"- {name}: {purpose}".rstrip(": ") for name, purpose in request.templates.items()),
         words.data,
-        excerpt(data, room // 2, count, "data", language),
+        shown,
         words.events,
         excerpt(events, room // 8, count, "events", language),
     ]

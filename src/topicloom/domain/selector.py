@@ -118,8 +118,9 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     counter, language = window.counter, request.language
     words = get_wording(language)
     search = "; ".join(request.plan.search.keywords)
-    wanted = "\n".join(filter(None, [request.query, request.plan.goal, search]))
-    asked = f"{words.message}\n{fence(wanted)}\n{words.candidates}\n"
+    parts = {words.message: request.query, words.goal: request.plan.goal, words.keywords: search}
+    wanted = "\n".join(f"{line}\n{fence(text)}" for line, text in parts.items() if text)
+    asked = f"{wanted}\n{words.candidates}\n"
     asked += words.picks.format(limit=request.limit)
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)

@@ -42,6 +42,7 @@ from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.catch_up import Replay
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.step import Update, current_plan, dump, dumped, node, open_turn
 from topicloom.roles.calls import ask_first
 from topicloom.state.channels import DomainInput, DomainState, SessionInput, SessionState
@@ -170,9 +171,14 @@ def plan(deps: Deps, events: str, templates: Mapping[str, str]) -> Runnable[Doma
             language=session.language,
         )
         calls: list[Call] = []
-        found = yield from ask_first("planner", planners, request, calls)
+        found = yield from ask_first(
+            "planner", planners, request, calls, waits=deps.waits.of(session.id)
+        )
         made, _ = sanitize_plan(found or TurnPlan(), request)
-        turn = turn.model_copy(update={"fast": made.kind == "state_edit"})
+        fast, query = made.kind == "state_edit", turn.query
+        if turn.answer and not fast:
+            query = yield from rewrite_query(deps, session, query, request.tail, calls)
+        turn = turn.model_copy(update={"fast": fast, "query": query})
         return {
             **dump(turn=turn),
             "plan": made.model_dump(mode="json", exclude_defaults=True),

@@ -32,6 +32,7 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.reflection.store import ReflectionStore
+from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import ChatOptions, ModelSpec, RoleModels, choose_roles, embedded_roles
@@ -39,6 +40,7 @@ from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open
 from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.servers import Server
+from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
@@ -115,12 +117,13 @@ def make_deps(
             lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
             open_at_once=settings.open_sessions,
         ),
-        adsorber=open_adsorber(settings.adsorber, embedder),
+        adsorber=open_adsorber(choose_zone(settings.adsorber, roles), embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=_read_facts,
         clock=clock or read_system_clock,
+        waits=Waits(settings.role_seconds),
     )
 
 
@@ -141,6 +144,19 @@ def _make_beginning(
     extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
     policy = ContextWindowPolicy(settings.first_rounds, settings.newest_rounds)
     return SegmentLayout(counter, SummaryManager(extracts), policy)
+
+
+_ASKED_LOW = 0.05
+"""The lower end of the grey zone where an arbiter decides in it. Most steps of one task that share
+no words lie under the default, where nobody would be asked (docs/boundaries.md)."""
+
+
+def choose_zone(policy: AdsorberPolicy, roles: Roles) -> AdsorberPolicy:
+    """The adsorber's settings, with a wider grey zone where there is an arbiter, if none is set."""
+    given = policy.preset == "spec" or "low" in policy.model_fields_set
+    if given or roles.get(ARBITER) is None or policy.low < _ASKED_LOW:
+        return policy
+    return policy.model_copy(update={"low": _ASKED_LOW})
 
 
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:

@@ -144,6 +144,8 @@ class Memory:
     ) -> Step[list[FoundMessage]]:
         """The messages that fit a text best, archived ones and those in no topic too, best first.
 
+        One that fits it neither in meaning nor in words is not among them, however few there are.
+
         Args:
             text: What to look for, in any words.
             since: The first day, `2026-03-02`; from the beginning if not given.
@@ -165,6 +167,7 @@ class Memory:
             FoundMessage(said[n], hits.homes[f"m{n}"].replace(tail, ""), round(weight, 4))
             for n, weight in numbers.items()
             if n in said and said[n].day in days
+            if f"m{n}" not in hits.doubtful or text.casefold() in said[n].text.casefold()
         ]
         return found[:limit]
 

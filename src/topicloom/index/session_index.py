@@ -69,6 +69,11 @@ _CALLS_FOR, _MOST_STANDING = 0.25, 3
 """Similarity from which a message calls for a standing request of the user, and how many at most.
 Of 335 messages that need nothing, at most 4 % come so near to one, in any of seven conversations
 (`prompts/cues/standing_*.txt` has the words that tell them)."""
+_FIT_COSINE, _FIT_ALONE, _FIT_WORDS = 0.25, 0.26, 0.25
+"""What somebody who searches is shown: similarity of a message, the same where no message has any
+word of the query, and share of the best BM25. On LoCoMo a search is shown the half of a session and
+6 of 172 messages of evidence less (172 in 120 questions); a word that was never said finds nothing,
+though its pieces are in other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,8 @@ class Hits:
     """Relevance of topics, by id, 0 to 1."""
     homes: Mapping[str, str] = field(default_factory=dict)
     """The topics of these messages, by short id."""
+    doubtful: frozenset[str] = frozenset()
+    """Those of them that fit the query neither in meaning nor in words; not told where `priced`."""
     idle: bool = False
     """True if what the user said needs nothing of what was said before: then nothing is found."""
 
@@ -337,12 +344,15 @@ class SessionIndex:
         worths = worths * min(1.0, max(0.0, sure))
         relevance = self._centroids.relevance(vector).items()
         topics = {topic: value for topic, value in relevance if topic not in hidden}
-        worth_of, homes = {}, {}
+        worth_of, homes, doubtful = {}, {}, set[str]()
+        fits = np.ones(len(costs), dtype=bool) if priced else compared.fits
         for place, weight in zip(best[found].tolist(), worths[found].tolist(), strict=True):
             message, topic = f"m{view.numbers[place]}", view.topic(place)
             worth_of[message], homes[message] = weight, topic
+            if not fits[place]:
+                doubtful.add(message)
             topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits(worth_of, topics, homes)
+        return Hits(worth_of, topics, homes, frozenset(doubtful))
 
     def _find_standing(self, likeness: NDArray[np.float64], include_archived: bool) -> Hits:
         """What a message that needs nothing else may call for: "Whenever I sneeze, say ..."."""
@@ -400,9 +410,9 @@ class _Compared:
     """All messages [n] beside a query."""
 
     likeness: NDArray[np.float64]
-    """Cosines."""
+    """The cosine, as it is."""
     cosine: NDArray[np.float64]
-    """Cosines, those in another language made comparable."""
+    """The same, with less of what its language alone gives it."""
     lexical: NDArray[np.float64]
     """BM25."""
     best: float
@@ -411,6 +421,14 @@ class _Compared:
     """Share of the weight of the query's words that the best message holds."""
     trust: float
     """How far BM25 is to be trusted, 0 to 1."""
+
+    @property
+    def fits(self) -> NDArray[np.bool_]:
+        """True for messages that fit the query in meaning or in words."""
+        most = float(self.lexical.max(initial=0.0))
+        if most <= 0:
+            return self.likeness >= _FIT_ALONE
+        return (self.likeness >= _FIT_COSINE) | (self.lexical >= _FIT_WORDS * most)
 
     @property
     def sure(self) -> float:

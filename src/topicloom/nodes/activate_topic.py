@@ -47,7 +47,9 @@ class ActivateTopic(BaseModel):
         default=None, description='When it was talked about, if said: "last month", "上个月".'
     )
     include_archived: bool = Field(
-        default=False, description="True only if the user asks for something long put away."
+        default=False,
+        description="True if the user asks for something long put away, or if a search that found"
+        " nothing says that archived topics were not searched.",
     )
     forgotten: bool = Field(
         default=False, description="True if the user holds that you forgot it, or was told before."
@@ -137,7 +139,8 @@ class TopicSearch:
     def search(self, workspace: Workspace, session: Session, turn: Turn) -> Step[Update]:
         """Make the search that the turn requests, and activate what is found.
 
-        Where something was forgotten the threshold is relaxed: better one topic too many.
+        Where something was forgotten the threshold is relaxed: better one topic too many. The
+        archive is searched too, unless another topic is meant for sure.
         """
         request, settings = turn.request, self.deps.settings
         assert request is not None  # the wiring comes here only with a request
@@ -155,6 +158,13 @@ class TopicSearch:
             topics = query.select_topics(archived=False)
         route, briefs = yield from self._ask_routers(query, topics)
         put_away = [t for t in query.select_topics(archived=True) if t.status == "archived"]
+        forgotten = turn.amnesia or request.forgotten
+        if forgotten and put_away and not (missed or request.include_archived or _is_sure(route)):
+            # Whoever says that something was forgotten asks for it, wherever it is.
+            request = request.model_copy(update={"include_archived": True})
+            query, topics = replace(query, request=request), [*topics, *put_away]
+            more, looked = yield from self._ask_routers(query, put_away)
+            route, briefs = _join_routes(route, more), briefs + looked
         asked = looked_at = {t.id for t in topics if request.include_archived}
         active = activate_candidates(session.active, route.relevance, policy).active
         if not missed and route.relevance.keys().isdisjoint(active):
@@ -206,7 +216,7 @@ class TopicSearch:
         left = sorted(topics, key=lambda t: t.last_at, reverse=True)
         left.sort(key=lambda t: -priors.get(t.id, 0.0))
         found = Route({}, "" if left else "there is no topic to search")
-        while left and (days or max(found.relevance.values(), default=0.0) < CLEAR):
+        while left and (days or not _is_sure(found)):
             question = RouteRequest(
                 session=session.id,
                 query=request.query,
@@ -217,7 +227,8 @@ class TopicSearch:
                 language=session.language,
             )
             routers = self.deps.roles.in_turn(ROUTER)
-            route = yield from ask_first("router", routers, question, query.calls)
+            waits = self.deps.waits.of(session.id)
+            route = yield from ask_first("router", routers, question, query.calls, waits=waits)
             route = route or Route({}, "no router answered")
             page, left = left[: route.seen], left[route.seen or len(left) :]
             route = _restrict_route(route, {t.id for t in page})
@@ -234,9 +245,21 @@ class TopicSearch:
         log = query.workspace.store.log
         refs = {t.id: frozenset(log.refs(t.chain, t.head)) for t in topics}
         question = ArchiveQuery(query.session.id, query.request.query, refs)
-        answer, call = yield from ask_role("router", self.archive, question)
+        waits = self.deps.waits.of(query.session.id)
+        answer, call = yield from ask_role("router", self.archive, question, waits=waits)
         query.calls.append(call)
         return _restrict_route(answer, refs).relevance if answer is not None else None
+
+
+def _is_sure(route: Route) -> bool:
+    """True if a topic was found that is meant for sure."""
+    return max(route.relevance.values(), default=0.0) >= CLEAR
+
+
+def _join_routes(route: Route, more: Route) -> Route:
+    """What two routes found, among different topics."""
+    found = {**route.relevance, **more.relevance}
+    return Route(found, route.reason or more.reason, route.alternatives + more.alternatives)
 
 
 def _restrict_route(route: Route, offered: Collection[str]) -> Route:

@@ -18,6 +18,7 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Cues
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
+from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.language import Language
@@ -47,6 +48,8 @@ class Deps:
     """The facts that are kept there of the user, by key, the newest last."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
+    waits: Waits
+    """What each session of this process has waited for in its turn, and which roles rest."""
     ahead: DaemonWorker = field(default_factory=lambda: DaemonWorker("topicloom-ahead"))
     """Embeds what later turns will ask for, those of one turn after those of another."""
 

@@ -32,11 +32,11 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.activation import average_scores, update_activation
-from topicloom.state.changes import apply_brief_updates
+from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import find_visible, list_removals, select_unstored
 from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
-from topicloom.state.receipt import Call, Receipt
+from topicloom.state.receipt import Call, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
@@ -210,6 +210,7 @@ class _TurnEnd:
         shown = {i for note in notes for topic in note.topics for i in topic.quotes}
         named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
+        calls = [Call.model_validate(c) for c in self.state.get("calls") or ()]
         took = _measure(datetime.fromisoformat(turn.started), self.now)
         return Receipt(
             turn=session.turn,
@@ -230,7 +231,8 @@ class _TurnEnd:
             split=turn.split,
             searches=turn.searches,
             abandoned=turn.abandoned,
-            calls=tuple(Call.model_validate(c) for c in self.state.get("calls") or ()),
+            calls=tuple(c for c in calls if not c.skipped),
+            unasked=list_unasked(calls),
             plan=current_plan(self.state) if turn.answer else None,
             edits=turn.edited,
             edit_errors=turn.rejected,
@@ -252,10 +254,15 @@ _CROWDED_OUT = 32
 
 
 def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Session:
-    """The session with the briefs that reflection left in the graph's store, if it has one."""
+    """The session with the briefs that were written beside the turns: by reflection, which leaves
+    them in the graph's store, and by models that were late at a split.
+    """
     read, store = deps.new_briefs, workspace.store
     briefs = (read_beside(workspace, read, session) if session.topics else None) or ()
-    topics = apply_brief_updates(store.topic_table(session), briefs)
+    left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
+    late = [update for purges, update in left if purges == store.log.purges]
+    table = store.topic_table(session)
+    topics = apply_brief_updates(table, (*briefs, *keep_names_apart(table, late)))
     return store.save_topics(session, topics) if topics else session
 
 

@@ -15,6 +15,7 @@ from topicloom.effects import Step
 from topicloom.errors import TopicLoomWarning
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
@@ -27,8 +28,7 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.brief import BRIEF, BriefRequest
-from topicloom.roles.calls import ask_first, ask_role
-from topicloom.roles.rewriter import REWRITER, RewriteRequest
+from topicloom.roles.calls import ask_first
 from topicloom.state.channels import SessionState
 from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.language import detect_language
@@ -64,6 +64,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             session = session.model_copy(update={"language": spoken})
         newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
         calls = list[Call]()
+        deps.waits.of(session.id).begin(waited=options.answer)
         if past.edits:
             session = yield from _name_topics(deps, store, session, calls)
         now = deps.clock().isoformat(timespec="seconds")
@@ -75,8 +76,11 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
         answer = bool(due) and options.answer
         query = shorten_query(asked.text if answer and asked else get_text(newest))
-        if answer and (asked in said or not said):
-            plain, query = query, (yield from _rewrite(deps, session, query, recent, calls))
+        # Where a plan comes first, it may say that nothing has to be looked for.
+        planned = deps.window.edit is not None
+        if answer and not planned and (asked in said or not said):
+            plain = query
+            query = yield from rewrite_query(deps, session, query, recent, calls)
             if asked and query != plain:
                 rewritten = asked.model_copy(update={"query": query})
                 said = [rewritten if m is asked else m for m in said]
@@ -187,29 +191,16 @@ def _find_failed(state: SessionState, session: Session) -> Turn | None:
     return begun if begun and begun.number > session.turn else None
 
 
-def _rewrite(
-    deps: Deps, session: Session, query: str, recent: Sequence[StoredMessage], calls: list[Call]
-) -> Step[str]:
-    """The query with references resolved, if there is a rewriter, and something to refer to."""
-    rewriter = deps.roles.get(REWRITER)
-    if rewriter is None or not session.topics:
-        return query
-    request = RewriteRequest(session.id, query, recent, session.language)
-    rewritten, call = yield from ask_role("rewriter", rewriter, request)
-    calls.append(call)
-    return rewritten or query
-
-
 def _name_topics(
     deps: Deps, store: SessionStore, session: Session, calls: list[Call]
 ) -> Step[Session]:
     """The session, whose topics have names and briefs again that were made of what is gone."""
-    named = list[Topic]()
+    named, waits = list[Topic](), deps.waits.of(session.id)
     for topic in list_nameless(store, session):
         messages = store.topic_messages(topic)
         request = BriefRequest(session.id, topic, messages, session.language)
         writers = deps.roles.in_turn(BRIEF)
-        brief = yield from ask_first("brief", writers, request, calls, topic.id)
+        brief = yield from ask_first("brief", writers, request, calls, topic.id, waits=waits)
         if brief is not None:
             named.append(topic.described(brief.name, brief.text))
     return store.save_topics(session, named)

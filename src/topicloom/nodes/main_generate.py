@@ -54,6 +54,9 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.sessions import SessionStore
 
+_BEGINNING = 8
+"""Messages among which the first one of the user is looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
@@ -204,7 +207,8 @@ class _MainWindow:
             return []
         parts = beginning.list_unwritten(store.messages(session, session.view))
         requests = [make_segment_request(session.id, part, session.language) for part in parts]
-        answers = yield from ask_all("brief", roles[BRIEF], requests)
+        waits = self.deps.waits.of(session.id)
+        answers = yield from ask_all("brief", roles[BRIEF], requests, waits=waits)
         for part, (brief, _) in zip(parts, answers, strict=True):
             if brief is not None:
                 beginning.summaries.keep(part, brief.text)
@@ -236,6 +240,7 @@ class _MainWindow:
             form=turn_options().reply_form,
             days=turn.searches[-1].days if turn.searches else None,
             ranked=len(ranked),
+            first=self._find_first(store, session),
         )
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:
@@ -248,6 +253,13 @@ class _MainWindow:
             taken=taken,
         )
         return _Prepared(store, session, turn, prompt, reply, window.size)
+
+    def _find_first(self, store: SessionStore, session: Session) -> list[StoredMessage]:
+        """The user's first message, where no model replies; it may have been purged."""
+        if not self.deps.roles.by_index(RESPONDER):
+            return []
+        said = store.messages(session, 1, min(_BEGINNING, session.count))
+        return [m for m in said if m.role == "user" and m.text.strip()][:1]
 
     def _conclude(self, prepared: _Prepared, message: AIMessage, seen: bool) -> Update:
         turn, reply, window = prepared.turn, prepared.reply, self.deps.window

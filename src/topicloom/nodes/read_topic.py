@@ -74,8 +74,10 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
             prior=hits.topics.get(topic.id, 0.0),
             sought=f"{query} {dated}".strip() if dated or query != tail[-1].text else "",
         )
-        calls: list[Call] = []
-        reading = yield from ask_first("reader", readers, request, calls, topic.id or None)
+        calls, waits = list[Call](), deps.waits.of(session.id)
+        reading = yield from ask_first(
+            "reader", readers, request, calls, topic.id or None, waits=waits
+        )
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
         reading = _restrict_reading(reading, request, task.get("search", 0), homes)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 
 from langchain_core.runnables import Runnable
 
@@ -16,10 +18,12 @@ from topicloom.nodes.split_draft import SplitDraft, remember_sizes
 from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
+from topicloom.roles.base import Answer
 from topicloom.roles.brief import BRIEF, BRIEF_LIMIT, Brief, BriefRequest
-from topicloom.roles.calls import ask_all, ask_first
+from topicloom.roles.calls import ask_all, ask_first, read_late
 from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.activation import INITIAL_RELEVANCE, activate_candidates, transfer_activation
+from topicloom.state.changes import make_brief_update
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import add_full_names, find_path
 from topicloom.state.language import detect_language
@@ -66,7 +70,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         if deps.roles.by_index(SPLITTER):
             turn = put_right(draft, workspace, turn)
         divided = yield from draft.divide_large()
-        yield from _write_briefs(draft)
+        yield from _write_briefs(draft, workspace)
         draft.session = store.save_topics(draft.session, list(draft.rows.values()))
         if moved:
             spoken = deps.language or detect_language([b.text for b in moved[-20:]])
@@ -89,7 +93,7 @@ def _apply_rulings(
     Where it fails, the adsorber's likelier answer stands.
     """
     doubts = draft.deps.adsorber.doubts(before, rounds)
-    outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()))
+    outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()), waits=draft.waits)
     draft.calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
     ruled = [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
@@ -160,14 +164,23 @@ def _conclude(draft: SplitDraft, turn: Turn, plan: SplitPlan) -> tuple[Session, 
     )
 
 
-def _write_briefs(draft: SplitDraft) -> Step[None]:
+def _write_briefs(draft: SplitDraft, workspace: Workspace) -> Step[None]:
+    """Write the briefs of what was touched; those that are late are left for a later turn."""
+    late = dict[str, Future[Answer[Brief]]]()
     roles, topics = draft.deps.roles, [t for t in draft.touched.values() if not t.loose]
     messages = {t.id: draft.store.topic_messages(t) for t in topics}
     known = draft.topics
     requests = [_make_brief_request(draft.session, topic, messages, known) for topic in topics]
     answers: list[tuple[Brief | None, Call]] = []
     if requests:
-        answers = yield from ask_all("brief", roles[BRIEF], requests, [t.id for t in topics])
+        answers = yield from ask_all(
+            "brief",
+            roles[BRIEF],
+            requests,
+            [t.id for t in topics],
+            waits=draft.waits,
+            late=late.__setitem__,
+        )
     for topic, request, (brief, call) in zip(topics, requests, answers, strict=True):
         draft.calls.append(call)
         if brief is None:
@@ -176,6 +189,19 @@ def _write_briefs(draft: SplitDraft) -> Step[None]:
         if brief is not None:
             name = _choose_name(draft, topic, brief.name)
             draft.touched[topic.id] = topic.described(name, brief.text)
+    for topic_id, made in late.items():
+        topic, purges = draft.touched[topic_id], draft.store.log.purges
+        made.add_done_callback(partial(_leave_brief, workspace, topic, purges))
+
+
+def _leave_brief(
+    workspace: Workspace, topic: Topic, purges: int, made: Future[Answer[Brief]]
+) -> None:
+    """Leave a brief that came late to a turn to come, which takes it over if it still fits."""
+    brief = read_late("brief", made)
+    update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
+    if update:
+        workspace.late_briefs[topic.id] = (purges, update)
 
 
 def _make_brief_request(

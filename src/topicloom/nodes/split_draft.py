@@ -12,6 +12,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_role
 from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.roles.waits import TurnWaits
 from topicloom.state.chats import make_distinct
 from topicloom.state.dividing import divide_rounds
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
@@ -122,6 +123,11 @@ class SplitDraft:
         return topic
 
     @property
+    def waits(self) -> TurnWaits:
+        """What the turn has waited for."""
+        return self.deps.waits.of(self.session.id)
+
+    @property
     def chunk_tokens(self) -> int:
         """Tokens that one call of the splitter is given."""
         return self.deps.window.size // 2
@@ -135,7 +141,8 @@ class SplitDraft:
     def sort(self, request: SplitRequest) -> Step[list[Portion]]:
         """Ask the splitter; ask once more for what it left out; then the stand-in decides.
 
-        Should even that fail, rounds stay with the ones before them.
+        One that was late is not asked again. Should even that fail, rounds stay with the ones
+        before them.
         """
         roles = self.deps.roles
         known: set[str] = {t.id for t in request.topics}
@@ -154,7 +161,7 @@ class SplitDraft:
                 ties=request.ties and request.ties.of_rounds(places),
                 previous=_find_before(request, portions, left[0]).topic,
             )
-            answer, call = yield from ask_role("splitter", splitter, asked)
+            answer, call = yield from ask_role("splitter", splitter, asked, waits=self.waits)
             self.calls.append(call)
             found, left = group_assignments(left, answer or (), known)
             portions += found

@@ -34,6 +34,8 @@ class Wording:
     events: str
     templates: str
     candidates: str
+    goal: str
+    keywords: str
     picks: str
     known_facts: str
     one_topic: str
@@ -79,6 +81,8 @@ class Wording:
     go_on: str
     quotes_follow: str
     nothing_said: str
+    abilities: str
+    no_writing: str
     greeted: str
     noted: str
     thanked: str
@@ -103,8 +107,16 @@ def strip_own_replies(text: str) -> str:
 def _own_replies() -> re.Pattern[str]:
     forms = []
     for words in map(get_wording, LANGUAGES):
-        fixed = (words.nothing_said, words.greeted, words.noted, words.thanked, words.parted)
+        fixed = (
+            words.nothing_said,
+            words.no_writing,
+            words.greeted,
+            words.noted,
+            words.thanked,
+            words.parted,
+        )
         said = "|".join(map(re.escape, fixed))
+        forms.append(re.escape(words.abilities))
         forms.append(rf"(?:{said})\s?(?:{re.escape(words.quoting_only)}|$)")
         forms.append(rf"{re.escape(words.quotes_follow)}(?:\n– .*)+")
     return re.compile(rf"^(?:{'|'.join(forms)})", re.M)

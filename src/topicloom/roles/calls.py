@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext
+from copy import copy
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, Self
 
 from topicloom.background import submit_daemon
 from topicloom.effects import Step, arun_step, either, run_step
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.base import A, Answer, Q, Role, RoleName, Usage
 from topicloom.roles.registry import spec_of
+from topicloom.roles.waits import TurnWaits
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import clip, describe_error
 
 
 class Stepwise(Generic[Q, A]):
     """Base of roles whose answer is a step: written once for both forms of a call."""
+
+    deadline: float | None
+
+    def within(self, seconds: float) -> Self:
+        """The same role with a shorter deadline, past which its request is ended."""
+        shorter = copy(self)
+        shorter.deadline = seconds
+        return shorter
 
     def step(self, request: Q) -> Step[Answer[A]]:
         """Come to an answer."""
@@ -39,21 +51,45 @@ class Stepwise(Generic[Q, A]):
 
 
 def ask_role(
-    name: RoleName, role: Role[Q, A], request: Q, topic: str | None = None
+    name: RoleName,
+    role: Role[Q, A],
+    request: Q,
+    topic: str | None = None,
+    *,
+    waits: TurnWaits | None = None,
+    late: Callable[[Future[Answer[A]]], object] | None = None,
 ) -> Step[tuple[A | None, Call]]:
     """Within a step: make one call, one with a deadline in a thread of its own.
 
-    The answer is None if the role failed; the call for the receipt says why. `topic` is for it too.
+    The answer is None if the role failed; the call for the receipt says why.
+
+    Args:
+        topic: For the receipt: the topic that the request is about.
+        waits: What the turn has waited for, where a user waits: the role is asked only as long as
+            that allows, or not at all, and the call is marked as `skipped` then.
+        late: Takes the call that the turn waits for no longer; it goes on to the role's own
+            deadline in the background. It is made even if the turn may wait for nothing more.
     """
     began = time.monotonic()
     value: A | None = None
+    if waits and (why := waits.refuse(name, role, waits=late is None)):
+        return None, Call(role=name, topic=topic, model=role.model, failure=why, skipped=True)
+    allowed = waits.allow(role) if waits else role.deadline
     try:
-        making = partial(_call, role, request), partial(_acall, role, request)
-        answer = yield from either(*making)
+        making = (
+            partial(_call, role, request, allowed, late),
+            partial(_acall, role, request, allowed, late),
+        )
+        held = nullcontext() if waits is None or allowed is None else waits.waiting()
+        answer = yield from either(*making, held)
         value = _check_value(name, answer)
         told = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
+        if waits:
+            waits.note_answer(name, role)
     except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-        value, failure = None, _describe_failure(error, role, request)
+        value, failure = None, _describe_failure(error, allowed, request)
+        if waits:
+            waits.note_failure(name, role, time.monotonic() - began, allowed or 0.0)
         told = {"model": role.model} | _spent(error) | {"failure": failure}
     call = Call(role=name, topic=topic, seconds=time.monotonic() - began)
     return value, call.model_copy(update=told)
@@ -65,10 +101,12 @@ def ask_first(
     request: Q,
     calls: list[Call],
     topic: str | None = None,
+    *,
+    waits: TurnWaits | None = None,
 ) -> Step[A | None]:
     """Within a step: the answer of the first role that does not fail; adds to `calls`."""
     for role in roles:
-        answer, call = yield from ask_role(name, role, request, topic)
+        answer, call = yield from ask_role(name, role, request, topic, waits=waits)
         calls.append(call)
         if answer is not None:
             return answer
@@ -76,14 +114,24 @@ def ask_first(
 
 
 def ask_all(
-    name: RoleName, role: Role[Q, A], requests: Sequence[Q], topics: Sequence[str | None] = ()
+    name: RoleName,
+    role: Role[Q, A],
+    requests: Sequence[Q],
+    topics: Sequence[str | None] = (),
+    *,
+    waits: TurnWaits | None = None,
+    late: Callable[[str, Future[Answer[A]]], object] | None = None,
 ) -> Step[list[tuple[A | None, Call]]]:
     """Within a step: make several calls of one role in parallel.
 
     `topics` are for the receipt: the topic that each request is about, if they are about any.
+    `late` takes the topic and the call of what comes late; see `ask_role` for it and for `waits`.
     """
     about = topics or [None] * len(requests)
-    steps = [ask_role(name, role, q, t) for q, t in zip(requests, about, strict=True)]
+    steps = [
+        ask_role(name, role, q, t, waits=waits, late=partial(late, t) if late and t else None)
+        for q, t in zip(requests, about, strict=True)
+    ]
 
     def side_by_side() -> list[tuple[A | None, Call]]:
         if len(steps) == 1 or role.deadline is None:
@@ -97,16 +145,57 @@ def ask_all(
     return (yield from either(side_by_side, aside_by_side))
 
 
-def _call(role: Role[Q, A], request: Q) -> Answer[A]:
-    if role.deadline is None:
+def read_late(name: RoleName, made: Future[Answer[A]]) -> A | None:
+    """The answer of a call that has ended after the turn had waited for it; None if it failed."""
+    try:
+        return _check_value(name, made.result())
+    except Exception:  # noqa: BLE001 - the receipt said already that the turn went on without it
+        return None
+
+
+def _call(
+    role: Role[Q, A],
+    request: Q,
+    allowed: float | None,
+    late: Callable[[Future[Answer[A]]], object] | None,
+) -> Answer[A]:
+    if allowed is None:
         return role.call(request)
     # Neither the turn nor the end of the interpreter waits for a call that is late; its thread
     # ends with the client's own timeout.
-    return submit_daemon(partial(role.call, request)).result(role.deadline)
+    made = submit_daemon(partial((role if late else _shorten(role, allowed)).call, request))
+    try:
+        return made.result(allowed)
+    except TimeoutError:
+        if late and not made.done():
+            late(made)
+        raise
 
 
-async def _acall(role: Role[Q, A], request: Q) -> Answer[A]:
-    return await asyncio.wait_for(role.acall(request), role.deadline)
+async def _acall(
+    role: Role[Q, A],
+    request: Q,
+    allowed: float | None,
+    late: Callable[[Future[Answer[A]]], object] | None,
+) -> Answer[A]:
+    if late is None or allowed is None:
+        shorter = role if allowed is None else _shorten(role, allowed)
+        return await asyncio.wait_for(shorter.acall(request), allowed)
+    # It may outlive the turn, and the event loop of the turn with it.
+    made = submit_daemon(partial(role.call, request))
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(made), allowed)
+    except TimeoutError:
+        if not made.done():
+            late(made)
+        raise
+
+
+def _shorten(role: Role[Q, A], allowed: float) -> Role[Q, A]:
+    """The role, with less time where the turn allows less than its deadline."""
+    if role.deadline is not None and allowed < role.deadline and isinstance(role, Stepwise):
+        return role.within(allowed)
+    return role
 
 
 def _check_value(name: RoleName, answer: Answer[A]) -> A:
@@ -117,9 +206,9 @@ def _check_value(name: RoleName, answer: Answer[A]) -> A:
     return answer.value
 
 
-def _describe_failure(error: Exception, role: Role[Q, A], request: Q) -> str:
-    if isinstance(error, TimeoutError) and role.deadline is not None:
-        return f"no answer within {role.deadline:g} s"
+def _describe_failure(error: Exception, allowed: float | None, request: object) -> str:
+    if isinstance(error, TimeoutError) and allowed is not None:
+        return f"no answer within {allowed:.3g} s"
     return describe_error(error, repr(request))
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Protocol, cast
 
-import numpy as np
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import (
     AIMessage,
@@ -25,35 +24,22 @@ from langchain_core.tools import BaseTool
 
 from topicloom.background import DaemonWorker
 from topicloom.context.token_count import ToolLike
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Embedder
-from topicloom.index.ranking import search_flat, standardize, trust_words
-from topicloom.prompts.loader import Prompts, load_cues, load_patterns
-from topicloom.prompts.wording import get_wording, strip_own_replies
+from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
 from topicloom.roles.chat import make_config
 from topicloom.roles.models import blocks_async, get_model_name, to_chunk
+from topicloom.roles.quoted_reply import compose_reply
 from topicloom.roles.servers import cut_arguments, find_server
-from topicloom.state.language import Language, detect_language
-from topicloom.state.safe_text import clip
+from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage, get_text
 
-_SENTENCE = re.compile(
-    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+"
-    r"|\n+|(?<=[。！？])(?![”』」）])"
-)
-"""Ends of sentences; no number, file name or title ends one."""
-_READ, _COMPARED, _QUOTED, _LONGEST, _SHORTEST = 80, 24, 3, 300, 4
 _SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
-"""A search that a model without tools asks for, such as `SEARCH: oak table | in May`."""
+"""A search that a model without tools asks for, such as `SEARCH: oak table | in May | archived`."""
+_ARCHIVED = re.compile(r"(?:^|[|｜])\s*(?:archived|已归档)\s*$", re.I)
+"""The end of such a line, where archived topics are to be searched too."""
 _MARKUP = " *`_"
-_RELEVANT = 0.2
-"""Similarity from which a sentence has to do with the question."""
-_NEAR = 0.4
-"""Share of the best sentence's similarity from which another one is quoted beside it."""
-_KINDS = [(kind, re.compile(form, re.I)) for kind, form in load_patterns("cues/kinds")[1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +67,8 @@ class ReplyRequest:
     """The first and the last day that the newest search was for, if it was for any."""
     ranked: int = 0
     """How many of the sources were recalled for the query."""
+    first: Sequence[StoredMessage] = ()
+    """The first message that the user sent, for a responder without a model."""
 
     @property
     def all_tools(self) -> list[ToolLike]:
@@ -178,7 +166,14 @@ class ChatResponder:
         if not request.search or "tools" not in self.server.refused:
             return
         if line := _SEARCH.search("".join(map(get_text, said))):
-            args = {"query": line[1].strip(_MARKUP), "when": line[2] and line[2].strip(_MARKUP)}
+            rest = (line[2] or "").strip(_MARKUP)
+            archived = _ARCHIVED.search(rest)
+            when = rest[: archived.start()] if archived else rest
+            args = {
+                "query": line[1].strip(_MARKUP),
+                "when": when.strip(_MARKUP) or None,
+                **({"include_archived": True} if archived else {}),
+            }
             name = request.search
             call = tool_call_chunk(name=name, args=json.dumps(args), id=name, index=0)
             yield AIMessageChunk(content="", tool_call_chunks=[call])
@@ -197,70 +192,13 @@ class EmbeddedResponder:
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The reply, word by word."""
-        for piece in re.findall(r"\S+\s*|\s+", self._compose(request)):
+        for piece in re.findall(r"\S+\s*|\s+", compose_reply(request, self._embedder)):
             yield AIMessageChunk(content=piece)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The reply, word by word."""
         for chunk in self.stream(request):
             yield chunk
-
-    def _compose(self, request: ReplyRequest) -> str:
-        language = detect_language([request.query])
-        words = get_wording(language)
-        otherwise = "question" if load_cues("amnesia").found_in(request.query) else "statement"
-        kind = next((k for k, form in _KINDS if form.search(request.query.strip())), otherwise)
-        if kind == "question" and (found := self._find_best(request)):
-            lines = (f"– {m.day}, {_name_speaker(m, words.you)}: “{s}”" for m, s in found)
-            return "\n".join([words.quotes_follow, *lines])
-        said = {
-            "question": words.nothing_said,
-            "greeting": words.greeted,
-            "thanks": words.thanked,
-            "farewell": words.parted,
-        }.get(kind, words.noted)
-        if any(words.quoting_only in m.text for m in request.sources):
-            return said
-        return said + (" " if language == "en" else "") + words.quoting_only
-
-    def _find_best(self, request: ReplyRequest) -> list[tuple[StoredMessage, str]]:
-        query, (first, last) = request.query, request.days or ("", "")
-        # What was said on days that are asked for need not be like the question.
-        of_days = [m for m in request.sources if first <= m.day <= last]
-        said = {  # each sentence once, by whom it was said first of these
-            s: m
-            for m in reversed((of_days or request.sources)[:_READ])
-            for s in _split_sentences(strip_own_replies(m.text))
-            if not s.endswith(("?", "？"))
-        }
-        if not said:
-            return []
-        pairs, words = [(m, s) for s, m in reversed(said.items())], LexicalIndex()
-        for _, sentence in pairs:
-            words.add("", sentence)
-        lexical, cover = words.scores(query)
-        # What its message was recalled for counts beside it; as a short sentence is near to much,
-        # so does its length.
-        places = {m.seq: place for place, m in enumerate(request.sources[: request.ranked])}
-        behind = np.log1p([places.get(m.seq, request.ranked / 2) for m, _ in pairs])
-        # Embedding all would take too long.
-        compared = np.argsort(behind - standardize(lexical), kind="stable")[:_COMPARED]
-        found = [pairs[i] for i in compared]
-        vectors = self._embedder.embed([query, *(s for _, s in found)])
-        likeness = (vectors[1:] @ vectors[0]).astype(float)
-        scores = search_flat(likeness, lexical[compared], trust_words(query, cover))
-        scores += np.log([count_budget_tokens(s) for _, s in found]) - behind[compared]
-        least = -1.0 if of_days else max(_RELEVANT, _NEAR * float(likeness.max()))
-        ranked = [int(i) for i in np.argsort(-scores, kind="stable") if likeness[i] >= least]
-        return [found[i] for i in ranked[:_QUOTED]]
-
-
-def _split_sentences(text: str) -> list[str]:
-    return [clip(s, _LONGEST) for s in _SENTENCE.split(text) if len(s.strip()) >= _SHORTEST]
-
-
-def _name_speaker(message: StoredMessage, you: str) -> str:
-    return message.speaker or (you if message.role == "user" else message.role)
 
 
 class RecordedResponder:

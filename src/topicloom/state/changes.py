@@ -309,6 +309,21 @@ def apply_brief_updates(table: TopicTable, updates: Iterable[BriefUpdate]) -> li
     ]
 
 
+def keep_names_apart(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[BriefUpdate]:
+    """The updates; one whose name another open topic has, or another update gives, keeps the old
+    name.
+    """
+    taken = {t.name: t.id for t in table.open()}
+    kept = list[BriefUpdate]()
+    for update in updates:
+        if update.topic not in table:
+            continue
+        if taken.setdefault(update.name, update.topic) != update.topic:
+            update = update.model_copy(update={"name": table[update.topic].name})
+        kept.append(update)
+    return kept
+
+
 def _fingerprint(topic: Topic) -> str:
     said = "\0".join((topic.head or "", topic.name, topic.brief))
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -30,8 +30,17 @@ class Call(BaseModel, frozen=True):
     """Share of the prompt that repeats the beginning of an earlier one of the same window."""
     failure: str | None = None
     """Why it contributed nothing: a timeout, an error, an unusable answer."""
+    skipped: bool = False
+    """True if it was not made, as the turn had waited long enough, or as its role rests after it
+    was late; `failure` says which. A receipt has it in `unasked` alone."""
     remarks: tuple[str, ...] = ()
     """What had to be repaired, such as ids that are not in the topic."""
+
+
+def list_unasked(calls: Iterable[Call]) -> dict[str, str]:
+    """The roles of the calls that were not made, and why the first one was not."""
+    skipped = (c for c in calls if c.skipped)
+    return {c.role: c.failure or "" for c in reversed(list(skipped))}
 
 
 Price = Annotated[float, Field(ge=0)]
@@ -93,6 +102,9 @@ class Receipt(BaseModel, frozen=True):
     """Replies thrown away because more topics were asked for."""
     calls: tuple[Call, ...] = ()
     """Every call of a role, in order."""
+    unasked: dict[str, str] = {}
+    """Roles that were not asked in this turn, and why: the turn had waited long enough, or the role
+    rests as it was late. What stands in for a role answered instead."""
     plan: TurnPlan | None = None
     """What the turn was planned to be, where the application has a domain."""
     edits: tuple[tuple[Any, ...], ...] = ()

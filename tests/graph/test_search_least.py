@@ -1,0 +1,53 @@
+"""A search finds what fits, and no more: a word that nobody said finds nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from sessions import thread
+
+from topicloom.graph.memory import Memory
+from topicloom.graph.session import build_session_graph
+from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
+
+SAID = [
+    "Soldiers, light grey grout, six boxes of tiles for the bathroom wall.",
+    "我妈有痛风，海鲜和啤酒都不能碰。",
+    "The boiler loses pressure; the plumber comes on Tuesday.",
+    "I ran nine kilometres along the coast road before breakfast.",
+    "We watched a film about whales with the children.",
+    "The tax form is due in May, and two receipts are missing.",
+    "Part KX-9920 is what the heating engineer ordered.",
+]
+
+
+def remembered(folder: Path) -> Memory:
+    settings = Settings(folder=folder, fsync=False)
+    graph = build_session_graph(settings=settings).compile(checkpointer=InMemorySaver())
+    config = thread()
+    said = [HumanMessage(text) for text in SAID]
+    graph.invoke({"messages": said}, config, context=TurnOptions(answer=False))
+    return Memory.of(graph, config)
+
+
+def test_a_word_that_nobody_said_finds_nothing(tmp_path: Path) -> None:
+    memory = remembered(tmp_path)
+    assert memory.search("gout") == [], "grout is another word"
+    assert memory.search("xyzzy") == []
+    for text, place in (("痛风", 1), ("grout", 0), ("boiler", 2), ("tax deadline", 5)):
+        found = [hit.message.text for hit in memory.search(text)]
+        assert found[0] == SAID[place], text
+        assert len(found) <= 3, text
+
+
+def test_what_stands_there_word_for_word_is_always_found(tmp_path: Path) -> None:
+    memory = remembered(tmp_path)
+    assert SAID[6] in [hit.message.text for hit in memory.search("X-99")], "a part of a code"
+
+
+def test_meaning_is_found_across_languages(tmp_path: Path) -> None:
+    found = [hit.message.text for hit in remembered(tmp_path).search("What may my mother not eat?")]
+    assert SAID[1] in found
