@@ -173,7 +173,8 @@ def test_what_its_page_does(tmp_path: Path, openai_server: OpenAIServer) -> None
         stopped = page.say("Count slowly.", seen, until=lambda: counting.wait(0.1))
         last = page.say("Go on.", stopped)
         title = http.get(f"/api/v1/chats/{page.chat}").json()["title"]
-        shown = [m["content"] for m in page.list_branch(last)]
+        sent = [m["content"] for m in page.list_branch(last)]
+        shown = [c if isinstance(c, str) else c[0]["text"] for c in sent]
         kept = [m["content"] for m in remembered(folder, graph, page.chat)]
     assert title == "A talk"
     assert kept == shown
