@@ -140,6 +140,10 @@ class Settings(BaseSettings):
     """The encoder that messages are searched with: None for the one that ships, `hashing`, or a
     model of sentence-transformers such as `BAAI/bge-m3`, by name or folder. In Python,
     `build_session_graph(embedder=...)` takes any LangChain `Embeddings` as well."""
+    background: bool = True
+    """True if `topicloom chat`, `serve`, `ui` and a LangGraph server review sessions that are due,
+    and reflect upon them, beside the turns; False to leave that to `topicloom review`, `topicloom
+    reflect` and schedulers of your own."""
     reflection: Group[ReflectionPolicy] = _default(ReflectionPolicy)
     """Timing of reflection, where a scheduler runs beside the graph."""
     review: Group[ReviewPolicy] = _default(ReviewPolicy)

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
+from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
+from topicloom.settings import Settings
 from topicloom.state.lifecycle import mark_archived
 from topicloom.testing import NameRouter, ScriptedResponder, fake_roles, make_topic_search
 
@@ -67,10 +70,33 @@ def test_who_misses_it_gets_it_back(tmp_path: Path, text: str) -> None:
 
 def test_the_archive_stays_shut_where_another_topic_is_meant_for_sure(tmp_path: Path) -> None:
     graph, _, router = prepared(tmp_path, {"茶": 0.9, "雨": 0.9})
-    tell(graph, CONFIG, "Did you forget about 雨 and 茶?")
+    tell(graph, CONFIG, "Did you forget about 雨?")
     (search,) = last_receipt(tmp_path, graph, CONFIG).searches
     assert (search.archived, search.found, search.scope.unsearched) == (False, ("t2",), 1)
     assert [t.name for request in router.requests for t in request.topics] == ["雨"]
+
+
+def test_without_a_model_it_is_found_too(tmp_path: Path) -> None:
+    """Of open topics the best always seems sure to the index, whatever is asked for."""
+    settings = Settings(folder=tmp_path, window=1_800, fsync=False)
+    graph = build_session_graph(settings=settings).compile(checkpointer=InMemorySaver())
+    boiler = [
+        f"The boiler loses pressure, {n} bar. The plumber looks at the valve." for n in (1, 2, 3)
+    ]
+    novel = [
+        f"Chapter {n} of my novel: the storm takes the pier. " + "The sea. " * 60 for n in range(9)
+    ]
+    for text in (*boiler, *novel):
+        tell(graph, CONFIG, text)
+    session, store = get_session(graph, CONFIG), kept(tmp_path, get_session(graph, CONFIG))
+    topics = store.topic_table(session)
+    name = next(t.name for t in topics if any("boiler" in m.text for m in store.topic_messages(t)))
+    archive(tmp_path, graph, name)
+    tell(graph, CONFIG, "Did you forget about the boiler?")
+    receipt = last_receipt(tmp_path, graph, CONFIG)
+    assert receipt.searches[0].archived
+    quoted = [i for note in receipt.quoted for i in note.quotes]
+    assert "m1" in quoted
 
 
 def test_a_search_of_the_model_goes_there_if_it_says_that_it_was_forgotten(tmp_path: Path) -> None:

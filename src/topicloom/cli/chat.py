@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -36,15 +35,14 @@ from topicloom.cli.console import (
 from topicloom.cli.context import CliContext, describe_model, make_context, open_context, open_roles
 from topicloom.cli.editor import COMMANDS, LineEditor, read_piped
 from topicloom.cli.purge import forget
-from topicloom.cli.reflect import make_reflection_options, render_facts
+from topicloom.cli.reflect import render_facts
 from topicloom.cli.words import say
 from topicloom.errors import InputError, ReplyError
+from topicloom.graph.background import make_scheduler
 from topicloom.graph.memory import Memory
-from topicloom.graph.review import review_session
 from topicloom.graph.stored import Graph, find_deps, get_session
 from topicloom.nodes.runs import name_thread
 from topicloom.prompts.wording import strip_own_replies
-from topicloom.reflection.reflect import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.roles.responder import RESPONDER
 from topicloom.state.channels import SessionInput
@@ -111,13 +109,11 @@ def run_chat(
         if editor:
             editor.add_history(chat.list_said())
         turn = Lock()  # held by a turn, and by a review while it makes changes
-        review = partial(review_session, graph, chat.config, checkpointer=saver)
-        scheduler = reflect_beside(
-            only=[name],
-            review=lambda _: asyncio.to_thread(review, hold=lambda _: turn),
-            **make_reflection_options(context, saver, store),
+        scheduler = make_scheduler(
+            graph, checkpointer=saver, store=store, only=[name], hold=lambda _: turn, threads=True
         )
-        with run_in_thread(scheduler):
+        beside = run_in_thread(scheduler) if context.settings.background else nullcontext()
+        with beside:
             for line in editor.read_lines(typed) if editor else read_piped(console):
                 with turn:
                     if not chat.handle_line(line):

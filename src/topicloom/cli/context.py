@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,11 @@ from langgraph.store.sqlite import SqliteStore
 from topicloom.cli.console import CliOptions
 from topicloom.cli.words import say
 from topicloom.errors import InputError
-from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer, open_database, usable
+from topicloom.graph.checkpoints import (
+    CHECKPOINTS,
+    LocalCheckpointer,
+    open_local_store,
+)
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.memory import Memory
@@ -28,25 +31,6 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.lines import find_newest, publish
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
-
-_STORE = "store.sqlite"
-
-
-class _StoreConnection(sqlite3.Connection):
-    """A connection on which the set-up of a store is one transaction, and completes another's.
-
-    As Python has it, `executescript` ends the transaction, and a set-up that was killed behind the
-    adding of a column could never be done again.
-    """
-
-    def executescript(self, sql: str, /) -> sqlite3.Cursor:
-        """Run a script of one statement."""
-        try:
-            return self.execute(sql)
-        except sqlite3.OperationalError as error:
-            if "duplicate column name" not in str(error):
-                raise
-            return self.cursor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +56,7 @@ class CliContext:
     @contextmanager
     def open_store(self, *, reading: bool = False) -> Iterator[SqliteStore]:
         """Open the store with what reflection found, or raise `StorageUnavailableError`."""
-        path = self.folder / _STORE
-        opened = open_database(path, _StoreConnection, reading=reading)
-        with usable(path), closing(opened) as database:
-            database.isolation_level = None  # the store begins and ends transactions itself
-            store = SqliteStore(database)
-            with database:
-                database.execute("BEGIN IMMEDIATE")
-                store.setup()
+        with open_local_store(self.folder, reading=reading) as store:
             yield store
 
     @contextmanager

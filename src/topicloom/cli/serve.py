@@ -12,9 +12,11 @@ import webbrowser
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
-from typing import Literal
+from typing import Any, Literal
 
 import uvicorn
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
 from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 from starlette.types import ASGIApp
@@ -30,6 +32,7 @@ from topicloom.cli.context import (
 )
 from topicloom.cli.replay import feed_recording, open_small
 from topicloom.errors import ConfigurationError
+from topicloom.graph.background import run_background
 from topicloom.graph.checkpoints import LocalCheckpointer
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.session import build_session_graph
@@ -43,6 +46,7 @@ from topicloom.serve.web import LOCAL
 from topicloom.storage.names import check_session_name
 from topicloom.ui.app import make_inspector
 
+Saver = BaseCheckpointSaver[Any]
 _KEYS, _UI_KEY = "TOPICLOOM_SERVE_KEYS", "TOPICLOOM_UI_KEY"
 _SECONDS = 30
 """How long turns that go on are waited for when the server is ended."""
@@ -73,7 +77,10 @@ def run_serve(
     where = f"{_name_address(host, listener)}/v1, models {', '.join(names)}"
 
     async def serve() -> None:
-        async with _open_graph(context, postgres) as graph:
+        async with (
+            _open_graph(context, postgres) as (graph, saver, store),
+            run_background(graph, checkpointer=saver, store=store),
+        ):
             console.print(where, markup=False, soft_wrap=True)
             print_dim(console, describe_model(context.settings))
             app = make_endpoint(
@@ -103,7 +110,8 @@ def run_ui(
     if name is not None:
         check_session_name(name)
     listener = listen(host, port)
-    with context.open_graph() if name else _open_sample(context, console) as (graph, *_):
+    opened = context.open_graph() if name else _open_sample(context, console)
+    with opened as (graph, saver, store):
         home = name or find_sample().stem
         key = key or secrets.token_urlsafe(16)
         app = make_inspector(
@@ -121,7 +129,18 @@ def run_ui(
         print_dim(console, f"session {home}; Ctrl-C ends it")
         if browser:
             webbrowser.open(address)
-        asyncio.run(run_server(app, listener))
+        asyncio.run(_serve_page(app, listener, graph, saver, store if name else None))
+
+
+async def _serve_page(
+    app: ASGIApp, listener: socket.socket, graph: Graph, saver: Saver, store: BaseStore | None
+) -> None:
+    """Serve the page; with a store, what is due is done between turns."""
+    if store is None:
+        await run_server(app, listener)
+        return
+    async with run_background(graph, checkpointer=saver, store=store):
+        await run_server(app, listener)
 
 
 async def run_server(
@@ -192,18 +211,23 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _open_graph(context: CliContext, postgres: str | None) -> AsyncIterator[Graph]:
-    """The graph over the folder, or over a database of PostgreSQL with sessions and checkpoints."""
+async def _open_graph(
+    context: CliContext, postgres: str | None
+) -> AsyncIterator[tuple[Graph, Saver, BaseStore]]:
+    """The graph over the folder, or over a database of PostgreSQL with sessions and checkpoints.
+
+    Its checkpoints and its store come with it.
+    """
     if not postgres:
-        with context.open_graph() as (graph, *_):
-            yield graph
+        with context.open_graph() as opened:
+            yield opened
         return
     from topicloom.graph.postgres import open_postgres_saver, open_postgres_store
 
     builder = build_session_graph(settings=context.settings, storage="store")
     store = open_postgres_store(postgres)
     async with open_postgres_saver(postgres) as saver:
-        yield builder.compile(checkpointer=saver, store=store)
+        yield builder.compile(checkpointer=saver, store=store), saver, store
 
 
 @contextmanager

@@ -12,8 +12,10 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.base import BaseStore
 
-from topicloom.graph.checkpoints import CHECKPOINTS
+from topicloom.graph.background import run_background
+from topicloom.graph.checkpoints import CHECKPOINTS, open_local_store
 from topicloom.graph.purge import delete_with_threads
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
@@ -25,23 +27,43 @@ _settings = Settings()
 _postgres = _settings.postgres
 
 
-def _open_storage(url: str) -> StoreStorage:
+def _open_shared(url: str) -> BaseStore:
     from topicloom.graph.postgres import open_postgres_store
 
-    return StoreStorage(open_postgres_store(url))
+    return open_postgres_store(url)
 
 
-graph = build_session_graph(
-    settings=_settings, storage=_open_storage(_postgres) if _postgres else None
-).compile()
+_shared = _open_shared(_postgres) if _postgres else None
+_storage = StoreStorage(_shared) if _shared else FileStorage(_settings.folder)
+_builder = build_session_graph(settings=_settings, storage=_storage)
+graph = _builder.compile()
 
 
 @asynccontextmanager
 async def open_checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     """Open the checkpoints beside the sessions, which go with their sessions.
 
-    Those of a folder are the command line's, which shows what was said over the server.
+    Those of a folder are the command line's, which shows what was said over the server. While they
+    are open, sessions that are due are reviewed and reflected upon.
     """
+    async with _open_saver() as saver, _open_store() as store:
+        own = _builder.compile(checkpointer=saver, store=store)
+        async with run_background(own, checkpointer=saver, store=store):
+            yield saver
+
+
+@asynccontextmanager
+async def _open_store() -> AsyncIterator[BaseStore]:
+    """The command line's store of facts, marks and leases; of a database, its own."""
+    if _shared is not None:
+        yield _shared
+        return
+    with open_local_store(FileStorage(_settings.folder).root) as store:
+        yield store
+
+
+@asynccontextmanager
+async def _open_saver() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     if _postgres:
         from topicloom.graph.postgres import open_postgres_saver
 

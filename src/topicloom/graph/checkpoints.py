@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from langgraph.checkpoint.base import CheckpointTuple
@@ -18,8 +18,13 @@ from topicloom.settings import Settings
 from topicloom.storage.disk import append_bytes, reachable
 from topicloom.storage.files import FileStorage
 
+if TYPE_CHECKING:
+    from langgraph.store.sqlite import SqliteStore
+
 CHECKPOINTS = "checkpoints.sqlite"
 """The file in the folder of sessions."""
+_STORE = "store.sqlite"
+"""The file there with facts, marks and leases."""
 _PATIENCE = 30.0
 """Seconds to wait for another process that writes."""
 _UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
@@ -122,3 +127,42 @@ def usable(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         way = "end the program that holds it" if "locked" in str(error) else "give another folder"
         raise StorageUnavailableError(f"cannot use {path}: {error}; {way}") from error
+
+
+class _StoreConnection(sqlite3.Connection):
+    """A connection on which the set-up of a store is one transaction, and completes another's.
+
+    As Python has it, `executescript` ends the transaction, and a set-up that was killed behind the
+    adding of a column could never be done again.
+    """
+
+    def executescript(self, sql: str, /) -> sqlite3.Cursor:
+        """Run a script of one statement."""
+        try:
+            return self.execute(sql)
+        except sqlite3.OperationalError as error:
+            if "duplicate column name" not in str(error):
+                raise
+            return self.cursor()
+
+
+@contextmanager
+def open_local_store(folder: Path, *, reading: bool = False) -> Iterator[SqliteStore]:
+    """Open the store in a folder of sessions, with what reflection found and who is at work.
+
+    For `reading` nothing is made that is missing.
+
+    Raises:
+        StorageUnavailableError: The file cannot be used.
+    """
+    from langgraph.store.sqlite import SqliteStore
+
+    path = folder / _STORE
+    opened = open_database(path, _StoreConnection, reading=reading)
+    with usable(path), closing(opened) as database:
+        database.isolation_level = None  # the store begins and ends transactions itself
+        store = SqliteStore(database)
+        with database:
+            database.execute("BEGIN IMMEDIATE")
+            store.setup()
+        yield store

@@ -140,7 +140,7 @@ class TopicSearch:
         """Make the search that the turn requests, and activate what is found.
 
         Where something was forgotten the threshold is relaxed: better one topic too many. The
-        archive is searched too, unless another topic is meant for sure.
+        archive is searched too, unless another topic is meant for sure and the index agrees.
         """
         request, settings = turn.request, self.deps.settings
         assert request is not None  # the wiring comes here only with a request
@@ -158,9 +158,13 @@ class TopicSearch:
             topics = query.select_topics(archived=False)
         route, briefs = yield from self._ask_routers(query, topics)
         put_away = [t for t in query.select_topics(archived=True) if t.status == "archived"]
-        forgotten = turn.amnesia or request.forgotten
-        if forgotten and put_away and not (missed or request.include_archived or _is_sure(route)):
-            # Whoever says that something was forgotten asks for it, wherever it is.
+        forgotten = (turn.amnesia or request.forgotten) and not request.include_archived
+        if (
+            forgotten
+            and put_away
+            and not missed
+            and (not _is_sure(route) or _points_to(query, put_away))
+        ):  # whoever says that something was forgotten asks for it, wherever it is
             request = request.model_copy(update={"include_archived": True})
             query, topics = replace(query, request=request), [*topics, *put_away]
             more, looked = yield from self._ask_routers(query, put_away)
@@ -249,6 +253,14 @@ class TopicSearch:
         answer, call = yield from ask_role("router", self.archive, question, waits=waits)
         query.calls.append(call)
         return _restrict_route(answer, refs).relevance if answer is not None else None
+
+
+def _points_to(query: _Query, topics: Sequence[Topic]) -> bool:
+    """True if the index finds what is looked for in some archived topics, before all others."""
+    index = query.workspace.indexed(query.table)
+    found = index.search(query.request.query, query.days, include_archived=True).topics
+    best = max(found, key=lambda t: found[t], default=None)
+    return best in {t.id for t in topics}
 
 
 def _is_sure(route: Route) -> bool:

@@ -1,0 +1,125 @@
+"""Reviews and reflections run wherever a session lives, once for each that is due."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from sessions import open_graph, past, record, tell, thread
+
+from topicloom.cli.context import make_context
+from topicloom.graph.background import run_background
+from topicloom.graph.stored import Graph
+from topicloom.reflection.scheduler import ReflectionScheduler
+from topicloom.reflection.store import ReflectionStore
+from topicloom.settings import Settings
+
+DUE = {"turns": 1, "idle_seconds": 0.01, "tick_seconds": 0.05, "review_seconds": 3_600}
+
+
+def opened(folder: Path, **settings: Any) -> tuple[Graph, InMemorySaver, InMemoryStore]:
+    """A session with topics, in which something is due."""
+    saver, store = InMemorySaver(), InMemoryStore()
+    graph = open_graph(folder, checkpointer=saver, store=store, reflection=DUE, **settings)
+    record(graph, thread(), *past("茶", "雨"))
+    tell(graph, thread(), "I'm allergic to peanuts.", keep=0)
+    return graph, saver, store
+
+
+def outcomes(*schedulers: ReflectionScheduler) -> list[tuple[str | None, str | None]]:
+    return [(r.reason, r.failure) for s in schedulers for r in s.reports]
+
+
+async def wait_for_review(*schedulers: ReflectionScheduler) -> None:
+    for _ in range(400):
+        if any(reason == "review" for reason, _ in outcomes(*schedulers)):
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail(f"nobody reviewed it: {outcomes(*schedulers)}")
+
+
+async def test_what_is_due_is_done_once_by_whoever_comes_first(tmp_path: Path) -> None:
+    graph, saver, store = await asyncio.to_thread(opened, tmp_path)
+    async with (
+        run_background(graph, checkpointer=saver, store=store) as one,
+        run_background(graph, checkpointer=saver, store=store) as other,
+    ):
+        assert one is not None
+        assert other is not None
+        await wait_for_review(one, other)
+        await asyncio.sleep(0.3)
+        done = outcomes(one, other)
+    assert sorted(str(reason) for reason, _ in done) == ["count", "review"]
+    assert [failure for _, failure in done] == [None, None]
+    facts = ReflectionStore(store).facts("s")
+    assert [fact.text for fact in facts.values()] == ["I'm allergic to peanuts."]
+
+
+async def test_a_turn_goes_on_meanwhile(tmp_path: Path) -> None:
+    graph, saver, store = await asyncio.to_thread(opened, tmp_path)
+    async with run_background(graph, checkpointer=saver, store=store) as scheduler:
+        assert scheduler is not None
+        state = await graph.ainvoke({"messages": [("user", "茶的事情")]}, thread())
+        assert state["messages"][-1].content == "All right, noted."
+        await wait_for_review(scheduler)
+        assert {failure for _, failure in outcomes(scheduler)} == {None}
+
+
+async def test_a_setting_turns_it_off(tmp_path: Path) -> None:
+    graph, saver, store = await asyncio.to_thread(opened, tmp_path, background=False)
+    async with run_background(graph, checkpointer=saver, store=store) as scheduler:
+        assert scheduler is None
+        await asyncio.sleep(0.2)
+    assert ReflectionStore(store).facts("s") == {}
+
+
+_SERVER = """
+import asyncio, sys
+from topicloom.graph.app import open_checkpointer
+async def serve():
+    async with open_checkpointer():
+        print("up", flush=True)
+        await asyncio.sleep(float(sys.argv[1]))
+asyncio.run(serve())
+"""
+_COMMAND = "from topicloom.cli import main; main()"
+SERVERS = {
+    "langgraph": [sys.executable, "-c", _SERVER, "600"],
+    "serve": [sys.executable, "-c", _COMMAND, "serve", "--port", "0"],
+    "ui": [sys.executable, "-c", _COMMAND, "ui", "s", "--port", "0", "--no-browser"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("background", ["true", "false"])
+@pytest.mark.parametrize("server", SERVERS)
+def test_every_server_does_it(tmp_path: Path, server: str, background: str) -> None:
+    context = make_context(tmp_path, Settings(folder=tmp_path, embedder="hashing"))
+    with context.open_graph() as (graph, *_):
+        graph.invoke({"messages": [("user", "I'm allergic to peanuts.")]}, thread())
+    given = {f"TOPICLOOM_REFLECTION__{name.upper()}": str(value) for name, value in DUE.items()}
+    given |= {"TOPICLOOM_FOLDER": str(tmp_path), "TOPICLOOM_EMBEDDER": "hashing"}
+    given |= {"TOPICLOOM_BACKGROUND": background, "PYTHONPATH": os.pathsep.join(sys.path)}
+    given |= {"PYTHONUNBUFFERED": "1"}
+    command = SERVERS[server]
+    process = subprocess.Popen(command, env=os.environ | given, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline(), "it is up"
+        deadline, found = time.monotonic() + (120 if background == "true" else 3), False
+        while not found and time.monotonic() < deadline:
+            time.sleep(0.3)
+            with context.open_store() as store:
+                found = bool(ReflectionStore(store).progress(["s"]))
+        assert found == (background == "true")
+    finally:
+        process.kill()
+        process.communicate()
