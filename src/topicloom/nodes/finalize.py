@@ -220,6 +220,7 @@ class _TurnEnd:
             scores=scores,
             quoted=tuple(t for n in written if n.after == turn.user for t in n.topics),
             crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
+            reading=turn.effect,
             view=session.view,
             noted=min((n.after for n in notes), default=0),
             roster=session.roster,

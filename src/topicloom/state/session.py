@@ -195,6 +195,27 @@ NOTHING_BEFORE = (0, 0, 0.0)
 """Of a turn that goes on with nothing; see `Turn.before`."""
 
 
+class ReadingEffect(BaseModel, frozen=True):
+    """What models that read topics changed in what was quoted for a turn."""
+
+    added: tuple[str, ...] = ()
+    """Short ids of messages that are quoted, and that the index alone would not have quoted."""
+    kept_out: tuple[str, ...] = ()
+    """Those that the index alone would have quoted, and that are not quoted."""
+    summaries: int = 0
+    """Summaries that are shown."""
+
+    def join(self, other: ReadingEffect) -> ReadingEffect:
+        """What both changed, this one first."""
+        added = tuple(dict.fromkeys((*self.added, *other.added)))
+        kept_out = tuple(dict.fromkeys((*self.kept_out, *other.kept_out)))
+        return ReadingEffect(
+            added=added,
+            kept_out=tuple(i for i in kept_out if i not in added),
+            summaries=self.summaries + other.summaries,
+        )
+
+
 class Turn(BaseModel, frozen=True, extra="allow"):
     """The working data of one turn; started afresh by `ingest`."""
 
@@ -228,6 +249,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Topics whose readers have to run next."""
     elsewhere: bool = False
     """True if one more reads what the index finds in other topics."""
+    effect: ReadingEffect | None = None
+    """What models that read topics changed; None if none did."""
     woken: tuple[str, ...] = ()
     """Topics activated in this turn."""
     slept: tuple[str, ...] = ()
