@@ -60,6 +60,7 @@ Recorded conversations
 Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
+    OtherPersonError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
     MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
     TransitionError UnusableAnswerError ReplyError TopicLoomWarning

@@ -35,6 +35,7 @@ from .errors import (
     NewerFormatError as NewerFormatError,
     NoNewMessageError as NoNewMessageError,
     NotAConversationError as NotAConversationError,
+    OtherPersonError as OtherPersonError,
     ReplyError as ReplyError,
     SessionBusyError as SessionBusyError,
     StorageError as StorageError,

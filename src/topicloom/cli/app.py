@@ -31,6 +31,20 @@ app.add_typer(topic_app, name="topic")
 
 Host = Annotated[str, typer.Option(help="Address to listen at.")]
 Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")]
+User = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Who is talking: what is known of this user is known in all of the user's sessions.",
+    ),
+]
+Scope = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="A project or a customer: only sessions in it know what was said there.",
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; with --json, nothing goes without.")]
 
 
@@ -76,11 +90,13 @@ def chat(
             help="Main window in tokens: the model's, or 32,000. Small ones split often.",
         ),
     ] = None,
+    user: User = "",
+    scope: Scope = "",
 ) -> None:
     """Talk; a session goes on where it stopped."""
     from topicloom.cli.editor import start_chat
 
-    start_chat(context.obj, name, window)
+    start_chat(context.obj, name, window, user, scope)
 
 
 @app.command()
@@ -143,12 +159,21 @@ def serve(
             help="Let pages of this origin ask from a browser; may be given again.",
         ),
     ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY",
+            envvar="TOPICLOOM_SERVE_TRUST",
+            help="Name of a key that may say who is talking, by X-Topicloom-User; may be given"
+            " again. '' for the only key.",
+        ),
+    ] = None,
 ) -> None:
     """Answer clients of OpenAI's and Anthropic's protocols; keys are in TOPICLOOM_SERVE_KEYS."""
     import topicloom.serve  # noqa: F401 - says which package is missing
     from topicloom.cli.serve import run_serve
 
-    run_serve(context.obj, host, port, postgres, rate, megabytes, origin or ())
+    run_serve(context.obj, host, port, postgres, rate, megabytes, origin or (), trust or ())
 
 
 @app.command()
@@ -193,6 +218,8 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be recorded.")
     ] = False,
+    user: User = "",
+    scope: Scope = "",
     json: AsJson = False,
 ) -> None:
     """Record conversations of other chats. What is there already is not taken in again."""
@@ -206,6 +233,8 @@ def import_(
         branches=branches,
         dry_run=dry_run,
         as_json=json,
+        user=user,
+        scope=scope,
     )
 
 

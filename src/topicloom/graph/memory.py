@@ -44,6 +44,7 @@ from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.state.changes import TopicChange, explain_refusal, find_month, find_undoable
+from topicloom.state.persons import make_person
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -75,6 +76,8 @@ class Memory:
         embedder: Embeddings | Embedder | str | None = None,
         author: str = "user",
         clock: Callable[[], datetime] | None = None,
+        user_id: str = "",
+        scope: str = "",
     ) -> None:
         """A session by its storage alone, as the turn that ended last left it.
 
@@ -85,12 +88,19 @@ class Memory:
             embedder: What its messages are searched with, as `build_session_graph` has it.
             author: Who changes it, for the journal.
             clock: Tells the time, with its zone; the system's if not given.
+            user_id: Who asks for it: a session of another user is refused. Not checked if "".
+            scope: The scope that it has to be in, likewise.
         """
         self.author = check_author(author)
         kept = SessionStore(storage.open(thread_id))
         whole = SessionIndex(open_embedder(embedder), kept.log, _REACH)
         self._access: Access = StorageAccess(
-            thread_id, kept, whole, open_facts(store), clock or read_system_clock
+            thread_id,
+            kept,
+            whole,
+            open_facts(store),
+            clock or read_system_clock,
+            person=make_person(user_id, scope),
         )
 
     @classmethod

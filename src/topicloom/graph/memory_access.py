@@ -25,6 +25,7 @@ from topicloom.nodes.step import format_chosen, select_valid
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.session_client import SessionClient
 from topicloom.state.changes import TopicChange
+from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session, Turn
@@ -56,12 +57,15 @@ class StorageAccess:
     clock: Callable[[], datetime]
     agent: Graph | None = None
     """The agent with `TopicMiddleware` whose session it is, if one was given."""
+    person: Person | None = None
+    """Who asks for it; None if the caller names nobody."""
 
     def open(self) -> Step[OpenSession]:
-        """Within a step: the session."""
+        """Within a step: the session; raises `OtherPersonError` if it is another's."""
         yield from ()
         self.store.log.renew()
         session = catch_up(self.store, find_newest(self.store, self.thread))
+        check_person(session, self.person)
         return OpenSession(session, self.store, self.whole)
 
     def lay_out(self) -> Step[list[BaseMessage]]:
@@ -155,8 +159,9 @@ class GraphAccess:
         return self.graph.builder.deps.clock
 
     def open(self) -> Step[OpenSession]:
-        """Within a step: the session."""
+        """Within a step: the session; raises `OtherPersonError` if it is another's."""
         session, _ = yield from SessionClient(self.graph).read(self.config)
+        check_person(session, _name_person(self.config))
         workspace = self.graph.builder.workspaces.open(session.id, self.graph.store)
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
@@ -229,8 +234,12 @@ def open_access(graph: Graph, config: RunnableConfig) -> Access:
     thread = str(config["configurable"]["thread_id"])
     deps = find_deps(graph)
     opened = deps.workspaces.open(thread, graph.store)
-    facts = open_facts(graph.store)
-    return StorageAccess(thread, opened.store, opened.whole, facts, deps.clock, graph)
+    facts, person = open_facts(graph.store), _name_person(config)
+    return StorageAccess(thread, opened.store, opened.whole, facts, deps.clock, graph, person)
+
+
+def _name_person(config: RunnableConfig) -> Person | None:
+    return read_person(("", ""), config["configurable"])
 
 
 def open_facts(store: BaseStore | None) -> ReflectionStore:

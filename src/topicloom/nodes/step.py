@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
@@ -20,6 +21,7 @@ from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
+from topicloom.state.persons import Person, claim_session, read_person
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn, TurnPlan
 from topicloom.storage.lines import publish
@@ -67,13 +69,24 @@ NO_THREAD = (
 
 
 def current_session(state: Any) -> Session:
-    """The session of the state, or a new one; raises `MissingThreadError` without a thread."""
+    """The session of the state, or a new one, as one of the person that the run names.
+
+    Raises:
+        MissingThreadError: There is no thread.
+        OtherPersonError: It belongs to another person.
+    """
     run = current_run()
-    if state.get("session"):
-        return run.place(Session.model_validate(state["session"]))
-    if not run.thread:
+    if not (state.get("session") or run.thread):
         raise MissingThreadError(NO_THREAD)
-    return run.place(Session(id=run.thread))
+    known = state.get("session")
+    session = Session.model_validate(known) if known else Session(id=run.thread)
+    return claim_session(run.place(session), current_person())
+
+
+def current_person() -> Person | None:
+    """The person that the application names with this run; None if it names nobody."""
+    options = turn_options()
+    return read_person((options.user_id, options.scope), get_config().get("configurable", {}))
 
 
 def current_plan(state: Any) -> TurnPlan | None:

@@ -100,6 +100,8 @@ class Conversations:
         digests = digest_turn(before, turn)
         for session in (turn.session, turn.session + BESIDE):
             there = replace(turn, session=session, whole=turn.whole or session != turn.session)
+            if session != turn.session:  # no person says what a client asks for itself
+                there = replace(there, user_id="", scope="")
             async with self._lines.setdefault(session, asyncio.Lock()):
                 start = await self._places.find_start(there, digests, before, came)
                 if start is None:
@@ -110,8 +112,8 @@ class Conversations:
                 return
 
     async def _answer_unrecorded(self, turn: Turn) -> AsyncGenerator[Part]:
-        """Answer in a session of its own, which is deleted then."""
-        turn = replace(turn, session=f"{_UNRECORDED}{uuid4().hex}")
+        """Answer in a session of its own, which is nobody's, and is deleted then."""
+        turn = replace(turn, session=f"{_UNRECORDED}{uuid4().hex}", user_id="", scope="")
         thread = name_thread(turn.session)
         answered: Answered | None = None
         try:
@@ -141,7 +143,7 @@ class Conversations:
                 await self._graph.ainvoke(
                     {"messages": messages[known:end]},
                     mark(config, digests, known, end - 1),
-                    context=TurnOptions(answer=False),
+                    context=TurnOptions(answer=False, user_id=turn.user_id, scope=turn.scope),
                     durability="exit",
                 )
                 known, config = end, name_thread(turn.session)
@@ -160,6 +162,8 @@ class Conversations:
             {"messages": turn.messages[known:]},
             config,
             context=TurnOptions(
+                user_id=turn.user_id,
+                scope=turn.scope,
                 instructions=turn.instructions,
                 tools=turn.tools,
                 reply_form=turn.form,

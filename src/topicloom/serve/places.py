@@ -23,6 +23,7 @@ from topicloom.nodes.runs import name_thread
 from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
 from topicloom.serve.side_calls import Newest, is_side_call, is_side_call_behind
 from topicloom.serve.turns import Turn, UnknownResponseError, read_answer_id
+from topicloom.state.persons import get_person
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
 from topicloom.storage.sessions import SessionStore
@@ -67,7 +68,7 @@ class Places:
             for session in (named, named + BESIDE):
                 found = self._graph.aget_state_history(name_thread(session), filter={_ANSWER: name})
                 async for state in found:
-                    if not state.next:
+                    if not state.next and _is_of(turn, state):
                         return session, state
         raise UnknownResponseError(f"previous response or item {id_!r} not found")
 
@@ -218,6 +219,12 @@ class Places:
         config: RunnableConfig = {"configurable": {**thread["configurable"], "checkpoint_ns": ""}}
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
         return await saver.aput(config, empty_checkpoint(), {"source": "fork", "step": -1}, {})
+
+
+def _is_of(turn: Turn, state: StateSnapshot) -> bool:
+    """True if a place belongs to the user that a turn names, or to nobody."""
+    owner = get_person(_read_session(state))
+    return owner is None or owner == (turn.user_id, turn.scope)
 
 
 def _is_same_place(one: StateSnapshot, other: StateSnapshot) -> bool:

@@ -25,6 +25,8 @@ CHAT_HEADERS = (
     "x-session-id",
 )
 """Headers by which clients name a chat, the first that is there counts."""
+USER_HEADER, SCOPE_HEADER = "x-topicloom-user", "x-topicloom-scope"
+"""Headers by which a key that may do so says who is talking, and in which scope."""
 _METADATA = ("chat_id", "conversation_id", "session_id")
 """The same in a request's `metadata`."""
 
@@ -66,6 +68,10 @@ class Turn:
     """The id of the answer that it goes on from; "" if its messages say so."""
     recorded: bool = True
     """False if nothing of it is to be kept."""
+    user_id: str = ""
+    """Who is talking, as a key that may say so has it; "" for nobody."""
+    scope: str = ""
+    """The scope of that user."""
     owner: str = ""
     """Whose key it came with: only that one's sessions are found by an id."""
     id: str = field(default_factory=lambda: uuid4().hex)
@@ -179,6 +185,7 @@ def name_session(
     Raises:
         UnknownResponseError: The answer that it goes on from cannot be one of ours.
     """
+    turn = _name_person(turn, headers)
     if turn.previous:
         return replace(turn, session=read_answer_id(turn.previous)[0])
     given = [headers.get(name) for name in CHAT_HEADERS]
@@ -190,7 +197,16 @@ def name_session(
     else:
         first = next((m for m in turn.messages if not isinstance(m, Reference)), None)
         named, whole = f"chat-{digest_histories([first] if first else [])[-1]}", True
+    if turn.user_id:  # two users may have chats of one name
+        named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
     return replace(turn, session=f"{turn.owner}.{named}" if turn.owner else named, whole=whole)
+
+
+def _name_person(turn: Turn, headers: Mapping[str, str]) -> Turn:
+    """The turn with its user. Of two keys, each has users of its own, as it has sessions."""
+    user = headers.get(USER_HEADER, "")
+    owned = f"{turn.owner}.{user}" if user and turn.owner else user
+    return replace(turn, user_id=owned, scope=headers.get(SCOPE_HEADER, "") if user else "")
 
 
 def find_begun(messages: Sequence[Said]) -> tuple[Sequence[Said], str]:
