@@ -30,7 +30,7 @@ Reviews
 Reflection
     Durable facts about the user.
     reflect_beside reflect_once ReflectionOptions ReflectionResult ReflectionScheduler
-    ReflectionReport run_in_thread Fact
+    ReflectionReport run_in_thread Fact FactSpan
 Roles
     What a model does here: of each role its description, Protocol, request and answer. An own one
     takes its place by `roles.replace(READER, MyReader())`.

@@ -109,6 +109,7 @@ from .recordings.replay import (
 from .reflection.due import (
     ReflectionPolicy as ReflectionPolicy,
 )
+from .reflection.fact_spans import FactSpan as FactSpan
 from .reflection.facts import (
     Claim as Claim,
     Fact as Fact,

@@ -108,6 +108,11 @@ def _describe_search(note: Note, words: Wording) -> Iterator[str]:
         yield words.ask_which.format(names=", ".join(f"“{name}”" for name in note.candidates))
 
 
+def show_fact(text: str, quote: str = "") -> str:
+    """A fact with the user's own words behind it, where they are others."""
+    return f"{text[: _FACT - len(quote) - 3]} “{quote}”" if quote else text
+
+
 def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:
     """Facts about the user, each of a day and a text, as a block; "" for none."""
     lines = [f"- {day}: {fence_line(escape(text[:_FACT]))}" for day, text in facts]

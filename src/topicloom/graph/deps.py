@@ -16,6 +16,7 @@ from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
+from topicloom.context.notes import show_fact
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
 from topicloom.context.token_count import TokenCounter
@@ -30,6 +31,7 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
+from topicloom.reflection.persons import see_facts, share_facts
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import RoleName
@@ -40,8 +42,11 @@ from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.servers import Server
 from topicloom.settings import Settings
+from topicloom.state.session import Session
+from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
 
 DEFAULT_WINDOW = 32_000
 """Tokens of the main window where neither the settings nor the model name any."""
@@ -120,6 +125,8 @@ def make_deps(
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=_read_facts,
+        person_facts=read_person_facts,
+        share_facts=lambda kept, store, session: share_facts(ReflectionStore(kept), store, session),
         clock=clock or read_system_clock,
     )
 
@@ -128,6 +135,17 @@ def _read_facts(store: BaseStore, session: str) -> dict[str, KnownFact]:
     return {
         key: (fact.at[:10], fact.text, fact.refs, fact.messages)
         for key, fact in ReflectionStore(store).facts(session).items()
+    }
+
+
+def read_person_facts(
+    kept: BaseStore, store: SessionStore, session: Session, now: float
+) -> dict[str, KnownFact]:
+    """What holds of a thread's user at a time, by key, what was said last behind the rest."""
+    spans = [s for s in see_facts(ReflectionStore(kept), store, session) if s.holds_at(now)]
+    return {
+        s.key: (s.since[:10], show_fact(s.text, s.quote), (), ())
+        for s in sorted(spans, key=lambda s: (parse_iso_seconds(s.at) or 0.0, s.key))
     }
 
 

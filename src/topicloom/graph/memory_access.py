@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -20,6 +20,7 @@ from topicloom.graph.purge import adelete_session, delete_session, purge_from
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
+from topicloom.nodes.deps import KnownFact
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import format_chosen, select_valid
 from topicloom.reflection.store import ReflectionStore
@@ -162,6 +163,9 @@ class GraphAccess:
         """Within a step: the session; raises `OtherPersonError` if it is another's."""
         session, _ = yield from SessionClient(self.graph).read(self.config)
         check_person(session, _name_person(self.config))
+        if session.user_id and "checkpoint_id" in self.config["configurable"]:
+            before = self.graph.get_state(self.config).values.get("turn") or {}
+            session = session.model_copy(update={"facts_at": before.get("started", "")})
         workspace = self.graph.builder.workspaces.open(session.id, self.graph.store)
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
@@ -175,13 +179,18 @@ class GraphAccess:
             return []
         asked = parse_message_number(receipt.user)
         kept = self.graph.store if deps.settings.facts else None
-        known = {} if kept is None else deps.known_facts(kept, session.id)
+        if kept is None:
+            known: Mapping[str, KnownFact] = {}
+        elif session.user_id:
+            known = deps.person_facts(kept, store, session, deps.clock().timestamp())
+        else:
+            known = select_valid(store, session, deps.known_facts(kept, session.id))
         prompt = deps.window.build_prompt(
             session,
             store.messages(session, session.view, asked),
             [note for note in store.notes(session) if note.after <= asked],
             store.fetcher(session),
-            facts=format_chosen(session, select_valid(store, session, known)),
+            facts=format_chosen(session, known),
         )
         return prompt.messages
 

@@ -21,6 +21,8 @@ from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.language import Language
+from topicloom.state.session import Session
+from topicloom.storage.sessions import SessionStore
 
 KnownFact = tuple[str, str, Sequence[str], Sequence[str]]
 """Day, text and refs of a fact, and the short ids of the messages that it rests on."""
@@ -45,6 +47,11 @@ class Deps:
     """Briefs of a session that were written beside the graph and left in its store."""
     known_facts: Callable[[BaseStore, str], Mapping[str, KnownFact]]
     """The facts that are kept there of the user, by key, the newest last."""
+    person_facts: Callable[[BaseStore, SessionStore, Session, float], Mapping[str, KnownFact]]
+    """The same in a thread that belongs to a user: what holds at a time, in seconds since the
+    epoch, of all that the thread may see."""
+    share_facts: Callable[[BaseStore, SessionStore, Session], None]
+    """Shows what a thread knows of its user to the user's others."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
     ahead: DaemonWorker = field(default_factory=lambda: DaemonWorker("topicloom-ahead"))

@@ -81,6 +81,8 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             closed = _purge_superseded(store, closed)
+        if closed.user_id and (closed.line or closed.superseded):
+            _share_facts(deps, workspace, closed)
         # It is to take no time from this turn.
         ahead = partial(embed_said, deps, said, said if session.topics else ())
         current_run().call_afterwards(ahead)
@@ -88,6 +90,13 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
+
+
+def _share_facts(deps: Deps, workspace: Workspace, session: Session) -> None:
+    """Show the user's others what the thread knows now: it went back, or words were edited."""
+    read_beside(
+        workspace, lambda kept, _: deps.share_facts(kept, workspace.store, session), session
+    )
 
 
 def _purge_superseded(store: SessionStore, session: Session) -> Session:

@@ -18,6 +18,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
+    choose_facts,
     current_session,
     dump,
     dumped,
@@ -104,6 +105,9 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             started=deps.clock().isoformat(),
             events=(*past.edits, *past.events, *past.left_out),
         )
+        if session.user_id and not (state.get("session") or {}).get("user_id"):
+            facts = choose_facts(deps, session, store.transcript_refs(session))
+            session = session.model_copy(update={"facts": facts})
         # A turn that failed left its calls: those of this one stand in their place.
         begun_anew = {"readings": None, "calls": Overwrite(dumped(calls))}
         return {**dump(session, turn), **begun_anew, **past.update}

@@ -173,8 +173,19 @@ def format_chosen(session: Session, known: Mapping[str, KnownFact]) -> str:
 
 def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:
     workspace = open_workspace(deps.workspaces, session)
-    read = deps.known_facts if deps.settings.facts else None
-    known = (read_beside(workspace, read, session) if read else None) or {}
+    if not deps.settings.facts:
+        return {}
+    if session.user_id:
+        now = deps.clock().timestamp()
+        return (
+            read_beside(
+                workspace,
+                lambda kept, _: dict(deps.person_facts(kept, workspace.store, session, now)),
+                session,
+            )
+            or {}
+        )
+    known = read_beside(workspace, deps.known_facts, session) or {}
     return select_valid(workspace.store, session, known)
 
 

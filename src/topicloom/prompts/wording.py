@@ -36,6 +36,7 @@ class Wording:
     candidates: str
     picks: str
     known_facts: str
+    fact_spans: str
     one_topic: str
     other_topic: str
     part: str
