@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -18,9 +19,12 @@ from topicloom.reflection.facts import Fact, Said
 from topicloom.reflection.grounding import read_day
 
 
-def said(text: str, day: str, number: int = 1, **more: str) -> Fact:
+def said(
+    text: str, day: str, number: int = 1, since: str = "", until: str = "", quote: str = ""
+) -> Fact:
     time = f"2026-{day}T09:00:00+00:00"
-    return Fact(text, (f"m{number}",), time, said=(Said(time, f"m{number}"),), **more)
+    fact = Fact(text, (f"m{number}",), time, said=(Said(time, f"m{number}"),))
+    return replace(fact, since=since, until=until, quote=quote)
 
 
 ULM, BONN = "I live in Ulm.", "I live in Bonn."

@@ -25,6 +25,7 @@ from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
 from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import Answer, LocalRole
+from topicloom.roles.registry import Roles
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import get_text
 from topicloom.storage.base import Storage
@@ -62,6 +63,7 @@ class People:
     checkpointer: BaseCheckpointSaver[Any] = field(default_factory=InMemorySaver)
     responder: ScriptedResponder = field(default_factory=ScriptedResponder)
     storage: Storage | None = None
+    roles: Roles | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
 
@@ -70,7 +72,7 @@ class People:
         given = {"window": 8_000, **self.settings}
         self.graph: Graph = open_graph(
             self.folder,
-            fake_roles(self.responder),
+            self.roles or fake_roles(self.responder),
             store=self.store,
             storage=self.storage,
             checkpointer=self.checkpointer,
@@ -86,6 +88,9 @@ class People:
         config = options.pop("config", None) or name_thread(thread, user, scope)
         said: Any = {"messages": [HumanMessage(text)]}
         self.graph.invoke(said, config, context=TurnOptions(**options))
+        if self.roles is not None:
+            own = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+            return "\n".join(get_text(m) for m in Memory.of(self.graph, own).prompt()[:-1])
         messages = self.responder.requests[-1].messages
         return "\n".join(get_text(m) for m in messages)
 
