@@ -26,7 +26,7 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.persons import Person, sees
-from topicloom.testing import make_tool_call
+from topicloom.testing import make_topic_search
 
 LONG = "a" * 170
 ALIKE = [
@@ -175,7 +175,7 @@ def ask_all(people: People) -> Iterator[str]:
         person = {"user_id": user, "scope": scope} if user else {}
         config = {"configurable": {"thread_id": name, **person}}
         for question in QUESTIONS:
-            yield people.say(name, question, config=config)
+            yield people.say(name, question, config=config, keep_messages=0)
         memory = people.memory(name)
         yield str(people.graph.get_state(thread(name)).values)
         asked = {m.text for m in memory.history(limit=None) if m.role == "user"}
@@ -199,11 +199,12 @@ def test_ten_questions_with_a_model_that_tries_to_be_told(people: People) -> Non
 
     def search(request: ReplyRequest) -> object:
         if request.search:
-            return make_tool_call(request.search, query="quartz77 password", include_archived=True)
+            return make_topic_search("quartz77 password", include_archived=True)
         return "I could not find it."
 
     people.responder.otherwise = search  # type: ignore[assignment]
     check_nothing_passed(people)
+    assert any(request.search for request in people.responder.requests), "it had to be refused"
 
 
 def test_ten_questions_with_embedded_roles(tmp_path: Path) -> None:

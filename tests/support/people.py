@@ -89,7 +89,7 @@ class People:
         said: Any = {"messages": [HumanMessage(text)]}
         self.graph.invoke(said, config, context=TurnOptions(**options))
         if self.roles is not None:
-            own = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+            own = name_thread(config["configurable"]["thread_id"])
             return "\n".join(get_text(m) for m in Memory.of(self.graph, own).prompt()[:-1])
         messages = self.responder.requests[-1].messages
         return "\n".join(get_text(m) for m in messages)
