@@ -14,6 +14,7 @@ Policies
 Memory
     What a session remembers, to look at and to change.
     Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence make_mcp_server
+    PersonMemory PersonThread DeletionReceipt
 What is stored
     A session at rest: its messages, topics, notes, receipts.
     get_session open_session Session SessionStore check_session repair_session Fault

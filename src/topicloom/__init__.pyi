@@ -61,6 +61,11 @@ from .graph.memory_values import (
 from .graph.middleware import (
     TopicMiddleware as TopicMiddleware,
 )
+from .graph.person_memory import (
+    DeletionReceipt as DeletionReceipt,
+    PersonMemory as PersonMemory,
+    PersonThread as PersonThread,
+)
 from .graph.purge import (
     PurgeResult as PurgeResult,
     adelete_session as adelete_session,

@@ -2,7 +2,7 @@
 
 topicloom [--folder DIR] [--language en] chat | replay | serve | ui | mcp | import | export
     | topics | topic | transcript | search | quote | receipt | sessions | review | reflect | facts
-    | memory | purge | delete | doctor | check | repair
+    | memory | person | purge | delete | doctor | check | repair
 
 Annotations are no strings here: Typer would evaluate some hundreds of them before each prompt.
 """
@@ -456,6 +456,34 @@ def purge(
     from topicloom.cli.purge import run_purge
 
     run_purge(context.obj, name, topic or (), message or (), sure=yes, as_json=json)
+
+
+@app.command()
+def person(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The user, as --user names it.")],
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all of the user there, a JSON line each."),
+    ] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete all of the user for good, with a receipt.")
+    ] = False,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="HEX",
+            envvar="TOPICLOOM_RECEIPT_KEY",
+            help="Key of the receipt's hashes; a new one if not given.",
+        ),
+    ] = "",
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Show everything that is kept of a user over all sessions, export it, or delete it."""
+    from topicloom.cli.person import run_person
+
+    run_person(context.obj, name, export, delete=delete, key=key, sure=yes, as_json=json)
 
 
 @app.command()

@@ -27,6 +27,7 @@ from topicloom.cli.words import say
 from topicloom.graph.review import review_session
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.due import DueState, ReflectionPolicy
+from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.reflect import Reflection, ReflectionOptions, reflect_once
 from topicloom.review.channels import ReviewReport
@@ -150,6 +151,20 @@ def render_facts(facts: Iterable[Fact]) -> Table:
         day = Text(to_one_line(fact.at[:10]), style="dim")
         messages = Text(to_one_line(", ".join(fact.messages)), style="dim")
         table.add_row(day, Text(to_one_line(fact.text)), messages)
+    return table
+
+
+def render_spans(spans: Iterable[FactSpan]) -> Table:
+    """A table of facts with the days since which and until which they hold, and where from."""
+    table = Table.grid(padding=(0, 2))
+    for span in spans:
+        days = f"{span.since[:10]} – {span.until[:10]}".rstrip()
+        where = to_one_line(f"{span.thread}: {', '.join(span.messages)}")
+        quote = f" “{to_one_line(span.quote)}”" if span.quote else ""
+        text = Text(to_one_line(span.text), style="dim" if span.ended else "")
+        table.add_row(
+            Text(days, style="dim"), text + Text(quote, style="italic"), Text(where, style="dim")
+        )
     return table
 
 

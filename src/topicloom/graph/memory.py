@@ -36,6 +36,7 @@ from topicloom.graph.memory_values import (
     read_numbers,
     show_topic,
 )
+from topicloom.graph.person_memory import PersonMemory
 from topicloom.graph.stored import Graph
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import open_embedder
@@ -268,6 +269,21 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         return see_facts(self._access.facts, store, session)
+
+    def _person(self) -> Step[PersonMemory]:
+        """Everything of the user that the session belongs to, over all threads and scopes.
+
+        Raises:
+            InputError: It belongs to nobody, or there is no graph, which knows the checkpoints.
+        """
+        session, graph = (yield from self._session()), self._access.graph
+        if graph is None:
+            raise InputError(
+                "only a graph leads to all threads of a user: Memory.of(graph, config) has one"
+            )
+        if not session.user_id:
+            raise InputError(f"session {session.id!r} belongs to no user")
+        return PersonMemory(graph, session.user_id)
 
     def _correct_fact(self, key: str, text: str = "") -> Step[Fact]:
         """Say a fact of the user in other words, or as it is to confirm it; returns it.
@@ -507,6 +523,7 @@ class Memory:
     prompt, aprompt = both(_prompt)
     facts, afacts = both(_facts)
     fact_spans, afact_spans = both(_fact_spans)
+    person, aperson = both(_person)
     correct_fact, acorrect_fact = both(_correct_fact)
     forget_fact, aforget_fact = both(_forget_fact)
     rename, arename = both(_rename)

@@ -61,6 +61,11 @@ class StorageAccess:
     person: Person | None = None
     """Who asks for it; None if the caller names nobody."""
 
+    @property
+    def graph(self) -> Graph | None:
+        """The agent."""
+        return self.agent
+
     def open(self) -> Step[OpenSession]:
         """Within a step: the session; raises `OtherPersonError` if it is another's."""
         yield from ()
