@@ -24,6 +24,7 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
+from topicloom.graph.other_threads import OtherThreads
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
@@ -110,22 +111,24 @@ def make_deps(
     )
     if storage is None:
         storage = FileStorage(settings.folder, fsync=settings.fsync)
+    workspaces = Workspaces(
+        None if storage == "store" else storage,
+        lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
+        open_at_once=settings.open_sessions,
+    )
     return Deps(
         settings=settings,
         roles=roles,
         embedder=embedder,
         window=window,
-        workspaces=Workspaces(
-            None if storage == "store" else storage,
-            lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
-            open_at_once=settings.open_sessions,
-        ),
+        workspaces=workspaces,
+        others=OtherThreads(workspaces, embedder, load_cues("past")),
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=_read_facts,
-        person_facts=read_person_facts,
+        person_facts=partial(_read_person_facts, settings.across_threads == "off"),
         share_facts=lambda kept, store, session: share_facts(ReflectionStore(kept), store, session),
         clock=clock or read_system_clock,
     )
@@ -138,11 +141,12 @@ def _read_facts(store: BaseStore, session: str) -> dict[str, KnownFact]:
     }
 
 
-def read_person_facts(
-    kept: BaseStore, store: SessionStore, session: Session, now: float
+def _read_person_facts(
+    alone: bool, kept: BaseStore, store: SessionStore, session: Session, now: float
 ) -> dict[str, KnownFact]:
     """What holds of a thread's user at a time, by key, what was said last behind the rest."""
-    spans = [s for s in see_facts(ReflectionStore(kept), store, session) if s.holds_at(now)]
+    seen = see_facts(ReflectionStore(kept), store, session, alone=alone)
+    spans = [s for s in seen if s.holds_at(now)]
     return {
         s.key: (s.since[:10], show_fact(s.text, s.quote), (), ())
         for s in sorted(spans, key=lambda s: (parse_iso_seconds(s.at) or 0.0, s.key))

@@ -21,6 +21,7 @@ from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.deps import KnownFact
+from topicloom.nodes.elsewhere import fill_notes
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import format_chosen, select_valid
 from topicloom.reflection.store import ReflectionStore
@@ -190,10 +191,16 @@ class GraphAccess:
             known = deps.person_facts(kept, store, session, deps.clock().timestamp())
         else:
             known = select_valid(store, session, deps.known_facts(kept, session.id))
+        notes = [note for note in store.notes(session) if note.after <= asked]
+        quotes = [quote for note in notes for quote in note.elsewhere]
+        if quotes and self.graph.store is not None:
+            alone = deps.settings.across_threads == "off"
+            texts = deps.others.read(self.graph.store, store, session, quotes, alone=alone)
+            notes = fill_notes(deps, notes, texts)
         prompt = deps.window.build_prompt(
             session,
             store.messages(session, session.view, asked),
-            [note for note in store.notes(session) if note.after <= asked],
+            notes,
             store.fetcher(session),
             facts=format_chosen(session, known),
         )

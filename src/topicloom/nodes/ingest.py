@@ -20,6 +20,7 @@ from topicloom.nodes.step import (
     Update,
     choose_facts,
     current_session,
+    date_facts,
     dump,
     dumped,
     node,
@@ -107,7 +108,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         )
         if session.user_id and not (state.get("session") or {}).get("user_id"):
             facts = choose_facts(deps, session, store.transcript_refs(session))
-            session = session.model_copy(update={"facts": facts})
+            session = date_facts(deps, session, facts)
         # A turn that failed left its calls: those of this one stand in their place.
         begun_anew = {"readings": None, "calls": Overwrite(dumped(calls))}
         return {**dump(session, turn), **begun_anew, **past.update}

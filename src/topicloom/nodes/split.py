@@ -14,7 +14,16 @@ from topicloom.nodes.move_chats import move_chats
 from topicloom.nodes.putting_right import put_right
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.split_draft import SplitDraft, remember_sizes
-from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
+from topicloom.nodes.step import (
+    Update,
+    choose_facts,
+    date_facts,
+    dump,
+    dumped,
+    emit,
+    node,
+    open_turn,
+)
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, BRIEF_LIMIT, Brief, BriefRequest
@@ -75,7 +84,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         if not current_run().fork:  # a fork shows what was known at its checkpoint until now
             draft.session = draft.session.model_copy(update={"facts_at": ""})
         facts = choose_facts(deps, draft.session, store.transcript_refs(session))
-        draft.session = draft.session.model_copy(update={"facts": facts})
+        draft.session = date_facts(deps, draft.session, facts)
         session, turn = _conclude(draft, turn, plan)
         events = (*turn.events, _describe_split(moved, draft), *divided)
         turn = turn.model_copy(update={"events": events})

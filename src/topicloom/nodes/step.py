@@ -156,6 +156,12 @@ def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> dict[str,
     return dict(reversed(chosen.items()))
 
 
+def date_facts(deps: Deps, session: Session, facts: Mapping[str, str]) -> Session:
+    """The session with the facts that were chosen now."""
+    chosen = deps.clock().isoformat(timespec="seconds") if session.user_id else ""
+    return session.model_copy(update={"facts": dict(facts), "facts_chosen": chosen})
+
+
 def show_facts(deps: Deps, session: Session) -> str:
     """The caller's instructions for the turn, and the chosen facts that are kept still, as they
     stand in the prompt; "" for none.

@@ -43,6 +43,8 @@ class Wording:
     day: str
     weekdays: str
     facts: str
+    facts_found: str
+    said_elsewhere: str
     days: str
     missing: str
     active: str

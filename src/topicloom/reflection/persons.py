@@ -20,16 +20,19 @@ from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.sessions import SessionStore
 
 
-def see_facts(kept: ReflectionStore, store: SessionStore, session: Session) -> list[FactSpan]:
+def see_facts(
+    kept: ReflectionStore, store: SessionStore, session: Session, *, alone: bool = False
+) -> list[FactSpan]:
     """The spans of all facts that a thread of a user may see, those that began first in front.
 
     Its own ones as far as they were said on its branch and not taken back. Of those of others what
-    was said by the time of its checkpoint, where it is a fork that shows facts as they were then.
+    was said by the time of its checkpoint, where it is a fork that shows facts as they were then;
+    nothing of them if it is `alone`.
     """
     person = get_person(session)
     if person is None:
         return []
-    others = kept.shared_facts(person, but=session.id)
+    others = [] if alone else kept.shared_facts(person, but=session.id)
     until = parse_iso_seconds(session.facts_at)
     if until is not None:
         limited = (o._replace(fact=f) for o in others if (f := limit_to_time(o.fact, until)))
