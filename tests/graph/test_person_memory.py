@@ -151,3 +151,24 @@ def test_by_command(people: People, run: Run, tmp_path: Path) -> None:
     assert told["key"] == "6b6579"
     assert find_canaries(people.folder) == []
     assert "nothing is kept of" in run("--folder", folder, "person", USER).out
+
+
+def test_what_held_on_a_day_by_command(people: People, run: Run) -> None:
+    folder = str(people.folder)
+    people.store.conn.close()  # type: ignore[attr-defined]
+    people.checkpointer.close()  # type: ignore[attr-defined]
+    people_of = "of bob"
+    assert "I box." in run("--folder", folder, "facts", people_of).out
+    assert (
+        "nothing is known of"
+        in run("--folder", folder, "facts", people_of, "--at", "2025-01-01").out
+    )
+    then = run("--folder", folder, "facts", SLACK, "--at", "2026-03-03", "--json").out
+    assert ULM in then
+    assert BONN not in then
+    now = run("--folder", folder, "facts", SLACK, "--json").out
+    assert BONN in now
+    assert ULM not in now
+    whole = run("--folder", folder, "facts", SLACK, "--all").out
+    assert "2026-03-03 – 2026-03-04" in whole
+    assert "is no day" in run("--folder", folder, "facts", SLACK, "--at", "x").err

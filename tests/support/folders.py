@@ -20,4 +20,9 @@ def open_people(folder: Path) -> People:
     store = SqliteStore(opened)
     store.setup()
     saver = LocalCheckpointer(folder / CHECKPOINTS)
-    return People(folder, store=store, checkpointer=saver, settings={"embedder": "hashing", "across_threads": "all"})
+    return People(
+        folder,
+        store=store,
+        checkpointer=saver,
+        settings={"embedder": "hashing", "across_threads": "all"},
+    )

@@ -383,11 +383,21 @@ def reflect(
 
 
 @app.command()
-def facts(context: typer.Context, name: Name, json: AsJson = False) -> None:
+def facts(
+    context: typer.Context,
+    name: Name,
+    at: Annotated[
+        str | None, typer.Option(metavar="DAY", help="What held on that day, such as 2026-03-01.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="With what ended, in the sessions of a user.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
     """List what is kept of the user, with the messages that it rests on."""
     from topicloom.cli.reflect import show_facts
 
-    show_facts(context.obj, name, as_json=json)
+    show_facts(context.obj, name, at, every=every, as_json=json)
 
 
 @app.command()

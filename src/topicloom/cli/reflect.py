@@ -118,15 +118,35 @@ def _to_row(done: Reflection) -> dict[str, Any]:
     }
 
 
-def show_facts(cli: CliOptions, name: str, *, as_json: bool) -> None:
-    """Print the facts about the user, for people or as JSON lines."""
+def show_facts(
+    cli: CliOptions, name: str, at: str | None = None, *, every: bool = False, as_json: bool
+) -> None:
+    """Print the facts about the user that hold now or on a day, for people or as JSON lines.
+
+    With `every`, those that ended too, with their spans.
+
+    Raises:
+        InputError: The day cannot be read, or there is no such session.
+    """
     context, console = open_context(cli), open_console()
     with context.open_store(reading=True) as store:
-        facts = context.open_memory(name, store).facts()
-    if as_json:
+        memory = context.open_memory(name, store)
+        facts = memory.facts(at)
+        # A session of nobody has no spans.
+        seen = memory.fact_spans()
+    spans = [
+        s for s in seen if every or (s.key, s.since) in {(k, f.since) for k, f in facts.items()}
+    ]
+    if as_json and seen:
+        print_json({"key": span.key, **span.value} for span in spans)
+    elif as_json:
         print_json({"key": key, **fact.value} for key, fact in facts.items())
+    elif spans:
+        console.print(render_spans(spans))
     elif facts:
         console.print(render_facts(facts.values()))
+    elif at is not None:
+        print_dim(console, f"nothing is known of {to_one_line(at)}")
     else:
         print_dim(console, f"no facts yet; look for some with: topicloom reflect {name} --force")
 
