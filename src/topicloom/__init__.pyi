@@ -118,6 +118,8 @@ from .reflection.fact_spans import FactSpan as FactSpan
 from .reflection.facts import (
     Claim as Claim,
     Fact as Fact,
+    FactChanges as FactChanges,
+    Said as Said,
 )
 from .reflection.reflect import (
     ReflectionOptions as ReflectionOptions,
@@ -135,6 +137,7 @@ from .reflection.scheduler import (
     ReflectionScheduler as ReflectionScheduler,
     run_in_thread as run_in_thread,
 )
+from .reflection.store import ReflectionStore as ReflectionStore
 from .review.archive_index import (
     forget_topics as forget_topics,
 )
@@ -225,6 +228,7 @@ from .state.channels import (
 from .state.chats import (
     ImportedChat as ImportedChat,
 )
+from .state.persons import Person as Person
 from .state.recall import (
     Note as Note,
     Quote as Quote,
