@@ -35,6 +35,7 @@ from topicloom import (
     Person,
     ReflectionStore,
     Said,
+    SessionInput,
     Settings,
     build_session_graph,
     default_embedder,
@@ -58,9 +59,9 @@ def name_owner(number: int, thread: int) -> Person:
 @contextmanager
 def open_store(folder: Path, postgres: str) -> Iterator[BaseStore]:
     if postgres:
-        with PostgresStore.from_conn_string(postgres) as store:
-            store.setup()
-            yield store
+        with PostgresStore.from_conn_string(postgres) as database:
+            database.setup()
+            yield database
         return
     opened = sqlite3.connect(folder / "store.sqlite", check_same_thread=False, isolation_level=None)
     opened.execute("PRAGMA synchronous=OFF")
@@ -108,21 +109,19 @@ def measure_turns(folder: Path, store: BaseStore, users: int, turns: int) -> tup
     times: dict[bool, list[float]] = {False: [], True: []}
     for turn in range(turns + 3):
         for owned in (False, True):
-            person = {"user_id": name_user(turn % users)} if owned else {}
+            person = {"user_id": name_user((turn // 10) % users)} if owned else {}
             config: Any = {"configurable": {"thread_id": f"{owned} {turn // 10}", **person}}
-            if owned:
-                config["configurable"]["user_id"] = name_user((turn // 10) % users)
+            # Other words each time: an encoder remembers what it was given.
+            asked = f"What shall I {('bake', 'cook')[owned]} on day {turn}?"
+            said: SessionInput = {"messages": [("user", asked)]}
             began = time.process_time()
-            said = {"messages": [("user", f"What shall I cook on day {turn}?")]}
             graph.invoke(said, config, durability="exit")
             times[owned].append((time.process_time() - began) * 1e3)
     return statistics.median(times[False][3:]), statistics.median(times[True][3:])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description="Many users of several threads each.")
     parser.add_argument("--users", type=int, default=1_000)
     parser.add_argument("--threads", type=int, default=20)
     parser.add_argument("--lookups", type=int, default=20_000)

@@ -390,7 +390,8 @@ def test_later_facts_override_earlier_ones(run: Run, tmp_path: Path) -> None:
     assert told.code == 0
     (conversation,) = load_conversations(out)
     assert [m.id for m in conversation.messages] == ["f0", "f1", "f2"]
-    assert [m.time for m in conversation.messages] == sorted(m.time for m in conversation.messages)
+    times = [str(m.time) for m in conversation.messages]
+    assert times == sorted(times)
     first, second = conversation.questions
     assert (first.answer, first.evidence) == ("Triton", ("f2",))
     assert second.evidence == ()
