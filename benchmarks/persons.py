@@ -105,7 +105,7 @@ def measure_turns(folder: Path, store: BaseStore, users: int, turns: int) -> tup
     storage = FileStorage(folder / "sessions", fsync=False)
     settings = Settings(folder=folder / "sessions", window=16_000)
     builder = build_session_graph(settings=settings, roles=roles, storage=storage, clock=echo.now)
-    graph = builder.compile(checkpointer=InMemorySaver(), store=store)
+    graph: Any = builder.compile(checkpointer=InMemorySaver(), store=store)
     times: dict[bool, list[float]] = {False: [], True: []}
     for turn in range(turns + 3):
         for owned in (False, True):
