@@ -130,6 +130,12 @@ class Settings(BaseSettings):
     """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
     store; chosen anew at each split. 0 for none."""
 
+    across_threads: Literal["off", "facts", "all"] = "facts"
+    """What a thread of a user knows of that user's other threads: nothing; facts, with the user's
+    own words; or messages too, quoted as said elsewhere. It needs a graph with a store."""
+    across_share: float = Field(default=0.25, gt=0, le=1)
+    """Share of a turn's recall that other threads of the user may have, at most."""
+
     split: Group[SplitPolicy] = _default(SplitPolicy)
     """Thresholds of a split."""
     activation: Group[ActivationPolicy] = _default(ActivationPolicy)

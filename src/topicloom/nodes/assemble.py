@@ -16,6 +16,7 @@ from topicloom.index.bm25 import find_sentence, select_sentences
 from topicloom.index.session_index import EXCERPT_PARTS
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.elsewhere import add_elsewhere
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
@@ -57,6 +58,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
             effect = (turn.effect or ReadingEffect()).join(compare_notes(note, found))
             turn = turn.model_copy(update={"effect": effect})
         note = note.model_copy(update={"layers": load_layers(state)})
+        note = add_elsewhere(deps, workspace, session, turn, note)
         if not note.empty:
             session = enter_note(store, session, note, window)
         update = dump(session, turn.model_copy(update={"unread": (), "elsewhere": False}))

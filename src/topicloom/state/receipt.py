@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.recall import TopicNote
 from topicloom.state.session import ReadingEffect, Search, TurnPlan
 
@@ -76,6 +77,8 @@ class Receipt(BaseModel, frozen=True):
     """Relevance by topic, of the readers that ran."""
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
+    elsewhere: tuple[ElsewhereQuote, ...] = ()
+    """What was quoted of other threads of the user: where it is, not what it says."""
     crowded_out: tuple[str, ...] = ()
     """Short ids that models which read topics wanted quoted, and for which there was no room."""
     reading: ReadingEffect | None = None

@@ -110,6 +110,15 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """Head of the turn log (receipts)."""
     turn: int = 0
     """Turns taken."""
+    user_id: str = ""
+    """The user that the thread belongs to; "" for nobody."""
+    scope: str = ""
+    """The scope of the user that it is in, such as a project; "" for none."""
+    facts_at: str = ""
+    """Of a fork until its next split, when its checkpoint was written, ISO 8601: what other threads
+    learnt of the user later is not shown. "" for now."""
+    facts_chosen: str = ""
+    """In threads of a user, when the facts that the main window shows were chosen, ISO 8601."""
     edits: str | None = None
     """Head of the journal of edits of the application's document."""
     purges: int = 0
