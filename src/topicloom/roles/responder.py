@@ -37,6 +37,7 @@ from topicloom.roles.chat import make_config
 from topicloom.roles.models import blocks_async, get_model_name, to_chunk
 from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.state.language import Language, detect_language
+from topicloom.state.messages import shorten_query
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text
 
@@ -206,10 +207,11 @@ class EmbeddedResponder:
             yield chunk
 
     def _compose(self, request: ReplyRequest) -> str:
-        language = detect_language([request.query])
+        asked = shorten_query(request.query)
+        language = detect_language([asked])
         words = get_wording(language)
-        otherwise = "question" if load_cues("amnesia").found_in(request.query) else "statement"
-        kind = next((k for k, form in _KINDS if form.search(request.query.strip())), otherwise)
+        otherwise = "question" if load_cues("amnesia").found_in(asked) else "statement"
+        kind = next((k for k, form in _KINDS if form.search(asked.strip())), otherwise)
         if kind == "question" and (found := self._find_best(request)):
             lines = (f"– {m.day}, {_name_speaker(m, words.you)}: “{s}”" for m, s in found)
             return "\n".join([words.quotes_follow, *lines])

@@ -185,7 +185,7 @@ def fence(text: str) -> str:
                 stop = len(text) if stop < 0 else stop
                 end = _FIND_END[kind](text, start, stop)
                 known[kind] = stop, end
-            if start + len(found[kind]) > end:
+            if end < start + len(found[kind]):
                 return found[0]
         return found[0] + "\\"
 
@@ -201,8 +201,9 @@ def _find_heading_end(text: str, start: int, stop: int) -> int:
 
 
 def _find_day_end(text: str, start: int, stop: int) -> int:
-    last = start + len(text[start:stop].rstrip(" \t"))
-    return last - 2 if text.endswith("--", start, last) else -1
+    while stop > start and text[stop - 1] in " \t":
+        stop -= 1
+    return stop - 2 if text.endswith("--", start, stop) else -1
 
 
 _FIND_END: Mapping[str, Callable[[str, int, int], int]] = {
