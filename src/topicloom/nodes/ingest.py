@@ -79,6 +79,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
         answer = bool(due) and options.answer
         query = shorten_query(asked.text if answer and asked else get_text(newest))
+        forgot = deps.amnesia.found_in(shorten_query(get_text(newest)))
         # Where a plan comes first, it may say that nothing has to be looked for.
         planned = deps.window.edit is not None
         if answer and not planned and (asked in said or not said):
@@ -104,7 +105,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             query=query,
             answer=answer,
             said=bool(fresh),
-            amnesia=answer and user >= first and deps.amnesia.found_in(get_text(newest)),
+            amnesia=answer and user >= first and forgot,
             since=_find_beginning(talk, user),
             continues=continues if user >= first else 0.0,
             started=deps.clock().isoformat(),
