@@ -19,7 +19,7 @@ from typing_extensions import is_typeddict
 import topicloom
 from topicloom import RoleSpec, Settings, testing
 
-PAGE = Path(__file__).parent.parent / "docs" / "api.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
 INTRO = """# API
 
 All names are imported from `topicloom`, the fakes at the end from `topicloom.testing`. Other

@@ -1,6 +1,6 @@
 """Draw the session graph: its nodes and labelled edges, as Graphviz lays them out.
 
-    python scripts/draw_graph.py docs/graph.svg
+    python scripts/draw_graph.py docs/images/graph.svg
 
 Needs `dot` (Graphviz).
 """

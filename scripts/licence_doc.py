@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-PAGE = Path(__file__).parent.parent / "docs" / "licences.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "licences.md"
 HEAD = """\
 # Licences
 

@@ -20,7 +20,7 @@ from topicloom.roles.registry import ROLES, spec_of
 from topicloom.settings import Settings
 
 ROOT = Path(__file__).parent.parent
-PAGE, EXAMPLE = ROOT / "docs" / "settings.md", ROOT / ".env.example"
+PAGE, EXAMPLE = ROOT / "docs" / "reference" / "settings.md", ROOT / ".env.example"
 _SOURCE = re.compile(r" \(spec [^)]*\)")
 """The source of a default: of use beside the code, not on the page."""
 BEGIN, END = "<!-- {}: made by scripts/settings_doc.py -->", "<!-- end of {} -->"

@@ -124,7 +124,7 @@ def _names(tree: ast.AST) -> Iterator[str]:
 
 
 def test_the_document_lists_the_folders_in_the_order_of_their_layers() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    page = (ROOT / "docs" / "concepts" / "architecture.md").read_text("utf-8")
     table = page.partition("## The folders")[2].partition("\n\n`graph`")[0]
     folders = [{n for n in names if _is_package(SOURCE / n)} for names in reversed(LAYERS)]
     places = [{table.index(f"`{name}/`") for name in names} for names in folders if names]

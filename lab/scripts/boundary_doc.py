@@ -1,4 +1,4 @@
-"""Write the figures of the boundary model into docs/boundaries.md.
+"""Write the figures of the boundary model into docs/research/boundaries.md.
 
     python lab/scripts/boundary_doc.py
 
@@ -15,7 +15,7 @@ from typing import Any
 from topicloom.boundary.model import PACKAGED
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "boundaries.md"
+PAGE = ROOT / "docs" / "research" / "boundaries.md"
 BEGIN, END = "<!-- figures: made by lab/scripts/boundary_doc.py -->", "<!-- end of figures -->"
 
 

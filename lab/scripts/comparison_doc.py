@@ -1,4 +1,4 @@
-"""Write the tables of a comparison into docs/comparison.md.
+"""Write the tables of a comparison into docs/research/comparison.md.
 
     topicloom eval run CONFIG --out OUT
     python lab/scripts/comparison_doc.py OUT
@@ -15,7 +15,7 @@ from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.report import lead_table, made_with, recall_table
 from topicloom_lab.comparison.results import Results, summaries
 
-PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
+PAGE = Path(__file__).parents[2] / "docs" / "research" / "comparison.md"
 BEGIN, END = "<!-- tables: made by lab/scripts/comparison_doc.py -->", "<!-- end of tables -->"
 
 

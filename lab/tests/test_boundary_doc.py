@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_has_the_figures_of_the_weights() -> None:
-    page = (ROOT / "docs" / "boundaries.md").read_text("utf-8")
+    page = (ROOT / "docs" / "research" / "boundaries.md").read_text("utf-8")
     made = runpy.run_path(str(ROOT / "lab" / "scripts" / "boundary_doc.py"))["page_with_figures"](
         page
     )

@@ -32,7 +32,7 @@ GROUPS = {"eval", "import", "topic", "train"}
 FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks|lab"
 
 
-SEPARATE = {"docs/frontends.md"}
+SEPARATE = {"docs/guides/frontends.md"}
 """Pages whose blocks need packages of their own: `test_frontends.py`."""
 
 

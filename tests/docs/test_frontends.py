@@ -26,7 +26,7 @@ from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
 from topicloom.state.channels import TurnOptions
 
-PAGE = (Path(__file__).parents[2] / "docs" / "frontends.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "frontends.md").read_text("utf-8")
 SAID = "What is my cat called?"
 SESSION = "yue"
 

@@ -19,7 +19,7 @@ def tool() -> str:
 def test_it_is_up_to_date(tmp_path: Path) -> None:
     graph = build_session_graph(settings=Settings(folder=tmp_path), tools=[tool])
     drawn = graph.compile().get_graph()
-    picture = (ROOT / "docs" / "graph.svg").read_text("utf-8")
+    picture = (ROOT / "docs" / "images" / "graph.svg").read_text("utf-8")
     edges = {f"{e.source}&#45;&gt;{e.target}" for e in drawn.edges}
     assert set(re.findall(r"<title>(\w+&#45;&gt;\w+)</title>", picture)) == edges
     texts = set(re.findall(r"<text [^>]*>\s*(.*?)\s*</text>", picture))

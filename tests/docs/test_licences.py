@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_names_what_is_installed() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "licence_doc.py"))
-    lines = (ROOT / "docs" / "licences.md").read_text("utf-8").splitlines()
+    lines = (ROOT / "docs" / "reference" / "licences.md").read_text("utf-8").splitlines()
     listed = {
         cells[1].strip(): cells[2].strip()
         for cells in (line.split("|") for line in lines)

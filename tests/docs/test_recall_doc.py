@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_constant_is_given_as_it_is() -> None:
-    page = (ROOT / "docs" / "recall.md").read_text("utf-8")
+    page = (ROOT / "docs" / "research" / "recall.md").read_text("utf-8")
     rows = re.findall(r"^\| `(_[A-Z_]+)` \| ([\d.]+) \|", page, re.MULTILINE)
     given = {name: float(value) for name, value in rows}
     constants = {**vars(ranking), **vars(turn_topics)}
@@ -21,7 +21,7 @@ def test_every_constant_is_given_as_it_is() -> None:
 
 
 def test_both_manners_are_given_as_they_are() -> None:
-    page = (ROOT / "docs" / "recall.md").read_text("utf-8")
+    page = (ROOT / "docs" / "research" / "recall.md").read_text("utf-8")
     rows = re.findall(r"^\| `([a-z]+)` \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
     for column, weights in ((1, ranking._DIALOGUE), (2, ranking._MEETING)):
         assert {r[0]: float(r[column]) for r in rows} == dataclasses.asdict(weights)

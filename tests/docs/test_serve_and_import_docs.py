@@ -28,7 +28,7 @@ def commands(page: str) -> list[list[str]]:
     return [words[1:] for words in lines if words[:1] == ["topicloom"]]
 
 
-@pytest.mark.parametrize("page", ["import.md", "zh/import.md"])
+@pytest.mark.parametrize("page", ["guides/import.md", "zh/import.md"])
 def test_imports_and_exports(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
@@ -56,7 +56,7 @@ def test_imports_and_exports(
 def test_a_server_is_begun_as_the_page_says(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # It gets as far as the keys, so that nothing is served.
     monkeypatch.setenv("TOPICLOOM_SERVE_KEYS", "none=,of these")
-    lines = commands("serve.md")
+    lines = commands("guides/serve.md")
     assert len(lines) == 5
     for line in lines:
         assert "TOPICLOOM_SERVE_KEYS cannot be used" in run(*line).err
@@ -65,7 +65,7 @@ def test_a_server_is_begun_as_the_page_says(run: Run, monkeypatch: pytest.Monkey
 def test_the_client_talks_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (DOCS / "serve.md").read_text("utf-8")
+    page = (DOCS / "guides" / "serve.md").read_text("utf-8")
     (code, _) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     graph = open_graph(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")

@@ -15,7 +15,7 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "settings_doc.py"))
 
 
 def test_the_page_has_every_setting_as_it_is() -> None:
-    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
     made = SCRIPT["page_with_tables"](page)
     assert made == page, "run: python scripts/settings_doc.py"
 

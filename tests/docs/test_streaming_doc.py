@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    page = (ROOT / "docs" / "streaming.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "streaming.md").read_text("utf-8")
     found = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
     return {event["type"]: event for event in found}
 

@@ -10,7 +10,7 @@ from command_line import Run, run
 
 __all__ = ["run"]
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "start" / "tutorial.md").read_text("utf-8")
 
 
 def read_block(name: str) -> str:

@@ -32,7 +32,7 @@ WHO = {"": "I sing.", "work": "I lead a team of nine.", "garden": "I grow beans.
 
 
 def test_what_is_shared(people: People) -> None:
-    """The table of `docs/persons.md`, for facts."""
+    """The table of `docs/guides/persons.md`, for facts."""
     for scope, text in WHO.items():
         people.learn(f"from {scope}", text, scope=scope)
     people.learn("of bob", "I box.", user="bob")

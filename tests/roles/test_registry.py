@@ -50,7 +50,7 @@ class TestEveryRole:
         assert Settings(role_models=models).role_models == models
 
     def test_is_in_the_docs(self, spec: RoleSpec[Any]) -> None:
-        page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+        page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
         assert f"| `{spec.name}` | {spec.purpose} |" in page
         example = (ROOT / ".env.example").read_text("utf-8")
         assert re.search(rf"^#.*\b{spec.name}\b", example, re.MULTILINE)

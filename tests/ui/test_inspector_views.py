@@ -1,6 +1,6 @@
 """Each view of the inspector in a real Chromium: no finding of axe, no sideways scroll, a picture.
 
-With `PICTURES=docs` the pictures are of the packaged sample, and go there.
+With `PICTURES=docs/images` the pictures are of the packaged sample, and go there.
 """
 
 from __future__ import annotations

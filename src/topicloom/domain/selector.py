@@ -48,8 +48,9 @@ _MOST = 50
 _ASKED = 0.2
 """Bonus for a candidate that the message names."""
 _LENT = 0.5
-"""Share of its own worth that a candidate lends to those it names. On HotpotQA (docs/curation.md)
-.4 to .8 do about the same; without it, .68 of the questions have all they need picked, not .88."""
+"""Share of its own worth that a candidate lends to those it names. On HotpotQA
+(docs/guides/curation.md) .4 to .8 do about the same; without it, .68 of the questions have all
+they need picked, not .88."""
 
 
 @dataclass(frozen=True, slots=True)

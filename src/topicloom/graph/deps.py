@@ -170,7 +170,7 @@ def _make_beginning(
 
 _ASKED_LOW = 0.05
 """The lower end of the grey zone where an arbiter decides in it. Most steps of one task that share
-no words lie under the default, where nobody would be asked (docs/boundaries.md)."""
+no words lie under the default, where nobody would be asked (docs/research/boundaries.md)."""
 
 
 def choose_zone(policy: AdsorberPolicy, roles: Roles) -> AdsorberPolicy:

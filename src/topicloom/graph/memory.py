@@ -482,7 +482,8 @@ class Memory:
     def _forget(self, *what: str, dry_run: bool = False) -> Step[Forgotten]:
         """Remove messages for good, with what was made of them, and facts that rest on them.
 
-        Older checkpoints go too. Call it while no turn runs. See [Purge](storage.md#purge).
+        Older checkpoints go too. Call it while no turn runs. See
+        [Purge](../guides/storage.md#purge).
 
         Args:
             what: Topics (all of their messages), messages and ranges: `"t3", "m12-m15"`.

@@ -11,7 +11,8 @@ A run is a stretch of rounds in which nothing speaks for a new topic. Two runs a
 
 Likeness and words are measured in spreads from their mean over pairs of this conversation that lie
 far apart. So they mean the same with any encoder, and in talk of any granularity. A logistic model
-makes log odds of it. A topic is as close as the mean over its runs. See `docs/boundaries.md`.
+makes log odds of it. A topic is as close as the mean over its runs. See
+`docs/research/boundaries.md`.
 """
 
 from __future__ import annotations

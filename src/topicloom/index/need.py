@@ -6,8 +6,8 @@ kinds by meaning (`prompts/cues/idle_*.txt`, `needing_*.txt`), and with the conv
 near to something that was said is likelier to need it.
 
 The weights are fitted by logistic regression to questions of seven sets of conversations, and to
-the examples themselves, each left out where it is compared. `docs/recall.md` has figures, with each
-set left out.
+the examples themselves, each left out where it is compared. `docs/research/recall.md` has
+figures, with each set left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The worth of a message for a query, by words, meaning, surroundings and cost.
 
 Found by comparing evidence recall under a token budget on four kinds of conversations (two
-people, an assistant, meetings, interleaved tasks). What else was tried is in `docs/recall.md`.
+people, an assistant, meetings, interleaved tasks). What else was tried is in
+`docs/research/recall.md`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A topic is likelier the nearer its mean vector is to the message, and to the rounds that the message
 goes on with, and the better the best of its messages fit. The messages of likely topics come
 earlier, the newest of a topic first; but a share of the budget is filled by the message alone, so
-that a wrong topic costs little. `docs/recall.md` has figures, and what else was tried.
+that a wrong topic costs little. `docs/research/recall.md` has figures, and what else was tried.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _SIZE, _SPAN, _USE, _OWN, _INFORMATIVE = 0.35, 0.15, 0.25, 0.05, 0.2
 messages that are informative. The sum is 1."""
 _WORTH_KEEPING = 0.6
 """Least importance of a topic with an informative message, and most of one without:
-`ReviewPolicy.important`, from which topics stay. See `docs/reviews.md`."""
+`ReviewPolicy.important`, from which topics stay. See `docs/guides/reviews.md`."""
 _ONCE = 2
 """Rounds of one day up to which a topic that was never used again is over, if all that the
 user did was to ask."""
