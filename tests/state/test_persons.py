@@ -23,7 +23,7 @@ SHARED = {
     "garden": (True, True, False),
     "work": (True, False, True),
 }
-"""The table of `docs/guides/persons.md`: what a thread in a scope sees of each scope of its user."""
+"""What a thread in a scope sees of each scope of its user: see `docs/guides/persons.md`."""
 
 
 @pytest.mark.parametrize("scope", SCOPES)
