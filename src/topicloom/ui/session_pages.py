@@ -41,7 +41,7 @@ _MOMENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class MessagePlaces:
     """Where the messages of a session are, and when they were said."""
 
     topics: Mapping[int, str]
@@ -54,7 +54,7 @@ class PlaceFinder:
     def __init__(self, graph: CompiledSessionGraph) -> None:
         """In the sessions of a graph."""
         self._graph = graph
-        self._places: LRUCache[tuple[str | int | None, ...], Places] = LRUCache(_MOMENTS)
+        self._places: LRUCache[tuple[str | int | None, ...], MessagePlaces] = LRUCache(_MOMENTS)
         self._said: LRUCache[str | None, Mapping[int, str]] = LRUCache(_SAID, len)
         self._lock = Lock()
 
@@ -67,7 +67,7 @@ class PlaceFinder:
             return self.find(memory).topics
         return {m.seq: topic.id for topic in likely for m in topic.messages()}
 
-    def find(self, memory: Memory) -> Places:
+    def find(self, memory: Memory) -> MessagePlaces:
         """Where all messages are: of the last time, if nothing moved since."""
         session = memory.session()
         mark = session.id, session.roster, session.superseded, session.count
@@ -85,7 +85,7 @@ class PlaceFinder:
                     days.update(said)
                 late = session.count - session.tail + 1
                 days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
-                known = self._places[mark] = Places(topics, days)
+                known = self._places[mark] = MessagePlaces(topics, days)
             return known
 
 
