@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from langchain_core.embeddings import Embeddings
@@ -184,12 +184,17 @@ def choose_zone(policy: AdsorberPolicy, roles: Roles) -> AdsorberPolicy:
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
     """The adsorber of a policy; `embedder` serves screening by cosines alone."""
     own = default_embedder()
-    model = BoundaryModel.load(embedder=own.fingerprint)
-    trained = TrainedDetector(model, own, policy)
+    trained = TrainedDetector(_load_boundary_model(own.fingerprint), own, policy)
     detector: BoundaryDetector = trained
     if policy.screening == "cosine":
         detector = CosineDetector(embedder, policy, trained)
     return Adsorber(detector, load_cues("fillers"), policy)
+
+
+@cache
+def _load_boundary_model(fingerprint: str) -> BoundaryModel:
+    """The model that ships, read once in a process: nothing changes its weights."""
+    return BoundaryModel.load(embedder=fingerprint)
 
 
 def choose_models(

@@ -31,7 +31,7 @@ _SHOWN_TITLES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ChatInfo:
     """A conversation of an export, without its messages."""
 
     number: int
@@ -51,7 +51,7 @@ class Chat:
 class ChatPiece(NamedTuple):
     """Messages of a conversation that follow each other in the session."""
 
-    chat: Chat
+    chat: ChatInfo
     messages: list[BaseMessage]
 
 
@@ -119,7 +119,7 @@ class ImportSpool:
         with _writable():
             self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
-        self._chats: list[Chat] = []
+        self._chats: list[ChatInfo] = []
 
     def __enter__(self) -> Self:
         return self
@@ -183,7 +183,7 @@ class ImportSpool:
             key = mark.chat or (message.id if mark.begins else None)
             if key not in numbers:
                 numbers[key] = len(self._chats)
-                chat = Chat(numbers[key], *fields)
+                chat = ChatInfo(numbers[key], *fields)
                 if conversation.marks:
                     title = "" if mark.chat else None
                     chat = replace(chat, title=title, known=key or first)
@@ -214,13 +214,13 @@ class ImportSpool:
             self._file.flush()
         return place._replace(offset=offset, length=len(data))
 
-    def chats(self) -> list[Chat]:
+    def chats(self) -> list[ChatInfo]:
         """The conversations, those that began first first; those without a time come last."""
         began = {p.conversation: p.time for p in self._places if p.number == 0}
         heads = [self._chats[number] for number in began]
         return sorted(heads, key=lambda chat: (began[chat.number], chat.number))
 
-    def pieces(self, chat: Chat | None = None) -> Iterator[ChatPiece]:
+    def pieces(self, chat: ChatInfo | None = None) -> Iterator[ChatPiece]:
         """All messages in the order of time, or those of one conversation."""
         self._places.sort()
         for place in self._places:
