@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -72,7 +73,8 @@ def test_the_examples_of_a_page_run_in_turn(page: str, surroundings: dict[str, A
 def blocks(page: str, language: str) -> list[str]:
     """The blocks of a page in a language."""
     text = (ROOT / page).read_text("utf-8")
-    return re.findall(rf"^ *```{language}\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^ *```{language}\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    return [dedent(block) for block in found]  # those of tabs are indented
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -27,7 +28,7 @@ def code() -> Iterator[tuple[str, str]]:
         for number, text in enumerate(
             re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
         ):
-            yield f"{page.name}-{number}", text
+            yield f"{page.name}-{number}", dedent(text)
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = json.loads(notebook.read_text("utf-8"))["cells"]
         sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]

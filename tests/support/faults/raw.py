@@ -1,6 +1,6 @@
 """What a session left in files and databases, read without the package that wrote it.
 
-Only the formats are known here, as docs/concepts/architecture.md tells them: lines of JSON that
+Only the formats are known here, as docs/reference/storage-format.md tells them: lines of JSON that
 are linked by hashes, items of a store, and the newest checkpoint.
 """
 
