@@ -624,4 +624,4 @@ def test_prompts_of_a_session_grow_at_their_end_but_for_splits(
         else:
             assert now[: len(before)] == before
         before = now
-    assert 1 <= splits <= len(tags) // 3
+    assert 1 <= splits <= len(tags) // 2

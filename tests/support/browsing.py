@@ -46,5 +46,5 @@ def open_page(browser: Browser, graph: CompiledSessionGraph, **options: Any) -> 
         expect(page.locator("[data-id]").last).to_be_visible()
         assert "key" not in page.url
         yield page
-        assert not said
+        assert not said, said
         context.close()

@@ -39,13 +39,14 @@ def test_a_question_is_answered_and_its_quote_is_followed(page: Page) -> None:
     expect(page.locator("#say")).to_be_disabled()
     edit(page)
     page.locator("#say").fill("How many kilometres did I run first?")
-    page.get_by_role("button", name="Answer", exact=True).click()
+    page.get_by_role("button", name="Send", exact=True).click()
     reply = page.locator("[data-id=m30]")
     expect(reply).to_contain_text("kilometres")
     expect(page.locator("#why")).to_contain_text("Marathon")
     page.locator("[data-id=m28]").click()
     expect(page.locator("#why .head")).to_contain_text("m27")
-    link = page.locator("#why .quoted [data-quote]").first
+    link = page.locator("#why .ground").first
+    expect(link).to_contain_text("ferry leaves at nine")
     origin = str(link.get_attribute("data-quote"))
     link.click()
     expect(page.locator(f"[data-id={origin}]")).to_be_focused()
@@ -60,7 +61,7 @@ def test_the_reply_that_was_asked_for_is_in_view(page: Page) -> None:
     edit(page)
     for number in (30, 32, 34):
         page.locator("#say").fill("How many kilometres did I run first?")
-        page.get_by_role("button", name="Answer", exact=True).click()
+        page.get_by_role("button", name="Send", exact=True).click()
         check_the_end_is_in_view(page, f"m{number}")
     page.locator("#say").fill("The ferry was late.")
     page.locator("#record").click()
@@ -89,7 +90,7 @@ def test_whoever_scrolls_away_from_a_reply_stays_there(page: Page) -> None:
     edit(page)
     with delayed(page, "**/turns?*"):
         page.locator("#say").fill("How many kilometres did I run first?")
-        page.get_by_role("button", name="Answer", exact=True).click()
+        page.get_by_role("button", name="Send", exact=True).click()
         expect(page.locator(".live .waiting")).to_be_in_viewport()
         page.locator(".messages").hover()
         page.mouse.wheel(0, -800)
@@ -107,7 +108,7 @@ def test_whoever_scrolls_away_from_a_reply_stays_there(page: Page) -> None:
     page.mouse.wheel(0, 9_000)
     expect(page.locator("[data-id=m30]")).to_be_in_viewport()
     page.locator("#say").fill("When does the ferry leave?")
-    page.get_by_role("button", name="Answer", exact=True).click()
+    page.get_by_role("button", name="Send", exact=True).click()
     check_the_end_is_in_view(page, "m32")
 
 
@@ -115,14 +116,183 @@ def test_a_message_is_dropped_on_a_turn_that_says_which_step_lost_it(page: Page)
     page.locator("[data-id=m28]").click()
     expect(page.locator("#why .head")).to_contain_text("m27")
     page.locator("[data-id=m27]").drag_to(page.locator(".why-not"))
-    expect(page.locator(".why-not")).to_contain_text("not moved into a topic yet")
+    expect(page.locator(".why-not")).to_contain_text("not been sorted into a topic yet")
     page.locator("[data-id=m3]").focus()
     page.keyboard.press("w")
     expect(page.locator("#missed")).to_be_focused()
     expect(page.locator(".why-not")).to_contain_text("It was quoted.")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Save as an evaluation case").click()
+        page.get_by_role("link", name="Save as a test case").click()
     assert download.value.suggested_filename == "case.jsonl"
+
+
+def test_why_begins_with_the_sentences_and_folds_the_scores(page: Page) -> None:
+    why = page.locator("#why")
+    expect(why.locator(".head")).to_contain_text("m27")  # without a click: of the newest reply
+    expect(why.locator(".grounds > .ground").first).to_have_text(
+        re.compile("The ferry leaves at nine.*Mar 25.*m25")
+    )
+    expect(why.locator(".read").first).to_be_hidden()
+    why.get_by_text("Topics and scores").click()
+    expect(why.locator(".read").first).to_be_visible()
+    assert why.locator(".ground").all_text_contents()
+    tops = [page.locator(f"#why {s}").first.bounding_box() for s in (".ground", ".read", ".prompt")]
+    places = [box["y"] for box in tops if box]
+    assert places == sorted(places)
+    page.locator("[data-id=m28] + .rests button").click()
+    expect(why.locator(".ground").first).to_be_visible()
+
+
+def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
+    told = {
+        "unasked": {"router": "it was late: it rests for 3 turns"},
+        "split": ["t1"],
+        "events": [
+            "room was made: the prompt was expected to have 12,300 tokens, more than 70% of 16,000"
+            " (instructions, tools and expected recall 3,473, recall notes 4,661, messages in view"
+            " 4,166); 2 rounds moved into topics, 1 round left the view",
+            "split m1-m4 into t1 “Kitchen”",
+        ],
+    }
+
+    def answer(route: Route) -> None:
+        receipt = route.fetch().json()
+        route.fulfill(json=receipt and receipt | told)
+
+    page.route("**/receipts/m27?*", answer)
+    page.locator("[data-id=m25]").click()
+    page.locator("[data-id=m27]").click()
+    missing = page.get_by_role("region", name="Not asked in this turn")
+    expect(missing).to_contain_text("router It was too slow, so it is not asked for 3 more turns.")
+    moved = page.get_by_role("region", name="Sorted into topics in this turn")
+    expect(moved).to_contain_text("Reason: the prompt would have had 12,300 tokens, more than 70%")
+    expect(moved).to_contain_text("Result: 2 rounds moved into topics, 1 rounds left the view.")
+    expect(moved).to_contain_text("Messages m1 to m4 went into “Kitchen”.")
+    page.get_by_role("button", name="中文").click()
+    expect(page.locator("#why")).to_contain_text("它太慢，接下来 3 轮不再询问。")
+    expect(page.locator("#why")).to_contain_text("原因：提示词预计有 12,300 词元")
+    expect(page.locator("#why .head")).to_contain_text("第 2 轮")
+
+
+def test_a_moment_shows_nothing_of_another(page: Page, graph: CompiledSessionGraph) -> None:
+    later = [HumanMessage(f"The boat needs {n} cans of paint") for n in range(80)]
+    graph.invoke({"messages": later}, THREAD, context=TurnOptions(answer=False))
+    with watched(page) as failed:
+        page.reload()
+        edit(page)
+        page.locator("[data-topic=t1]").click()
+        expect(page.locator("[data-line=m1]")).to_be_visible()
+        slider = page.locator(".moments input")
+        slider.focus()
+        page.keyboard.press("Home")
+        expect(page.locator("[data-id]").last).to_have_attribute("data-id", "m26")
+        expect(page.locator(".opened")).to_have_count(0)  # nothing was in a topic yet
+        expect(page.locator("#why .head")).to_have_count(0)  # nothing was answered yet
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#why .head")).to_contain_text("m27")
+        expect(page.locator(".opened h2")).to_be_visible()
+        page.get_by_role("button", name="Back to now").click()
+        expect(page.locator("[data-id]").last).to_have_attribute("data-id", "m108")
+        page.wait_for_timeout(1_000)
+    assert not failed
+
+
+@contextmanager
+def watched(page: Page) -> Iterator[list[str]]:
+    """The addresses that were answered with an error meanwhile."""
+    failed = list[str]()
+    page.on("response", lambda answer: failed.append(answer.url) if not answer.ok else None)
+    yield failed
+
+
+def test_topics_keep_their_names_when_they_are_merged(page: Page) -> None:
+    edit(page)
+    page.locator("#why").get_by_text("Topics and scores").click()
+    chips = page.locator("#why .chip")
+    before = chips.all_text_contents()
+    assert len(before) > 1
+    page.locator("[data-topic=t3]").click()
+    page.get_by_role("combobox", name="Merge into…").select_option("t2")
+    expect(page.locator(".notice")).to_contain_text("✓ Merged into Marathon")
+    for _ in range(2):
+        expect(page.locator(".opened h2, [data-topic=t2]").first).to_contain_text("Marathon")
+        assert set(page.locator("#why .chip").all_text_contents()) == set(before)
+        expect(page.locator("#why .ground").first).to_contain_text("Marathon")
+        page.reload()
+        expect(page.locator("#why .ground").first).to_be_visible()
+
+
+def test_the_time_line_tells_what_was_quoted_where_it_is_pointed_at(page: Page) -> None:
+    line = page.locator(".timeline")
+    expect(line.locator(".said").first).to_be_visible()
+    expect(line.locator(".quoted-on")).to_have_count(0)
+    dates = line.locator(".date").all_text_contents()
+    expect(page.locator("#why .ground").first).to_be_visible()
+    expect(line.locator(".ground-mark").first).to_be_attached()
+    line.get_by_role("button", name="Marathon").focus()
+    expect(page.get_by_role("tooltip")).to_contain_text("Marathon")
+    said = line.locator("g.lane", has=page.locator("text", has_text="Marathon")).locator(".said")
+    said.first.hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("Mar 13, 2026")
+    expect(page.get_by_role("tooltip")).to_contain_text("SaidMarathon 2")
+    box = line.locator("svg").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] - 14, box["y"] + 40)
+    expect(page.get_by_role("tooltip")).to_contain_text("Quoted in replies")
+    expect(page.get_by_role("tooltip")).to_contain_text(dates[-1])
+    expect(line.locator(".quoted-on").first).to_be_attached()
+    page.mouse.move(400, 200)
+    expect(page.get_by_role("tooltip")).to_have_count(0)
+
+
+def test_what_goes_on_is_told_in_a_few_words(page: Page) -> None:
+    edit(page)
+    page.evaluate(RECORD_NOTES)
+    page.locator("#say").fill("How many kilometres did I run first?")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#why .head")).to_contain_text("m29")
+    most, lit = page.evaluate("[Math.max(...rows), lit]")
+    assert 0 < most <= 5
+    assert not lit, "topics light up"
+
+
+RECORD_NOTES = """() => {
+  window.rows = [0];
+  window.lit = 0;
+  const look = () => {
+    rows.push(document.querySelectorAll(".notes li").length);
+    lit += document.querySelectorAll(".topic.lit, .lane.lit").length;
+  };
+  const all = { childList: true, subtree: true, attributes: true };
+  new MutationObserver(look).observe(document.body, all);
+}"""
+
+
+def test_what_is_empty_says_how_to_fill_it(page: Page) -> None:
+    expect(page.locator(".guide")).to_contain_text("This page shows what topicloom remembers")
+    expect(page.locator(".guide")).to_have_count(1)
+    page.get_by_role("tab", name="Facts").click()
+    expect(page.locator("#topics")).to_contain_text("topicloom reflect")
+    page.get_by_role("tab", name="Changes").click()
+    expect(page.locator("#topics")).to_contain_text("can be undone")
+    page.locator(".guide").get_by_role("button", name="Close").click()
+    page.reload()
+    expect(page.locator("[data-id]").last).to_be_visible()
+    expect(page.locator(".guide")).to_have_count(0)
+
+
+def test_the_header_of_a_phone_has_two_rows_and_all_buttons(page: Page) -> None:
+    edit(page)
+    page.set_viewport_size({"width": 390, "height": 800})
+    boxes = [
+        item.bounding_box()
+        for item in page.locator(".bar > :is(select, input, button)").all()
+        if item.is_visible()
+    ]
+    assert len(boxes) == 8
+    rows = {round((box["y"] + box["height"] / 2) / 20) for box in boxes if box}
+    assert len(rows) == 2
+    assert all(box and box["x"] + box["width"] <= 390 for box in boxes)
 
 
 def test_messages_are_moved_split_and_undone(page: Page, graph: CompiledSessionGraph) -> None:
@@ -140,7 +310,7 @@ def test_messages_are_moved_split_and_undone(page: Page, graph: CompiledSessionG
     page.locator("[data-line=m7]").hover()
     page.locator("[data-line=m7] .cut").click()
     page.get_by_role("textbox", name="Name").fill("Later")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("[data-line=m7]")).to_have_count(0)
     assert [t.count for t in memory.topics()] == [6, 12, 6, 2]  # a loose end comes last
     expect(page.locator("dl")).to_contain_text("user: undone: moved m1 to m2 into t1")
@@ -169,7 +339,7 @@ def test_a_moment_is_gone_back_to_and_a_branch_begins_there(page: Page) -> None:
     page.locator("#record").click()
     expect(page.locator("[data-id=m27]")).to_contain_text("Another way")
     expect(page.get_by_role("combobox", name="Branch", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Side by side").click()
+    page.get_by_role("button", name="Compare").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("When does the ferry leave?")
     expect(dialog).to_contain_text("Another way")
@@ -177,7 +347,7 @@ def test_a_moment_is_gone_back_to_and_a_branch_begins_there(page: Page) -> None:
     page.get_by_role("combobox", name="Branch", exact=True).select_option(index=1)
     expect(page.locator("[data-id=m28]")).to_be_visible()
     page.locator("[data-id=m28]").click()
-    page.get_by_text("All of it").click()
+    page.get_by_text("Show the whole prompt").click()
     expect(page.locator("#why .whole")).to_contain_text("The ferry leaves at nine")
 
 
@@ -198,17 +368,17 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
     page.get_by_role("tab", name="What if").click()
     row = page.get_by_role("row", name="Topics read")
     expect(row).to_contain_text("22")
-    page.get_by_role("slider", name="First topic needs").fill("0.95")
+    page.get_by_role("slider", name="Score to recall a topic").fill("0.95")
     expect(row).to_contain_text("21")
     export = tmp_path / "claude.json"
     export.write_text(json.dumps(claude_talk()), "utf-8")
-    page.get_by_role("button", name="In and out").click()
+    page.get_by_role("button", name="Import / Export").click()
     page.locator("#export").set_input_files(export)
-    shown = page.get_by_role("dialog", name="Take in: claude")
+    shown = page.get_by_role("dialog", name="Import: claude")
     for text in ("claude (1)", "Conversations: 1 · New messages: 2", "Boat", "dated today: 2"):
         expect(shown).to_contain_text(text)
     expect(page.locator(".session")).not_to_have_value("claude")
-    shown.get_by_role("button", name="Take in").click()
+    shown.get_by_role("button", name="Import").click()
     expect(page.locator(".session")).to_have_value("claude")
     expect(page.locator("[data-id]").first).to_contain_text("the boat")
 
@@ -219,9 +389,9 @@ def test_answers_that_come_late_do_not_count(
     export = tmp_path / "boat.json"
     export.write_text(json.dumps(claude_talk()), "utf-8")
     edit(page)
-    page.get_by_role("button", name="In and out").click()
+    page.get_by_role("button", name="Import / Export").click()
     page.locator("#export").set_input_files(export)
-    page.get_by_role("dialog").get_by_role("button", name="Take in").click()
+    page.get_by_role("dialog").get_by_role("button", name="Import").click()
     session = page.locator(".session")
     first = page.locator("[data-id]").first
     expect(first).to_contain_text("the boat")
@@ -271,11 +441,11 @@ def test_an_export_that_is_dropped_becomes_topics(page: Page) -> None:
       document.querySelector(".page").dispatchEvent(dropped);
     }"""
     page.evaluate(drop, json.dumps(claude_talk(*said)))
-    page.get_by_role("dialog").get_by_role("button", name="Take in").click()
+    page.get_by_role("dialog").get_by_role("button", name="Import").click()
     expect(page.locator(".session")).to_have_value("claude")
-    expect(page.locator(".notice")).to_contain_text("Taken in: 80 / 80")
+    expect(page.locator(".notice")).to_contain_text("Imported: 80 / 80")
     expect(page.locator("[data-topic]").filter(has_text="Boat")).to_contain_text("80 messages")
-    told = page.evaluate("told.map((text) => /Taken in: (\\d+)/.exec(text)?.[1]).filter(Boolean)")
+    told = page.evaluate("told.map((text) => /Imported: (\\d+)/.exec(text)?.[1]).filter(Boolean)")
     assert len(set(told)) > 1, "how far it was shown meanwhile"
 
 
@@ -312,7 +482,9 @@ def test_no_message_is_markup(page: Page, graph: CompiledSessionGraph) -> None:
     expect(page.locator(".found mark").first).to_have_text("<img src=x")
     check_inert(page, "#app")
     page.keyboard.press("Escape")
-    expect(page.locator(".lane title").first).to_contain_text(HOSTILE[1])
+    page.locator(".lane").first.focus()
+    expect(page.locator(".tip")).to_contain_text(HOSTILE[1])
+    check_inert(page, "#app")
     page.locator(".back").click()
     page.get_by_role("tab", name="Facts").click()
     told = page.locator("[data-fact] p")
@@ -325,13 +497,13 @@ def test_no_message_is_markup(page: Page, graph: CompiledSessionGraph) -> None:
     page.get_by_role("tab", name="What if").click()
     expect(page.get_by_role("row", name="Topics read")).to_be_visible()
     page.locator("#say").fill(HOSTILE[0])
-    page.get_by_role("button", name="Answer", exact=True).click()
+    page.get_by_role("button", name="Send", exact=True).click()
     page.locator(".whole summary").click()
     expect(page.locator("#why .whole")).to_contain_text(HOSTILE[0])
     check_inert(page, "#app")
     page.locator(".moments input").focus()
     page.keyboard.press("Home")
-    page.get_by_role("button", name="Side by side").click()
+    page.get_by_role("button", name="Compare").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(HOSTILE[0])
     expect(dialog).to_contain_text(HOSTILE[1])
@@ -377,9 +549,9 @@ def test_all_of_it_by_keys_in_both_languages_and_on_a_phone(page: Page) -> None:
     page.keyboard.press("4")
     expect(page.locator(".lane").first).to_be_focused()
     page.keyboard.press("+")
-    expect(page.get_by_role("button", name="All days")).to_be_visible()
+    expect(page.get_by_role("button", name="Show all days")).to_be_visible()
     page.keyboard.press("-")
-    expect(page.get_by_role("button", name="All days")).to_have_count(0)
+    expect(page.get_by_role("button", name="Show all days")).to_have_count(0)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator(".opened h2")).to_have_text("Marathon")
@@ -389,7 +561,7 @@ def test_all_of_it_by_keys_in_both_languages_and_on_a_phone(page: Page) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("[data-id=m30]")).to_be_visible()
     page.get_by_role("button", name="中文").click()
-    expect(page.get_by_role("button", name="只记录")).to_be_visible()
+    expect(page.get_by_role("button", name="只保存，不回复")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 800})
     page.get_by_role("tab", name="时间线").click()
     expect(page.locator(".timeline .lane").first).to_be_visible()

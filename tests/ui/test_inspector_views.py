@@ -63,6 +63,7 @@ def walk(page: Page) -> Iterator[str]:
     page.locator("#missed").fill("m5")
     expect(page.locator(".why-not a")).to_be_visible()
     page.locator(".whole summary").click()
+    page.locator(".fold summary").last.click()
     expect(page.locator(".whole p").first).to_be_visible()
     page.locator(".why-not").evaluate("e => e.scrollIntoView()")
     yield "ui-why"
@@ -93,7 +94,7 @@ def walk(page: Page) -> Iterator[str]:
     page.locator(".tabs [role=tab]").nth(3).click()
     page.locator(".what-if input").first.fill("0.6")
     yield "ui-what-if"
-    page.locator(".bar .plain:not([lang])").nth(1).click()
+    page.locator(".bar .exchange").click()
     yield from open_dialog(page, "in and out")
     page.locator(".bar .keys").click()
     yield from open_dialog(page, "keys")
@@ -158,7 +159,7 @@ def test_each_view(browser: Browser, shown: CompiledSessionGraph, tmp_path: Path
         for view in walk(page):
             for _ in check(page, view):
                 pass
-            if view == "ui" and not PICTURES:
+            if view == "ui-why" and not PICTURES:
                 expect(page.locator("#why th").get_by_text("cost")).to_be_visible()
             if view.startswith("ui"):
                 shoot(page, folder, view)

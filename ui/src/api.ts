@@ -14,6 +14,8 @@ export interface Message {
   id: string; seq: number; role: string; label: string; time: string; text: string;
   whole: boolean; media: number; topic: string; relevance: number | null;
 }
+/** A quoted message by the sentence of it that says most of what the reply says. */
+export type Ground = Message & { score: number };
 export interface Call {
   role: string; model: string; topic: string | null; seconds: number; input_tokens: number;
   output_tokens: number; cached_tokens: number; failure: string | null; remarks: string[];
@@ -24,10 +26,12 @@ export interface Receipt {
   active: string[]; woken: string[]; slept: string[]; sections: Record<string, number>;
   window: number; split: string[]; calls: Call[]; events: string[];
   costs: (number | null)[];
+  unasked: Record<string, string>;
+  names?: Record<string, string>;
   searches: { query: string; when: string | null; found: string[]; reason: string }[];
 }
 export interface Mark {
-  message: string; day: string; quoted: string[]; woken: string[]; split: string[]; searched: boolean;
+  message: string; day: string; quoted: Record<string, number>; woken: string[]; split: string[]; searched: boolean;
 }
 export const steps = ["later", "unanswered", "removed", "in_view", "quoted", "quoted_before", "archived",
   "no_budget", "reader_failed", "passed_over", "asleep", "not_found"] as const;
@@ -107,6 +111,7 @@ export class Api {
     ask<Message[]>(this.path(`/topics/${id}`, { limit: "100", ...(after && { after }) }));
   search = (text: string) => ask<Message[]>(this.path("/search", { text }));
   receipt = (id: string) => ask<Receipt | null>(this.path(`/receipts/${id}`));
+  grounds = (id: string) => ask<Ground[]>(this.path(`/grounds/${id}`));
   absence = (turn: number, id: string) => ask<Absence>(this.path(`/absences/${turn}/${id}`));
   caseOf = (turn: number, id: string) => this.path(`/cases/${turn}/${id}`);
   prompt = () => ask<{ role: string; text: string }[]>(this.path("/prompt"));

@@ -1,12 +1,14 @@
 // The page: its columns, its keys, and what they share.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Api, type Change, type Event, type Forgotten, type Found, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
+import { Api, type Change, type Event, type Forgotten, type Found, type Ground, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
-import { Dialog, PageContext, QuoteLink, useAnswers, usePage } from "./shared";
+import { Dialog, PageContext, QuoteLink, useAnswers } from "./shared";
 import { TimeLine } from "./timeline";
 import { Topics } from "./topics";
 import { Why } from "./why";
-import { languages, nameReason, type Language, type Word } from "./words";
+import { Guide } from "./guide";
+import { InOut, Looked } from "./exchange";
+import { fillIn, languages, type Language, type Word } from "./words";
 
 const COLUMNS = ["topics", "chat", "why", "time"] as const;
 type Column = (typeof COLUMNS)[number];
@@ -14,7 +16,9 @@ type Column = (typeof COLUMNS)[number];
 export function App({ first }: { first: Session }) {
   const [session, setSession] = useState(first);
   const [at, setAt] = useState("");
-  const [list, setList] = useState<Omit<Topic, "days">[]>([]);
+  /** All topics, of the session and the moment that they were asked of. */
+  const [listed, setListed] = useState<{ of: Api | null; list: Omit<Topic, "days">[] }>({ of: null, list: [] });
+  const list = listed.list;
   const [days, setDays] = useState<Record<string, Record<string, number>>>({});
   const [marks, setMarks] = useState<Mark[]>([]);
   const [shown, setShown] = useState(false);
@@ -24,11 +28,13 @@ export function App({ first }: { first: Session }) {
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   const [picked, setPicked] = useState("");
   const [receipt, setReceipt] = useState<Receipt | null | undefined>(null);
+  const [grounds, setGrounds] = useState<Ground[] | null>(null); // null: not known yet
   const [missed, setMissed] = useState("");
   const [open, setOpen] = useState("");
   const [wanted, setWanted] = useState("");
   const [found, setFound] = useState<Message[] | null>(null);
   const [aim, setAim] = useState({ id: "", count: 0 });
+  const [asked, setAsked] = useState({ text: "", count: 0 });
   const [lit, setLit] = useState(new Set<string>());
   const [column, setColumn] = useState<Column>("chat");
   const [notice, setNotice] = useState<{ text: string; undo: boolean } | null>(null);
@@ -41,6 +47,8 @@ export function App({ first }: { first: Session }) {
   const api = useMemo(() => new Api(session.name, at), [session.name, at]);
   const topics = useMemo(() => new Map(list.map((topic) => [topic.id, { ...topic, days: days[topic.id] ?? {} }])), [list, days]);
   const t = (word: Word) => languages[language][word];
+  /** Names of topics that were there at some time: what is merged or not there yet still has one. */
+  const names = useRef(new Map<string, string>());
 
   useEffect(() => { document.documentElement.dataset["theme"] = theme; localStorage.setItem("theme", theme); }, [theme]);
   useEffect(() => { document.documentElement.lang = language; localStorage.setItem("language", language); }, [language]);
@@ -52,15 +60,27 @@ export function App({ first }: { first: Session }) {
   }, [notice]);
 
   const show = useAnswers(api, say);
+  const showReceipt = useAnswers(api, say);
   const refresh = () => show(Promise.all([api.session(), api.topics()]), ([now, list]) => {
     setSession((shown) => (shown.name === api.name ? now : shown)); // another may be about to be drawn
-    setList(list);
+    setListed({ of: api, list });
+    for (const topic of list) names.current.set(topic.id, topic.name);
     setVersion((n) => n + 1);
   });
   const latest = useRef(refresh);
   latest.current = refresh;
   useEffect(() => { void refresh(); }, [api]);
-  useEffect(() => { setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); setAt(""); setDays({}); setMarks([]); setUnread(null); }, [session.name]);
+  useEffect(() => { setOpen(""); setFound(null); setAt(""); names.current = new Map(); setDays({}); setMarks([]); setUnread(null); }, [session.name]);
+  useEffect(() => { // at another moment all of it is of that moment: its newest reply, too
+    setPicked("");
+    setReceipt(null);
+    setMissed("");
+    void showReceipt(findNewest(api), (found) => { if (found) { setPicked(found.user); setReceipt(found); } });
+  }, [api]);
+  const known = listed.of === api && !!receipt && Number(receipt.user.slice(1)) <= session.count;
+  const showGrounds = useAnswers(receipt?.user, () => setGrounds([]));
+  useEffect(() => { setGrounds(null); }, [api, receipt?.user]);
+  useEffect(() => { if (known && receipt) void showGrounds(api.grounds(receipt.user), setGrounds); }, [api, receipt?.user, known, version]);
   useEffect(() => { // of a long session each takes its time: one after another, once there is something to see
     if (!shown || !version) return;
     let current = true;
@@ -89,13 +109,16 @@ export function App({ first }: { first: Session }) {
     try {
       await api.change(what);
       await settle();
-      setNotice({ text: `✓ ${what.do === "undo" ? t("undone") : t(what.do === "correct_fact" && !what.text ? "confirm" : what.do)}`.replace("…", ""), undo: !/undo|fact/.test(what.do) });
+      setNotice({ text: tellDone(what, language, names.current), undo: !/undo|fact/.test(what.do) });
     } catch (error) { say((error as Error).message); }
   };
   const forget = (what: string[]) => void api.preview(what).then((gone) => setForgotten({ what, gone }), (e: Error) => say(e.message));
-  const jump = (id: string) => { setAim((now) => ({ id, count: now.count + 1 })); setColumn("chat"); };
+  const jump = (id: string) => {
+    if (Number(id.slice(1)) > session.count) { say(t("saidLater")); return; }
+    setAim((now) => ({ id, count: now.count + 1 }));
+    setColumn("chat");
+  };
   const openTopic = (id: string) => { setOpen(id); setWanted(""); setFound(null); if (id) setColumn("topics"); };
-  const showReceipt = useAnswers(api, say);
   const pick = (message: Message | string) => {
     const id = typeof message === "string" ? message : message.id;
     setPicked(id);
@@ -109,15 +132,11 @@ export function App({ first }: { first: Session }) {
     void showReceipt(load(), ({ asked, found }) => { setPicked(asked); setReceipt(found); });
   };
   const onTurn = (event: Event) => {
-    const light = (ids: string[], all = false) => setLit((now) => new Set(all ? ids : [...now, ...ids]));
-    if (event.type === "searching" || event.type === "remembering") light([...topics.keys()], true);
-    if (event.type === "reading") light(event.topics, true);
-    if (event.type === "quoted") light(event.quotes);
-    if (event.type === "moved") void refresh().then(() => light(event.topics));
+    if (event.type === "moved") void refresh();
     if (event.type !== "receipt") return;
     setReceipt(event.receipt);
     setPicked(event.receipt.user);
-    light([...Object.keys(event.receipt.scores), ...event.receipt.quoted.flatMap((note) => note.quotes)], true);
+    setLit(new Set(event.receipt.quoted.flatMap((note) => note.quotes)));
     setTimeout(() => setLit(new Set()), 2600);
   };
   /** What a file of another chat holds is shown first. */
@@ -185,14 +204,13 @@ export function App({ first }: { first: Session }) {
     return () => removeEventListener("keydown", onKey);
   });
 
-  const page = { api, session, topics, marks, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, settle, setAt, say };
-  const guide = session.name === "lake_house" && session.editing && localStorage.getItem("guided") === null;
+  const page = { api, session, current: listed.of === api, grounds, nameOf: (id: string) => topics.get(id)?.name ?? receipt?.names?.[id] ?? names.current.get(id) ?? id, topics, marks, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, settle, setAt, say };
   return (
     <PageContext.Provider value={page}>
       <div class="page" data-column={column} onDragOver={(e) => { if (e.dataTransfer?.types.includes("Files")) e.preventDefault(); }}
         onDrop={(e) => { const file = e.dataTransfer?.files[0]; if (file) { e.preventDefault(); look(file); } }}>
         <header class="bar">
-          <h1><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>topicloom</span></h1>
+          <h1 title={t("lead")}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>topicloom</span></h1>
           <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => { setAt(""); setSession({ ...session, name: e.currentTarget.value }); }}>
             {session.sessions.map((name) => <option key={name}>{name}</option>)}
           </select>
@@ -200,15 +218,15 @@ export function App({ first }: { first: Session }) {
           <span class="count">{session.count.toLocaleString(language)} {t("messages")}</span>
           {session.editing && <button class="plain" onClick={() => void change({ do: "undo", change: "" })}>↶ <span>{t("undo")}</span></button>}
           <button class={`edit ${session.editing ? "on" : ""}`} aria-pressed={session.editing} title={t(session.editing ? "editOff" : "editOn")} onClick={() => void toggleEditing()}><i />{t(session.editing ? "editing" : "readOnly")}</button>
-          <button class="plain" aria-label={t("inOut")} title={t("inOut")} onClick={() => setInOut(true)}>⇅</button>
+          <button class="plain exchange" aria-label={t("inOut")} title={t("inOut")} onClick={() => setInOut(true)}>⇅ <span aria-hidden="true">{t("inOut")}</span></button>
           <button class="plain" lang={language === "en" ? "zh" : "en"} onClick={() => setLanguage(language === "en" ? "zh" : "en")}>{t("language")}</button>
           <button class="plain" aria-label={t("theme")} onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>{theme === "dark" ? "☀" : "☾"}</button>
           <button class="plain keys" aria-label={t("keys")} onClick={() => setKeys(!keys)}>?</button>
         </header>
-        {guide && <Guide t={t} ask={() => fill(t("guideQuestion"))} why={() => { setColumn("why"); if (!picked) void api.messages({ limit: "12" }).then((m) => { const last = m.reverse().find((x) => x.role === "user"); if (last) pick(last); }); }} fix={() => openTopic([...topics.values()].find((x) => x.state === "active")?.id ?? "")} />}
+        <Guide ask={(text) => { setColumn("chat"); setAsked(({ count }) => ({ text, count: count + 1 })); }} />
         <main>
         <nav id="topics" aria-label={t("topics")}><h2 class="title">{t("topics")}</h2><Topics found={found} wanted={wanted} unread={unread} /></nav>
-        <section id="chat" aria-label={t("chat")}><h2 class="title">{t("chat")}</h2><Chat target={aim.id} aimed={aim.count} onTurn={onTurn} onShown={() => setShown(true)} /></section>
+        <section id="chat" aria-label={t("chat")}><h2 class="title">{t("chat")}</h2><Chat target={aim.id} aimed={aim.count} asked={asked} why={() => setColumn("why")} onTurn={onTurn} onShown={() => setShown(true)} /></section>
         <section id="why" aria-label={t("why")}><h2 class="title">{t("why")}</h2><Why /></section>
         <section id="time" aria-label={t("time")}><TimeLine /></section>
         </main>
@@ -222,58 +240,39 @@ export function App({ first }: { first: Session }) {
         {looked && <Looked name={looked.name} found={looked.found} t={t} cancel={() => setLooked(null)} sure={() => void take(looked)} />}
         {inOut && <InOut take={look} close={() => setInOut(false)} />}
         {keys && <Dialog title={t("keys")} close={() => setKeys(false)}>
+          <p>{t("lead")}</p>
           <ul>{t("help").split(" · ").map((line) => line.split(": ")).map(([key, does]) => <li key={key}><kbd>{key}</kbd> {does}</li>)}</ul></Dialog>}
       </div>
     </PageContext.Provider>
   );
 }
 
-/** Puts a text into the field below the conversation. */
-function fill(text: string) {
-  const field = document.getElementById("say") as HTMLTextAreaElement | null;
-  if (!field) return;
-  field.value = text;
-  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
-  field.focus();
+/** The newest turn that answered, of those that ended last. */
+async function findNewest(api: Api): Promise<Receipt | null> {
+  const newest = await api.messages({ limit: "12" });
+  for (const message of newest.reverse()) {
+    const receipt = message.role === "user" ? await api.receipt(message.id) : null;
+    if (receipt) return receipt;
+  }
+  return null;
 }
 
-function Guide({ t, ask, why, fix }: { t: (word: Word) => string; ask: () => void; why: () => void; fix: () => void }) {
-  const [shown, setShown] = useState(true);
-  if (!shown) return null;
-  return <section class="guide" aria-label={t("guide")}>{t("guide")} <button onClick={ask}>{t("guideAsk")}</button><button onClick={why}>{t("guideWhy")}</button><button onClick={fix}>{t("guideFix")}</button>
-    <button class="plain" aria-label={t("close")} onClick={() => { localStorage.setItem("guided", "1"); setShown(false); }}>×</button></section>;
-}
-
-function InOut({ take, close }: { take: (file: File) => void; close: () => void }) {
-  const { api, session, t } = usePage();
-  return (
-    <Dialog title={t("inOut")} close={close}>
-      <h3>{t("in")}</h3><p>{t("inHint")}</p>
-      <input id="export" type="file" accept=".json,.jsonl,.zip,.xz,.gz,.txt,.html" aria-label={t("in")} disabled={!session.editing} onChange={(e) => { const file = e.currentTarget.files?.[0]; if (file) take(file); }} />
-      {!session.editing && <p>{t("readOnlyHint")}</p>}
-      <h3>{t("out")}</h3><p>{t("outHint")}</p>
-      <p><a class="button" download href={api.page(false)}>{t("asItIs")}</a> <a class="button" download href={api.page(true)}>{t("hidden")}</a></p>
-    </Dialog>
-  );
-}
-
-function Looked({ name, found, t, sure, cancel }: { name: string; found: Found; t: (word: Word) => string; sure: () => void; cancel: () => void }) {
-  const { language } = usePage();
-  const count = (n: number) => n.toLocaleString(language);
-  return (
-    <Dialog title={`${t("in")}: ${name}`} close={cancel}>
-      <p>{Object.entries(found.formats).map(([format, n]) => `${format} (${count(n)})`).join(", ")}{found.first && ` · ${found.first.slice(0, 10)} – ${found.last.slice(0, 10)}`}</p>
-      <p>{t("conversations")}: {count(found.conversations)} · {t("newMessages")}: {count(found.recorded)}{found.there_already > 0 && ` · ${t("thereAlready")}: ${count(found.there_already)}`}</p>
-      <div class="preview" tabIndex={0}>
-        {found.names.map((title) => <div class="line" key={title}>{title}</div>)}
-        {found.conversations > found.names.length && found.names.length > 0 && <div class="line">…</div>}
-        {Object.entries(found.left_out).map(([what, n]) => <div class="line" key={what}>{t("leftOut")}: {nameReason(what, language)} ({count(n)})</div>)}
-        {found.dated_today > 0 && <div class="line">{t("datedToday")}: {count(found.dated_today)}</div>}
-        {found.not_understood.map((row) => <div class="line" key={row.what}>{t("notUnderstood")}: {nameReason(row.what, language)} ({count(row.count)})<p>{row.example}</p></div>)}
-      </div>
-      <div class="tools"><button onClick={cancel}>{t("cancel")}</button><button onClick={sure}>{t("in")}</button></div>
-    </Dialog>
-  );
+/** What was done, in words. */
+function tellDone(what: Change, language: Language, names: Map<string, string>): string {
+  const say = (word: Word, ...parts: string[]) => `✓ ${fillIn(languages[language][word], ...parts)}`;
+  const name = (id: string) => names.get(id) ?? id;
+  switch (what.do) {
+    case "rename": return say("did_rename", what.name);
+    case "move": return say("did_move", name(what.topic));
+    case "split": return say("did_split", what.name);
+    case "merge": return say("did_merge", name(what.into));
+    case "pin": return say(what.pinned ? "did_pin" : "did_unpin", name(what.topic));
+    case "archive": return say("did_archive", name(what.topic));
+    case "restore": return say("did_restore", name(what.topic));
+    case "correct_fact": return say(what.text ? "did_correct" : "did_confirm");
+    case "forget_fact": return say("did_forget");
+    case "undo": return say("undone");
+  }
 }
 
 function Forgetting({ gone, t, sure, cancel }: { gone: Forgotten; t: (word: Word) => string; sure: () => void; cancel: () => void }) {

@@ -2,18 +2,23 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Event, Message } from "./api";
-import { carrying, clock, day, Dot, hue, QuoteLink, Said, useAnswers, usePage } from "./shared";
+import { carrying, clock, day, Dot, hue, Said, useAnswers, usePage } from "./shared";
+import { fillIn } from "./words";
 
 const PAGE = 60;
 const MOST = 240;
 
-export function Chat({ target, aimed, onTurn, onShown }: {
-  target: string; aimed: number; onTurn: (event: Event) => void; onShown: () => void;
+/** What a turn does before it replies: one line for each kind of step. */
+interface Progress { moved: string; looked: string; reading: number; read: number; quoted: number; restarted: string }
+const NOTHING: Progress = { moved: "", looked: "", reading: 0, read: 0, quoted: 0, restarted: "" };
+
+export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
+  target: string; aimed: number; asked: { text: string; count: number }; why: () => void; onTurn: (event: Event) => void; onShown: () => void;
 }) {
   const page = usePage();
   const { api, session, t, version, picked, receipt } = page;
   const [shown, setShown] = useState<Message[]>([]);
-  const [live, setLive] = useState<{ text: string; reply: string; notes: string[]; answer: boolean } | null>(null);
+  const [live, setLive] = useState<{ text: string; reply: string; progress: Progress; answer: boolean } | null>(null);
   const [waits, setWaits] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const anchor = useRef<{ id: string; top: number } | null>(null);
@@ -48,7 +53,7 @@ export function Chat({ target, aimed, onTurn, onShown }: {
   const toNewest = () => { stick.current = true; return replace({}); };
   /** More of it at one end, unless something else is shown by then. */
   const extend = async (query: Record<string, string>, join: (found: Message[]) => Message[]) => {
-    if (loading.current) return;
+    if (loading.current || !page.current) return; // how many there are is not known yet
     loading.current = true;
     try {
       const found = await load(query);
@@ -112,15 +117,14 @@ export function Chat({ target, aimed, onTurn, onShown }: {
   const send = async (text: string, answer: boolean) => {
     if (!atEnd) await toNewest();
     stick.current = true;
-    let now = { text, reply: "", notes: [] as string[], answer };
+    let now = { text, reply: "", progress: NOTHING, answer };
     setLive(now);
     setWaits(false);
     try {
       for await (const event of api.turn(text, answer)) {
-        const note = describe(event);
         if (event.type === "text") now = { ...now, reply: now.reply + event.text };
         if (event.type === "reply_restarted") now = { ...now, reply: "" };
-        if (note) now = { ...now, notes: [...now.notes, note] };
+        now = { ...now, progress: follow(now.progress, event) };
         if (event.type === "error") page.say(event.error);
         if (event.type === "error" || (event.type === "end" && event.stopped)) setWaits(true);
         setLive(now);
@@ -131,22 +135,26 @@ export function Chat({ target, aimed, onTurn, onShown }: {
     if (!api.at && stick.current) await toNewest();
     setLive(null);
   };
-  const names = (ids: string[]) => ids.map((id) => page.topics.get(id)?.name ?? id).join(", ");
-  const describe = (event: Event) => {
+  const follow = (now: Progress, event: Event): Progress => {
     switch (event.type) {
-      case "split": return event.rounds ? `m${event.first}–m${event.last} ${t("splitting")}` : t("room");
-      case "reading": return event.topics.length ? `${t("reading")}: ${names(event.topics)}` : "";
-      case "read": return `${names([event.topic])} ${event.score.toFixed(2)}`;
-      case "quoted": return event.quotes.length ? `${t("quoted")}: ${event.quotes.slice(0, 12).join(", ")}` : "";
-      case "moved": return `→ ${names(event.topics)}`;
-      case "searching": return `${t("looked")} “${event.query}”`;
-      case "remembering": return t("remembering");
-      case "reply_restarted": return t("restarted");
-      default: return "";
+      case "split": return { ...now, moved: event.rounds ? fillIn(t("splitting"), event.last - event.first + 1) : t("room") };
+      case "reading": return { ...now, reading: event.topics.length, read: 0 };
+      case "read": return { ...now, read: now.read + 1 };
+      case "quoted": return { ...now, quoted: event.quotes.length };
+      case "searching": return { ...now, looked: `${t("looked")} “${event.query}”` };
+      case "remembering": return { ...now, looked: t("remembering") };
+      case "reply_restarted": return { ...now, restarted: t("restarted") };
+      default: return now;
     }
   };
+  const tell = (now: Progress) => [
+    now.moved, now.looked,
+    now.reading ? fillIn(t("reading"), Math.min(now.read, now.reading), now.reading) : "",
+    now.quoted ? fillIn(t("quotedMany"), now.quoted) : "", now.restarted,
+  ].filter(Boolean);
+  useEffect(() => { if (asked.count && !live && session.editing) void send(asked.text, true); }, [asked.count]);
 
-  const quotes = receipt?.quoted.flatMap((note) => note.quotes.map((id) => ({ id, topic: note.topic }))) ?? [];
+  const quotes = receipt?.quoted.reduce((sum, note) => sum + note.quotes.length, 0) ?? 0;
   return (
     <>
       <div class="scroll messages" ref={box} onScroll={onScroll} tabIndex={-1} role="log" aria-label={t("chat")}>
@@ -155,14 +163,13 @@ export function Chat({ target, aimed, onTurn, onShown }: {
             {day(m.time, page.language) !== day(shown[n - 1]?.time ?? "", page.language) &&
               <h3 class="day" key={`d${m.id}`}>{day(m.time, page.language)}</h3>}
             <Row key={m.id} message={m} />
-            {m.role === "assistant" && receipt && m.seq > Number(receipt.user.slice(1)) && ask(shown, n) === picked && quotes.length > 0 &&
-              <p class="rests" key={`q${m.id}`}>{t("quoted")} {quotes.slice(0, 16).map((q) => (
-                <span class="colored" style={hue(q.topic)} key={q.id}><QuoteLink id={q.id} /></span>))}</p>}
+            {m.role === "assistant" && receipt && m.seq > Number(receipt.user.slice(1)) && ask(shown, n) === picked && quotes > 0 &&
+              <p class="rests" key={`q${m.id}`}><button class="link" onClick={why}>{fillIn(t("restsOn"), quotes)} →</button></p>}
           </Fragment>
         ))}
         {live && <div class="live" aria-live="polite">
           {live.text && <article class="message user"><div class="body">{live.text}</div></article>}
-          <ul class="notes">{live.notes.map((note, n) => <li key={n}>{note}</li>)}</ul>
+          <ul class="notes">{tell(live.progress).map((note) => <li key={note}>{note}</li>)}</ul>
           {live.answer && <article class="message assistant"><div class="body">
             {live.reply ? <Said text={live.reply} /> : <span class="waiting">{t("thinking")}</span>}
           </div></article>}

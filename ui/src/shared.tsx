@@ -1,13 +1,18 @@
 // What all columns share: words, colours of topics, small parts.
 import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
-import type { Api, Change, Mark, Message, Receipt, Session, Topic } from "./api";
+import type { Api, Change, Ground, Mark, Message, Receipt, Session, Topic } from "./api";
 import { languages, type Language, type Word } from "./words";
 
 export interface Page {
   api: Api;
   session: Session;
+  /** True once the topics are those of the moment that is shown. */
+  current: boolean;
   topics: Map<string, Topic>;
+  /** The name of a topic, also of one that is merged, or is not there yet. */
+  nameOf: (id: string) => string;
+  grounds: Ground[] | null;
   marks: Mark[];
   language: Language;
   lit: Set<string>;
@@ -41,10 +46,11 @@ export function Dot({ topic }: { topic: string }) {
 }
 
 export function TopicChip({ id }: { id: string }) {
-  const { topics, openTopic } = usePage();
+  const { topics, nameOf, openTopic, t } = usePage();
+  if (!topics.has(id)) return <span class="chip" style={hue(id)} title={t("topicGone")}><Dot topic={id} />{nameOf(id)}</span>;
   return (
     <button class="chip" style={hue(id)} onClick={() => openTopic(id)}>
-      <Dot topic={id} />{topics.get(id)?.name ?? id}
+      <Dot topic={id} />{nameOf(id)}
     </button>
   );
 }
@@ -74,6 +80,10 @@ export function QuoteLink({ id, children }: { id: string; children?: ComponentCh
     </button>
   );
 }
+
+const LEAD = 5, LEAST = 0.55;
+/** The quoted sentences that a reply rests on: the best, and those that come near it. */
+export const chooseLead = (grounds: Ground[]) => grounds.slice(0, LEAD).filter((ground) => ground.score >= LEAST * grounds[0]!.score);
 
 /** A text whose message ids in brackets, `[m12]`, lead to the messages. It is text alone. */
 export function Said({ text }: { text: string }) {

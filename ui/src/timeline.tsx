@@ -1,13 +1,14 @@
-// A lane for each topic over the days; drag to zoom.
+// A lane for each topic over the days: when it was talked about, and where it is pointed at, what was quoted. Drag to zoom.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Message, type Moment, type Topic } from "./api";
-import { day, Dialog, Dot, hue, shortDay, usePage, walk } from "./shared";
-import type { Word } from "./words";
+import { chooseLead, day, Dialog, Dot, hue, shortDay, usePage, walk } from "./shared";
+import { fillIn, type Word } from "./words";
 
 const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180, BAND = 540;
 
 export function TimeLine() {
-  const { topics, marks, t, openTopic, jump, language, lit } = usePage();
+  const { topics, marks, t, openTopic, jump, language, grounds, receipt } = usePage();
+  const [pointed, setPointed] = useState<Pointed | null>(null);
   const [band, setBand] = useState(0); // lanes are drawn that are in view, or nearly
   const [range, setRange] = useState<[number, number] | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
@@ -36,8 +37,8 @@ export function TimeLine() {
   const tallest = Math.max(1, ...lanes.flatMap((topic) => Object.values(topic.days)));
   const broad = Math.max(2, along(from + step) - LEFT - 1);
   const count = Math.max(2, Math.floor((width - LEFT) / 110));
-  const labels = Array.from({ length: count }, (_, n) => from + (n * (to - from)) / count)
-    .map((distance) => ({ distance, text: shortDay(new Date(spine.find(distance)).toISOString(), language) }))
+  const labels = Array.from({ length: count + 1 }, (_, n) => Math.min(from + (n * (to - from)) / count, to - 1))
+    .map((distance, n) => ({ distance, end: n === count, text: shortDay(new Date(spine.find(distance)).toISOString(), language) }))
     .filter(({ text }, n, all) => text !== all[n - 1]?.text);
   const height = TOP + lanes.length * LANE + 6;
   const x = (event: PointerEvent) => event.clientX - box.current!.getBoundingClientRect().left;
@@ -53,36 +54,41 @@ export function TimeLine() {
     setRange(2 * half >= spine.end ? null : [begin, begin + 2 * half]);
   };
   const drawn = useMemo(() => spine.end > 0 && <>
-    {labels.map(({ distance, text }) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
-      <text class="date" x={along(distance)} y="13">{text}</text></g>)}
+    {labels.map(({ distance, end, text }) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
+      <text class="date" x={along(distance)} y="13" text-anchor={end ? "end" : "start"}>{text}</text></g>)}
     {lanes.filter((topic) => near(topic.id)).map((topic) => (
-      <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}
-        data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}>
+      <g key={topic.id} style={hue(topic.id)} class="lane" onClick={() => openTopic(topic.id)}
+        data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}
+        onFocus={(e) => setPointed({ topic: topic.id, day: null, y: at.get(topic.id)!, ...placeOf(e.currentTarget) })} onBlur={() => setPointed(null)}>
         <rect class="row" x="0" y={at.get(topic.id)!} width={width} height={LANE - 1} />
-        <text x="8" y={at.get(topic.id)! + 13}>{topic.name.length > 17 ? `${topic.name.slice(0, 16)}…` : topic.name}</text>
+        <text x="8" y={at.get(topic.id)! + 13}>{topic.name.length > 17 ? `${topic.name.slice(0, 17).replace(/\s+\S*$/, "").slice(0, 16)}…` : topic.name}</text>
         <line class="life" x1={Math.max(LEFT, place(Date.parse(topic.first_at)))} x2={Math.max(LEFT, Math.min(width - 12, place(Date.parse(topic.last_at))))} y1={at.get(topic.id)! + 9} y2={at.get(topic.id)! + 9} />
         {[...merge(topic.days, step)].filter(([time]) => within(time)).map(([time, count]) => {
           const tall = 4 + Math.sqrt(count / tallest) * (LANE - 7);
-          return <rect class="said" key={time} x={place(time)} width={broad} y={at.get(topic.id)! + 9 - tall / 2} height={tall} rx="2"><title>{`${topic.name}, ${day(new Date(time).toISOString(), language)}: ${count}`}</title></rect>;
+          return <rect class="said" key={time} x={place(time)} width={broad} y={at.get(topic.id)! + 9 - tall / 2} height={tall} rx="2" />;
         })}
       </g>))}
-    {marks.filter((mark) => within(Date.parse(mark.day))).map((mark) => {
-      const middle = place(Date.parse(mark.day) + DAY / 2);
-      return <g key={mark.message} class="mark" onClick={(e) => { e.stopPropagation(); jump(mark.message); }}>
-        {mark.split.length > 0 && <line class="split" x1={middle} x2={middle} y1={TOP - 5} y2={TOP - 1}><title>{mark.split.map((id) => topics.get(id)?.name).join(", ")}</title></line>}
-        {mark.searched && <text class="asked" x={middle - 4} y={TOP - 6}>◆</text>}
-        {[...new Set(mark.quoted)].map((id) => near(id) && <circle key={id} style={hue(id)} cx={middle} cy={at.get(id)! + 15} r="1.7"><title>{`${mark.message}: ${t("quoted")}`}</title></circle>)}
-      </g>;
-    })}
-  </>, [lanes, marks, from, to, width, lit, language, band]);
+  </>, [lanes, from, to, width, language, band]);
+  const point = (event: PointerEvent) => {
+    const y = event.clientY - (event.currentTarget as Element).getBoundingClientRect().top;
+    const topic = lanes[Math.floor((y - TOP) / LANE)]?.id ?? "";
+    const time = spine.find(when(x(event)));
+    setPointed({ topic, day: x(event) > LEFT ? Math.floor(time / step) * step : null, y, left: event.clientX, top: event.clientY });
+  };
+  const inBin = (day: string) => pointed?.day != null && Math.floor(Date.parse(day) / step) * step === pointed.day;
+  const replied = marks.find((mark) => mark.message === receipt?.user);
+  const column = (day: string) => place(Date.parse(day) + DAY / 2);
   if (!spine.end) return <div class="timeline" ref={box}><p class="quiet">{t("none")}</p></div>;
   return (
     <div class="timeline" ref={box} onKeyDown={walk}>
       <Moments />
+      <p class="legend-line">{t("legend")}</p>
       {range && <button class="zoom" onClick={() => setRange(null)}>{t("zoomOut")}</button>}
       <svg width={width} height={height} role="group" aria-label={t("time")} onKeyDown={onKey}
         onPointerDown={(e) => { if (x(e) > LEFT) setDrag([x(e), x(e)]); }}
-        onPointerMove={(e) => drag && setDrag([drag[0], x(e)])}
+        onPointerMove={(e) => { if (drag) setDrag([drag[0], x(e)]); point(e); }}
+        onPointerLeave={() => setPointed(null)}
+        onClick={() => { const mark = marks.find((one) => inBin(one.day)); if (mark && pointed && pointed.y < TOP) jump(mark.message); }}
         onPointerUp={() => {
           if (drag && Math.abs(drag[1] - drag[0]) > 12) {
             const [a, b] = drag.map(when).sort((p, q) => p - q) as [number, number];
@@ -90,9 +96,64 @@ export function TimeLine() {
           }
           setDrag(null);
         }}>
+        {pointed?.day != null && within(pointed.day) && <rect class="pointed" x={place(pointed.day)} width={broad} y={TOP - 2} height={height} />}
         {drawn}
+        <g class="marks">
+          {pointed?.topic && marks.filter((mark) => mark.quoted[pointed.topic] && within(Date.parse(mark.day))).map((mark) =>
+            <path key={mark.message} class="quoted-on" d={`M${column(mark.day)} ${at.get(pointed.topic)! + 1}v${LANE - 3}`} />)}
+          {replied && within(Date.parse(replied.day)) && <line class="replied" x1={column(replied.day)} x2={column(replied.day)} y1={TOP - 4} y2={height} />}
+          {grounds && chooseLead(grounds).filter((ground) => at.has(ground.topic) && within(Date.parse(ground.time.slice(0, 10)))).map((ground) =>
+            <circle key={ground.id} class="ground-mark" cx={column(ground.time.slice(0, 10))} cy={at.get(ground.topic)! + 9} r="6" />)}
+        </g>
         {drag && <rect class="drag" x={Math.min(...drag)} width={Math.abs(drag[1] - drag[0])} y="0" height={height} />}
       </svg>
+      {pointed && !drag && <Tip pointed={pointed} inBin={inBin} />}
+    </div>
+  );
+}
+
+/** Where it is pointed at: a lane, and the beginning of the days there; null for the lane's name. */
+interface Pointed { topic: string; day: number | null; y: number; left: number; top: number }
+const SHOWN = 6, TIP = 276;
+const placeOf = (lane: SVGElement) => {
+  const { left, top } = lane.getBoundingClientRect();
+  return { left: left + LEFT, top };
+};
+
+/** What was said and quoted on the days that are pointed at, or on which days the topic was quoted. */
+function Tip({ pointed, inBin }: { pointed: Pointed; inBin: (day: string) => boolean }) {
+  const { topics, marks, t, language, nameOf } = usePage();
+  const own = topics.get(pointed.topic);
+  const high = pointed.top > innerHeight / 2; // above what is pointed at, where there is more room
+  const style = { left: `${Math.max(4, Math.min(pointed.left + 14, innerWidth - TIP))}px`, ...(high ? { bottom: `${innerHeight - pointed.top + 12}px` } : { top: `${pointed.top + 16}px` }) };
+  if (pointed.day === null) {
+    if (!own) return null;
+    const days = [...new Set(marks.filter((mark) => mark.quoted[own.id]).map((mark) => mark.day))].sort();
+    return (
+      <div class="tip" role="tooltip" style={style}>
+        <b><Dot topic={own.id} />{own.name}</b> <small>{own.count} {t("messages")}</small>
+        <p>{days.length ? `${t("quotedOn")}: ${days.slice(-10).map((one) => shortDay(one, language)).join(", ")}` : t("notQuotedYet")}</p>
+      </div>
+    );
+  }
+  const said = new Map<string, number>(), quoted = new Map<string, number>();
+  for (const topic of topics.values()) {
+    const count = Object.entries(topic.days).reduce((sum, [one, n]) => sum + (inBin(one) ? n : 0), 0);
+    if (count) said.set(topic.id, count);
+  }
+  const here = marks.filter((mark) => inBin(mark.day));
+  for (const mark of here) for (const [id, n] of Object.entries(mark.quoted)) quoted.set(id, (quoted.get(id) ?? 0) + n);
+  if (!said.size && !here.length) return null;
+  const list = (counts: Map<string, number>) => {
+    const sorted = [...counts].sort((a, b) => Number(b[0] === pointed.topic) - Number(a[0] === pointed.topic) || b[1] - a[1]);
+    return <ul>{sorted.slice(0, SHOWN).map(([id, n]) => <li key={id}><Dot topic={id} />{nameOf(id)} <b>{n}</b></li>)}{sorted.length > SHOWN && <li>+{sorted.length - SHOWN}</li>}</ul>;
+  };
+  return (
+    <div class="tip" role="tooltip" style={style}>
+      <b>{day(new Date(pointed.day).toISOString(), language)}</b>
+      {said.size > 0 && <><small>{t("said")}</small>{list(said)}</>}
+      {quoted.size > 0 && <><small>{t("quotedThen")}</small>{list(quoted)}</>}
+      {here.some((mark) => mark.searched) && <small>{t("searchedThen")}</small>}
     </div>
   );
 }
@@ -122,7 +183,7 @@ function Moments() {
       <b>{label(shown, t)}</b>
       {tips.length > 1 && <select aria-label={t("branch")} value={tips.find((tip) => lineage(moments, tip.id).includes(shown))?.id} onChange={(e) => go(e.currentTarget.value)}>
         {tips.map((tip, n) => <option key={tip.id} value={tip.id}>{t("branch")} {tips.length - n}: {label(tip, t)}</option>)}</select>}
-      {api.at && <button onClick={() => setAt("")}>{t("now")}</button>}
+      {api.at && <button onClick={() => setAt("")}>{t("backToNow")}</button>}
       {api.at && session.editing && <button onClick={() => void api.fork().then(settle, (e: Error) => say(e.message))}>{t("fork")}</button>}
       <button onClick={() => setBeside(true)}>{t("beside")}</button>
       {api.at && <small>{t(session.editing ? "pastEditing" : "past")}</small>}
@@ -131,7 +192,7 @@ function Moments() {
   );
 }
 
-const label = (moment: Moment, t: (word: Word) => string) => `${t("turn")} ${moment.turn} · ${moment.count} ${t("messages")}`;
+const label = (moment: Moment, t: (word: Word) => string) => `${fillIn(t("turn"), moment.turn)} · ${moment.count} ${t("messages")}`;
 
 /** A moment and those before it, the newest first; behind it also those that came of it, if given. */
 function lineage(moments: Moment[], id: string, after: Moment[] = []): Moment[] {

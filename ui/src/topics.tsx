@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, Person, Policy, Replayed, State, Topic } from "./api";
 import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
+import { fillIn } from "./words";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
@@ -40,13 +41,13 @@ export function Topics({ found, wanted, unread }: { found: Message[] | null; wan
 }
 
 function TopicRow({ topic }: { topic: Topic }) {
-  const { openTopic, change, session, lit, t, language } = usePage();
+  const { openTopic, change, session, t, language } = usePage();
   const [over, setOver] = useState(false);
   const days = Object.entries(topic.days).sort();
   const span = days.length ? `${shortDay(days[0]![0], language)} – ${shortDay(days.at(-1)![0], language)}` : "";
   return (
     <button
-      class={`topic ${topic.state} ${lit.has(topic.id) ? "lit" : ""} ${over ? "over" : ""}`} style={hue(topic.id)} data-item data-topic={topic.id}
+      class={`topic ${topic.state} ${over ? "over" : ""}`} style={hue(topic.id)} data-item data-topic={topic.id}
       onClick={() => openTopic(topic.id)}
       onDragOver={(e) => { if (session.editing) { e.preventDefault(); setOver(true); } }}
       onDragLeave={() => setOver(false)}
@@ -95,7 +96,7 @@ function Spark({ topic }: { topic: Topic }) {
 
 function OpenTopic({ topic }: { topic: Topic }) {
   const page = usePage();
-  const { api, t, openTopic, change, forget, session, topics, marks, version, language } = page;
+  const { api, t, openTopic, change, forget, session, topics, marks, version, language, current } = page;
   const [messages, setMessages] = useState<Message[]>([]);
   const [selected, setSelected] = useState(new Set<string>());
   const [naming, setNaming] = useState<"" | "rename" | "split">("");
@@ -105,6 +106,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
 
   const show = useAnswers(api, page.say);
   useEffect(() => {
+    if (!current) return; // it may not be there at the moment that is shown now
     void show(api.ofTopic(topic.id, ""), setMessages);
     setSelected(new Set());
   }, [api, topic.id, version]);
@@ -116,7 +118,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
     void showHistory(api.changes(), (entries) => setHistory(entries.filter((e) => new RegExp(`\\b${topic.id}\\b`).test(e.event))));
   }, [api, topic.id, version]);
 
-  const more = () => void show(api.ofTopic(topic.id, messages.at(-1)!.id), (found) => setMessages([...messages, ...found]));
+  const more = () => current && void show(api.ofTopic(topic.id, messages.at(-1)!.id), (found) => setMessages([...messages, ...found]));
   const toggle = (id: string, range: boolean) => {
     const next = new Set(selected);
     const ids = messages.map((m) => m.id);
@@ -244,12 +246,13 @@ function Facts() {
   const show = useAnswers(api, say);
   useEffect(() => { void show(api.facts(), setFacts); }, [api, version]);
   const [person, setPerson] = useState<Person | null>(null);
-  useEffect(() => { void show(api.person(), setPerson); }, [api, version]);
+  const showPerson = useAnswers(api, say);
+  useEffect(() => { void showPerson(api.person(), setPerson); }, [api, version]);
   const rows = Object.entries(facts);
   const spans = person?.spans ?? [];
   const ended = spans.filter((span) => !facts[span.key] || span.until);
   const from = (key: string) => spans.find((span) => span.key === key && !span.until);
-  if (!rows.length && !ended.length && !person?.user) return <p class="quiet">{t("none")}</p>;
+  if (!rows.length && !ended.length && !person?.user) return <p class="quiet">{t("noFacts")}</p>;
   return <>{person?.user && <p class="quiet" data-person={person.user}>{t("person")} {person.user}{person.scope && ` · ${person.scope}`}: {Object.keys(person.threads).join(", ")}</p>}
     {rows.map(([key, fact]) => (
     <div class="line" key={key} data-fact={key}>
@@ -293,13 +296,14 @@ function WhatIf() {
   };
   return (
     <div class="what-if">
+      <p class="quiet">{t("whatIfLead")}</p>
       {(Object.keys(SLIDERS) as (keyof Policy)[]).map((name) => {
         const [min, max, step] = SLIDERS[name];
         const value = tried[name] ?? policy[name];
         return <label key={name}><span>{t(name)}</span><input type="range" min={min} max={max} step={step} value={value} onInput={(e) => move(name, Number(e.currentTarget.value))} /><b>{value}</b></label>;
       })}
       <table>
-        <thead><tr><th>{now.turns} {t("turns")}</th><th>{t("now")}</th><th>{t("then")}</th></tr></thead>
+        <thead><tr><th>{fillIn(t("turns"), now.turns.toLocaleString(language))}</th><th>{t("now")}</th><th>{t("then")}</th></tr></thead>
         <tbody>{(["read", "tokens", "quoted", "missed"] as const).map((name) => (
           <tr key={name}><td>{t(`replayed_${name}`)}</td><td>{now[name].toLocaleString(language)}</td><td>{then[name].toLocaleString(language)}</td></tr>))}</tbody>
       </table>
@@ -313,7 +317,7 @@ function Changes() {
   const [entries, setEntries] = useState<Entry[]>([]);
   const show = useAnswers(api, say);
   useEffect(() => { void show(api.changes(), setEntries); }, [api, version]);
-  if (!entries.length) return <p class="quiet">{t("none")}</p>;
+  if (!entries.length) return <p class="quiet">{t("noChanges")}</p>;
   return <>{entries.map((entry) => (
     <div class={`line ${entry.undone ? "undone" : ""}`} key={entry.id}>
       <p tabIndex={0}>{entry.event}</p>

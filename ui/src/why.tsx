@@ -1,7 +1,10 @@
 // The receipt of a turn, as a person reads it.
 import { useEffect, useState } from "preact/hooks";
-import { Api, type Absence, type Receipt } from "./api";
-import { hue, QuoteLink, TopicChip, useAnswers, usePage } from "./shared";
+import { Fragment } from "preact";
+import { Api, type Absence, type Ground, type Receipt } from "./api";
+import { isOfSplit, tellEvent, tellReason } from "./events";
+import { chooseLead, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage } from "./shared";
+import { fillIn, type Word } from "./words";
 
 export function Why() {
   const { receipt, picked, t } = usePage();
@@ -11,37 +14,79 @@ export function Why() {
   return <Account receipt={receipt} />;
 }
 
+const SECTIONS: Record<string, Word> = { system: "section_system", notes: "section_notes", tail: "section_tail", skeleton: "section_skeleton", curated: "section_curated" };
+
 function Account({ receipt }: { receipt: Receipt }) {
-  const { t, topics } = usePage();
-  const scores = Object.entries(receipt.scores).sort((a, b) => b[1] - a[1]);
-  const quoted = new Map(receipt.quoted.map((note) => [note.topic, note]));
+  const { t, language, miss } = usePage();
+  const split = receipt.events.filter(isOfSplit), others = receipt.events.filter((event) => !isOfSplit(event));
+  const unasked = Object.entries(receipt.unasked ?? {});
   return (
-    <div class="scroll account">
-      <p class="head"><QuoteLink id={receipt.user} /> {t("turn")} {receipt.turn} · {receipt.seconds.toFixed(1)} {t("seconds")}</p>
+    <div class="scroll account" onDragOver={(e) => e.preventDefault()}
+      onDrop={(e) => { const id = e.dataTransfer?.getData("text/plain"); if (id) { e.preventDefault(); miss(id); document.getElementById("missed")?.scrollIntoView({ block: "center" }); } }}>
+      <p class="head"><QuoteLink id={receipt.user} /> {fillIn(t("turn"), receipt.turn)} · {receipt.seconds.toFixed(1)} {t("seconds")}</p>
       {receipt.searches.map((search, n) => (
-        <p class="searched" key={n}><b>{t("searched")}</b> “{search.query}” {search.when} {search.reason}</p>))}
-      <h3>{t("read")} <small>{scores.length}</small></h3>
+        <p class="searched" key={n}>{t("searched")} <q>{search.query}</q> {search.when} {search.reason}</p>))}
+      <Grounds receipt={receipt} />
+      <Scores receipt={receipt} />
+      {(receipt.split.length > 0 || split.length > 0) && <section class="part" aria-label={t("movedInto")}><h3>{t("movedInto")}</h3>
+        <p class="chips">{receipt.split.map((id) => <TopicChip id={id} key={id} />)}</p>
+        <ul>{split.map((event, n) => <li key={n}>{tellEvent(event, language)}</li>)}</ul></section>}
+      {unasked.length > 0 && <section class="part" aria-label={t("unasked")}><h3>{t("unasked")}</h3>
+        <ul>{unasked.map(([role, why]) => <li key={role}><b>{role}</b> {tellReason(why, language)}</li>)}</ul></section>}
+      {others.length > 0 && <section class="part"><h3>{t("events")}</h3><ul>{others.map((event, n) => <li key={n}>{tellEvent(event, language)}</li>)}</ul></section>}
+      <WhyNot receipt={receipt} />
+      <Prompt receipt={receipt} />
+      <Calls receipt={receipt} />
+    </div>
+  );
+}
+
+/** The sentences that the reply rests on most, then a sentence of each other message that was quoted. */
+function Grounds({ receipt }: { receipt: Receipt }) {
+  const { t, grounds } = usePage();
+  const partial = new Set(receipt.quoted.flatMap((note) => note.partial));
+  const summaries = receipt.quoted.filter((note) => note.summary);
+  if (!receipt.quoted.some((note) => note.quotes.length || note.summary)) return <p class="quiet">{t("notQuoted")}</p>;
+  if (grounds === null) return <p class="quiet" aria-busy="true">{t("findingGrounds")}</p>;
+  const best = chooseLead(grounds);
+  const rest = grounds.slice(best.length);
+  return (
+    <section class="grounds" aria-label={t("rests")}>
+      <h3>{t("rests")}</h3>
+      {best.map((ground) => <Sentence key={ground.id} ground={ground} partial={partial.has(ground.id)} />)}
+      {summaries.map((note) => <div class="summary" style={hue(note.topic)} key={note.topic}><TopicChip id={note.topic} /> <small>{t("summary")}</small><p>{note.summary}</p></div>)}
+      {rest.length > 0 && <details class="fold"><summary>{fillIn(t("alsoQuoted"), rest.length)}</summary>
+        {rest.map((ground) => <Sentence key={ground.id} ground={ground} partial={partial.has(ground.id)} />)}</details>}
+    </section>
+  );
+}
+
+function Sentence({ ground, partial }: { ground: Ground; partial: boolean }) {
+  const { nameOf, jump, language, t } = usePage();
+  return (
+    <button class="ground" style={ground.topic ? hue(ground.topic) : {}} data-quote={ground.id} title={t("jump")} onClick={() => jump(ground.id)}>
+      <q>{ground.text}</q>
+      <small>{ground.label} · {shortDay(ground.time, language)}{ground.topic && <> · <Dot topic={ground.topic} />{nameOf(ground.topic)}</>}{partial && ` · ✂ ${t("partly")}`} <span class="id">{ground.id}</span></small>
+    </button>
+  );
+}
+
+function Scores({ receipt }: { receipt: Receipt }) {
+  const { t } = usePage();
+  const scores = Object.entries(receipt.scores).sort((a, b) => b[1] - a[1]);
+  const quoted = new Map(receipt.quoted.map((note) => [note.topic, note.quotes.length]));
+  if (!scores.length && !receipt.woken.length && !receipt.slept.length) return null;
+  return (
+    <details class="fold"><summary>{t("scores")} <small>{scores.length}</small></summary>
       {scores.map(([id, score]) => (
         <div class="read" style={hue(id)} key={id}>
           <i style={{ width: `${score * 100}%` }} />
           <TopicChip id={id} /><b>{score.toFixed(2)}</b>
-          <small>{quoted.get(id)?.quotes.length ? `${t("quoted")} ${quoted.get(id)!.quotes.length}` : ""}</small>
+          <small>{quoted.get(id) ? `${t("quoted")} ${quoted.get(id)}` : ""}</small>
         </div>))}
       {receipt.woken.length > 0 && <p class="chips"><b>{t("woke")}</b> {receipt.woken.map((id) => <TopicChip id={id} key={id} />)}</p>}
       {receipt.slept.length > 0 && <p class="chips"><b>{t("slept")}</b> {receipt.slept.map((id) => <TopicChip id={id} key={id} />)}</p>}
-      <h3>{t("quoted")}</h3>
-      {receipt.quoted.filter((note) => note.quotes.length || note.summary).map((note) => (
-        <div class="quoted colored" style={hue(note.topic)} key={note.topic}>
-          <b>{topics.get(note.topic)?.name ?? note.name}</b> <small>{note.score.toFixed(2)}</small>
-          <div>{note.quotes.map((id) => <QuoteLink id={id} key={id}>{note.partial.includes(id) && <em> ✂ {t("partly")}</em>}</QuoteLink>)}</div>
-          {note.summary && <p>{note.summary}</p>}
-        </div>))}
-      {!receipt.quoted.length && <p class="quiet">{t("notQuoted")}</p>}
-      <WhyNot receipt={receipt} />
-      <Prompt receipt={receipt} />
-      <Calls receipt={receipt} />
-      {receipt.events.length > 0 && <><h3>{t("events")}</h3><ul>{receipt.events.map((event, n) => <li key={n}>{event}</li>)}</ul></>}
-    </div>
+    </details>
   );
 }
 
@@ -58,8 +103,7 @@ function WhyNot({ receipt }: { receipt: Receipt }) {
   }, [session.name, receipt.turn, missed]);
   return (
     <section class={`why-not ${over ? "over" : ""}`} aria-label={t("whyNot")}
-      onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
-      onDrop={(e) => { e.preventDefault(); setOver(false); miss(e.dataTransfer?.getData("text/plain") ?? ""); }}>
+      onDragOver={() => setOver(true)} onDragLeave={() => setOver(false)} onDrop={() => setOver(false)}>
       <h3>{t("whyNot")}</h3>
       <label>{t("whyNotHint")} <input id="missed" size={6} maxLength={12} placeholder="m42" value={missed} onInput={(e) => miss(e.currentTarget.value.trim())} /></label>
       <div aria-live="polite">{absence && <>
@@ -83,7 +127,7 @@ function Prompt({ receipt }: { receipt: Receipt }) {
         {sections.map(([name, tokens], n) => <i key={name} class={`s${n % 5}`} style={{ width: `${(tokens / Math.max(receipt.window, sum)) * 100}%` }} />)}
       </div>
       <ul class="legend">{sections.map(([name, tokens], n) => (
-        <li key={name}><i class={`s${n % 5}`} />{name} <b>{tokens.toLocaleString(language)}</b></li>))}</ul>
+        <li key={name}><i class={`s${n % 5}`} />{t(SECTIONS[name] ?? "section_other")} <b>{tokens.toLocaleString(language)}</b></li>))}</ul>
       <WholePrompt key={receipt.turn} turn={receipt.turn} />
     </>
   );
@@ -107,25 +151,25 @@ function WholePrompt({ turn }: { turn: number }) {
 }
 
 function Calls({ receipt }: { receipt: Receipt }) {
-  const { t, topics, language } = usePage();
+  const { t, nameOf, language } = usePage();
   if (!receipt.calls.length) return null;
   const paid = receipt.costs.filter((cost) => cost !== null);
   const money = (cost: number) => cost.toLocaleString(language, { maximumSignificantDigits: 3 });
   return (
-    <>
-      <h3>{t("calls")} <small>{receipt.calls.length}{paid.length > 0 && ` · ${t("cost")} ${money(paid.reduce((sum, cost) => sum + cost, 0))}`}</small></h3>
+    <details class="fold">
+      <summary>{t("calls")} <small>{receipt.calls.length}{paid.length > 0 && ` · ${t("cost")} ${money(paid.reduce((sum, cost) => sum + cost, 0))}`}</small></summary>
       <div class="wide" tabIndex={0} role="group" aria-label={t("calls")}><table>
         <thead><tr><th>{t("role")}</th><th>{t("model")}</th><th>{t("input")}</th><th>{t("cached")}</th><th>{t("output")}</th>{paid.length > 0 && <th>{t("cost")}</th>}<th>{t("seconds")}</th></tr></thead>
         <tbody>{receipt.calls.map((call, n) => (
-          <>
-            <tr key={n} class={call.failure ? "failed" : ""}>
-              <td>{call.role}{call.topic && <small> {topics.get(call.topic)?.name ?? call.topic}</small>}</td>
+          <Fragment key={n}>
+            <tr class={call.failure ? "failed" : ""}>
+              <td>{call.role}{call.topic && <small> {nameOf(call.topic)}</small>}</td>
               <td>{call.model === "embedded" ? t("embedded") : call.model}</td>
               <td>{call.input_tokens || "–"}</td><td>{call.cached_tokens || "–"}</td><td>{call.output_tokens || "–"}</td>{paid.length > 0 && <td>{receipt.costs[n] == null ? "–" : money(receipt.costs[n])}</td>}<td>{call.seconds.toFixed(1)}</td>
             </tr>
-            {(call.failure || call.remarks.length > 0) && <tr class="failed" key={`f${n}`}><td colSpan={paid.length > 0 ? 7 : 6}>{call.failure && `${t("failed")}: ${call.failure}`} {call.remarks.join("; ")}</td></tr>}
-          </>))}</tbody>
+            {(call.failure || call.remarks.length > 0) && <tr class="failed" ><td colSpan={paid.length > 0 ? 7 : 6}>{call.failure && `${t("failed")}: ${call.failure}`} {call.remarks.join("; ")}</td></tr>}
+          </Fragment>))}</tbody>
       </table></div>
-    </>
+    </details>
   );
 }

@@ -47,9 +47,9 @@ from topicloom.state.topics import Topic, TopicTable, select_shown
 
 _PARTED = 64
 """Rulings of an arbiter that a session remembers, for what is put right later."""
-_REPAIRED = 32
-"""Messages after which what is filed wrong is looked for again: in a small window each turn splits.
-"""
+_YOUNG, _REPAIRED = 256, 32
+"""Messages up to which each split looks for what is filed wrong, and after how many more it does so
+again: in a small window each turn splits, and to look through a long conversation takes time."""
 _OTHERS = 64
 """Other topics, those last spoken of, that a name is told from."""
 
@@ -80,7 +80,9 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
             part = slice(start, stop)
             request = _make_request(draft, workspace, rounds[part], labels[part], odds[part])
             draft.move((yield from draft.sort(request)))
-        if deps.roles.by_index(SPLITTER) and plan.tail // _REPAIRED > session.tail // _REPAIRED:
+        young = plan.tail <= _YOUNG
+        due = young or plan.tail // _REPAIRED > session.tail // _REPAIRED
+        if due and deps.roles.by_index(SPLITTER):
             turn = put_right(draft, workspace, turn)
         divided = yield from draft.divide_large()
         yield from _write_briefs(draft, workspace)

@@ -101,6 +101,7 @@ def make_inspector(
                     ("GET", "/search", page.search),
                     ("GET", "/index", page.make_index),
                     ("GET", "/receipts/{message}", page.show_receipt),
+                    ("GET", "/grounds/{message}", page.show_grounds),
                     ("GET", "/absences/{turn}/{message}", page.explain_absence),
                     ("GET", "/cases/{turn}/{message}", page.make_case),
                     ("GET", "/prompt", page.show_prompt),

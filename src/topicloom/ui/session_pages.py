@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
@@ -21,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from topicloom.background import submit_daemon
+from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_access import open_facts
@@ -32,6 +34,7 @@ from topicloom.state.persons import sees
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.ui.grounds import find_grounds
 from topicloom.ui.wire import list_moments, show_message
 
 MANY = 5_000
@@ -96,6 +99,8 @@ _PAGE, _FOUND, _MARKS = 200, 100, 500
 """Messages of a page, those that a search finds, and turns on the time line, at most."""
 _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
+_REPLIES = 12
+"""Messages behind a question among which its answer is looked for: calls of tools come before."""
 _MOMENT = 0.5
 """Seconds in which the index of most sessions is made."""
 
@@ -195,23 +200,38 @@ class SessionPages:
     def show_receipt(self, request: Request) -> Response:
         """The receipt of the turn that answered a message, or null."""
         memory, _ = self._open(request)
-        wanted, session = request.path_params["message"], memory.session()
-        number = read_number(wanted, session)
+        receipt = _find_receipt(memory, request.path_params["message"])
+        if receipt is None:
+            return send(None)
+        told = {"names": _name_gone(memory, receipt)}
+        return send({**self._price(receipt), **told})
 
-        def read(skipped: int) -> Receipt | None:
-            return next(iter(memory.receipts(1, skipped)), None)
+    def show_grounds(self, request: Request) -> Response:
+        """The sentences that the answer to a message rests on, those first that it does most.
 
-        def order(skipped: int) -> int:
-            receipt = read(skipped)
-            return -parse_message_number(receipt.user) if receipt else 0
-
-        for skipped in count(bisect_left(range(session.turn), -number, key=order)):
-            receipt = read(skipped)
-            if receipt is None or receipt.user != wanted:
-                return send(None)
-            if receipt.scores | receipt.sections:
-                return send(self._price(receipt))
-        return send(None)
+        There is one for each message that its turn quoted.
+        """
+        memory, _ = self._open(request)
+        asked = memory.quote(request.path_params["message"])
+        receipt = _find_receipt(memory, asked.id)
+        if receipt is None:
+            return send([])
+        last = min(asked.seq + _REPLIES, memory.session().count)
+        before = f"m{last + 1}" if last < memory.session().count else None
+        later = [m for m in memory.history(before, _REPLIES) if m.seq > asked.seq]
+        reply = next((m.text for m in later if m.role == "assistant"), "")
+        ids = dict.fromkeys(i for note in receipt.quoted for i in note.quotes)
+        quoted = [memory.quote(i) for i in ids]
+        topics = self._locations.find_topics(memory, quoted) if quoted else {}
+        embedder = self._graph.builder.deps.embedder
+        found = find_grounds(asked.text, reply, quoted, embedder)
+        return send(
+            [
+                {**show_message(g.message, topics.get(g.message.seq, "")), "text": g.sentence}
+                | {"score": g.score}
+                for g in found
+            ]
+        )
 
     def _price(self, receipt: Receipt) -> Mapping[str, object]:
         """A receipt with what each of its calls cost, in the currency of the settings' prices."""
@@ -315,6 +335,39 @@ class SessionPages:
         return thread
 
 
+def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
+    """The receipt of the turn that answered a message; None if it was only recorded."""
+    session = memory.session()
+    number = read_number(wanted, session)
+
+    def read(skipped: int) -> Receipt | None:
+        return next(iter(memory.receipts(1, skipped)), None)
+
+    def order(skipped: int) -> int:
+        receipt = read(skipped)
+        return -parse_message_number(receipt.user) if receipt else 0
+
+    for skipped in count(bisect_left(range(session.turn), -number, key=order)):
+        receipt = read(skipped)
+        if receipt is None or receipt.user != wanted:
+            return None
+        if receipt.scores | receipt.sections:
+            return receipt
+    return None
+
+
+def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
+    """Names of the topics of a receipt that hold nothing any more, as they were merged, by id."""
+    there = {topic.id for topic in memory.topics()}
+    told = {*receipt.scores, *receipt.woken, *receipt.slept, *receipt.split}
+    told |= {note.topic for note in receipt.quoted}
+    names = dict[str, str]()
+    for topic in sorted(told - there):
+        with suppress(InputError):  # a branch that does not have it
+            names[topic] = memory.topic(topic).name
+    return names
+
+
 def _make_index(memory: Memory) -> None:
     memory.search("a", limit=1)
     if memory.session().count > MANY:
@@ -331,11 +384,12 @@ def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
 
 
 def _mark(receipt: Receipt, days: Mapping[int, str]) -> dict[str, object]:
-    """What a turn did, for a line over the days: the message that it answered, ids of topics."""
+    """What a turn did, for a line over the days: the message that it answered, ids of topics,
+    and how many messages of each topic were quoted."""
     return {
         "message": receipt.user,
         "day": days.get(parse_message_number(receipt.user), ""),
-        "quoted": [note.topic for note in receipt.quoted if note.quotes],
+        "quoted": {note.topic: len(note.quotes) for note in receipt.quoted if note.quotes},
         "woken": receipt.woken,
         "split": receipt.split,
         "searched": bool(receipt.searches),

@@ -1,0 +1,42 @@
+// What a receipt says in English sentences, in the words of the page.
+import { fillIn, type Language } from "./words";
+
+/** A sentence of a receipt, and how the page says it in English and in Chinese: `{}` are its parts. */
+type Saying = [RegExp, string, string];
+
+const EVENTS: Saying[] = [
+  [/^room was made: the prompt was expected to have ([\d,]+) tokens, more than (\d+%) of ([\d,]+) \(instructions, tools and expected recall ([\d,]+), recall notes ([\d,]+), messages in view ([\d,]+)\); (.*)$/,
+    "Reason: the prompt would have had {} tokens, more than {} of {}. Of these, {} were instructions, tools and expected quotes, {} earlier quotes, {} messages in view. Result: {}.",
+    "原因：提示词预计有 {} 词元，超过上限 {} / {}。其中指令、工具和预计的引用占 {}，较早的引用占 {}，视野中的消息占 {}。结果：{}。"],
+  [/^split (m\d+)-(m\d+) into (.*)$/, "Messages {} to {} went into {}.", "消息 {} 到 {} 归入 {}。"],
+  [/^split (m\d+) to (m\d+) off into (.*)$/, "Messages {} to {} became a topic of their own: {}.", "消息 {} 到 {} 成为单独的话题：{}。"],
+  [/^moved (m\d+) to (m\d+) into (.*)$/, "Messages {} to {} were moved into {}.", "消息 {} 到 {} 移入 {}。"],
+  [/^divided (.*) into (.*)$/, "{} grew too large and was divided into {}.", "{} 过大，拆分为 {}。"],
+  [/^dropped the recall notes to make room$/, "Earlier quotes left the prompt to make room.", "较早的引用移出提示词，以腾出空间。"],
+];
+const PARTS: Saying[] = [
+  [/(\d+) rounds? moved into topics/, "{} rounds moved into topics", "{} 个来回归入话题"],
+  [/(\d+) rounds? left the view/, "{} rounds left the view", "{} 个来回移出视野"],
+  [/recall notes were dropped/, "earlier quotes were dropped", "较早的引用被移除"],
+];
+const REASONS: Saying[] = [
+  [/^it was late in this turn$/, "It was too slow in this turn.", "它在本轮太慢。"],
+  [/^it was late: it rests for (\d+) .*$/, "It was too slow, so it is not asked for {} more turns.", "它太慢，接下来 {} 轮不再询问。"],
+  [/^(.*) was late in another role: it rests for (\d+) .*$/, "{} was too slow in another role, so it is not asked for {} more turns.", "{} 在别的角色中太慢，接下来 {} 轮不再询问。"],
+  [/^the turn has waited ([\d.]+) s for other roles$/, "The turn had already waited {} s for other roles.", "本轮已为其他角色等待 {} 秒。"],
+];
+
+function reword(text: string, sayings: Saying[], language: Language): string {
+  for (const [form, en, zh] of sayings) {
+    const found = form.exec(text);
+    if (found) return text.replace(form, () => fillIn(language === "zh" ? zh : en, ...found.slice(1)));
+  }
+  return text;
+}
+
+export const tellReason = (text: string, language: Language) => reword(text, REASONS, language);
+export const tellEvent = (text: string, language: Language) =>
+  PARTS.reduce((told, part) => reword(told, [part], language), reword(text, EVENTS, language)).replace(/\bt\d+ “/g, "“");
+
+/** True for what a turn says of the messages that it sorted into topics, and why. */
+export const isOfSplit = (text: string) => /^(room was made|split m|dropped the recall|divided )/.test(text);
