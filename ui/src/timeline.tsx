@@ -58,10 +58,10 @@ export function TimeLine() {
       <text class="date" x={along(distance)} y="13" text-anchor={end ? "end" : "start"}>{text}</text></g>)}
     {lanes.filter((topic) => near(topic.id)).map((topic) => (
       <g key={topic.id} style={hue(topic.id)} class="lane" onClick={() => openTopic(topic.id)}
-        data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}
+        data-item tabindex={0} role="button" aria-label={shorten(topic.name) === topic.name ? topic.name : `${shorten(topic.name)} ${topic.name}`} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}
         onFocus={(e) => setPointed({ topic: topic.id, day: null, y: at.get(topic.id)!, ...placeOf(e.currentTarget) })} onBlur={() => setPointed(null)}>
         <rect class="row" x="0" y={at.get(topic.id)!} width={width} height={LANE - 1} />
-        <text x="8" y={at.get(topic.id)! + 13}>{topic.name.length > 17 ? `${topic.name.slice(0, 17).replace(/\s+\S*$/, "").slice(0, 16)}…` : topic.name}</text>
+        <text x="8" y={at.get(topic.id)! + 13}>{shorten(topic.name)}</text>
         <line class="life" x1={Math.max(LEFT, place(Date.parse(topic.first_at)))} x2={Math.max(LEFT, Math.min(width - 12, place(Date.parse(topic.last_at))))} y1={at.get(topic.id)! + 9} y2={at.get(topic.id)! + 9} />
         {[...merge(topic.days, step)].filter(([time]) => within(time)).map(([time, count]) => {
           const tall = 4 + Math.sqrt(count / tallest) * (LANE - 7);
@@ -115,6 +115,7 @@ export function TimeLine() {
 /** Where it is pointed at: a lane, and the beginning of the days there; null for the lane's name. */
 interface Pointed { topic: string; day: number | null; y: number; left: number; top: number }
 const SHOWN = 6, TIP = 276;
+const shorten = (name: string) => (name.length > 17 ? `${name.slice(0, 16)}…` : name);
 const placeOf = (lane: SVGElement) => {
   const { left, top } = lane.getBoundingClientRect();
   return { left: left + LEFT, top };
