@@ -2,12 +2,15 @@
 
 No test reaches out either: connections to anywhere but this machine fail, and so does the test.
 Those of a real model, which downloads it, may.
+
+`bin/test` draws fewer examples than `bin/test --all`.
 """
 
 from __future__ import annotations
 
+import gc
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -17,17 +20,31 @@ settings.register_profile(
     "untimed", settings.get_profile(settings.get_current_profile_name()), deadline=None
 )
 settings.load_profile("untimed")
+settings.register_profile("quick", settings.get_profile("untimed"), max_examples=30)
 
 _HERE = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}
 _reached_out: list[str] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if "not slow" in config.option.markexpr:
+        settings.load_profile("quick")
     if config.option.markexpr != "real_model":
         # Not by an audit hook: while one runs, Python lets no other thread install its tracer.
         for name, place in (("connect", 1), ("connect_ex", 1), ("sendto", -1)):
             setattr(socket.socket, name, _stay_here(getattr(socket.socket, name), place))
         socket.getaddrinfo = _stay_here(socket.getaddrinfo, 0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    # What is imported and collected stays: to look for garbage in it takes seconds, and finds none.
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -128,7 +128,8 @@ def _fields(kind: type) -> list[tuple[str, str, str]]:
 def _methods(kind: type) -> Iterator[tuple[str, str]]:
     """Signature and first sentence of the methods and properties that a class has of its own."""
     for name, value in vars(kind).items():
-        public = not name.startswith(("_", "model_")) or name in ("__call__", "__getitem__")
+        inner = ("_", "model_", "settings_")  # the last two are of pydantic
+        public = not name.startswith(inner) or name in ("__call__", "__getitem__")
         if isinstance(value, property) and public:
             yield name, _first(value.__doc__)
         elif isinstance(value, staticmethod | classmethod) and public:

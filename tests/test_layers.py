@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -37,11 +38,14 @@ UPWARDS = {("nodes", "settings")}
 """`nodes/deps.py` carries the settings, which gather the policies of all folders."""
 
 
-def modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
+@cache
+def modules(folder: Path) -> list[tuple[str, ast.Module]]:
     """Every module of a package by its full name, parsed."""
+    found = []
     for path in folder.rglob("*.py"):
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
-        yield name.removesuffix(".__init__"), ast.parse(path.read_text("utf-8"))
+        found.append((name.removesuffix(".__init__"), ast.parse(path.read_text("utf-8"))))
+    return found
 
 
 def imports(tree: ast.AST) -> Iterator[str]:

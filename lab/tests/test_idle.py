@@ -32,6 +32,12 @@ MESSAGES = (LATE, THANKS, EARLY)
 TALK = talk(40)
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RecallResult]:
+    """What is found for all messages."""
+    return measure(tmp_path_factory.mktemp("idle"), *MESSAGES)
+
+
 def measure(
     folder: Path, *messages: WrittenMessage, evaluation: IdleEvaluation = SMALL
 ) -> dict[str, RecallResult]:
@@ -40,8 +46,9 @@ def measure(
     return {p.message.id: ask() for p, ask in zip(placed, asked, strict=True)}
 
 
-def test_a_message_finds_what_a_session_has_in_view_and_recalls_the_rest(tmp_path: Path) -> None:
-    found = measure(tmp_path, *MESSAGES)
+def test_a_message_finds_what_a_session_has_in_view_and_recalls_the_rest(
+    found: dict[str, RecallResult],
+) -> None:
     assert list(found) == ["thanks", "u3", "early", "late"]
     assert (found["thanks"].quotes, found["thanks"].tokens) == (0, 0)
     late, early = found["late"], found["early"]
@@ -53,28 +60,30 @@ def test_a_message_finds_what_a_session_has_in_view_and_recalls_the_rest(tmp_pat
 
 def test_one_message_of_a_piece_is_enough(tmp_path: Path) -> None:
     both = EARLY.model_copy(update={"evidence": (("u5", "a39"), ("u5",))})
-    found = measure(tmp_path, both)["early"]
-    assert (found.pieces, found.in_view, found.recalled) == (2, 1, 1)
+    early = measure(tmp_path, both)["early"]
+    assert (early.pieces, early.in_view, early.recalled) == (2, 1, 1)
 
 
-def test_messages_are_no_part_of_the_session(tmp_path: Path) -> None:
-    alone = measure(tmp_path / "alone", LATE)
-    between = measure(tmp_path / "between", THANKS, EARLY, LATE)
-    assert alone["late"] == between["late"]
+def test_messages_are_no_part_of_the_session(
+    tmp_path: Path, found: dict[str, RecallResult]
+) -> None:
+    assert measure(tmp_path, LATE)["late"] == found["late"]
 
 
-def test_those_that_are_not_asked_change_nothing(tmp_path: Path) -> None:
+def test_those_that_are_not_asked_change_nothing(
+    tmp_path: Path, found: dict[str, RecallResult]
+) -> None:
     placed = place_messages(TALK, MESSAGES, {})
-    asked = list(SMALL.replay(TALK, placed, tmp_path / "some"))
-    assert asked[-1]() == measure(tmp_path / "all", *MESSAGES)["late"]
+    asked = list(SMALL.replay(TALK, placed, tmp_path))
+    assert asked[-1]() == found["late"]
 
 
 def test_readers_know_the_evidence(tmp_path: Path) -> None:
     ideal = IdleEvaluation(200, 1_500, 2_000, ReaderChoice.parse("ideal"))
-    found = measure(tmp_path, EARLY, evaluation=ideal)["early"]
-    assert found.recalled == 1
-    assert found.calls["reader"] > 0
-    assert found.failed == {}
+    early = measure(tmp_path, EARLY, evaluation=ideal)["early"]
+    assert early.recalled == 1
+    assert early.calls["reader"] > 0
+    assert early.failed == {}
 
 
 def result(**given: Any) -> RecallResult:

@@ -371,3 +371,30 @@ def test_what_cannot_be_fetched_or_converted(
     for text in ("[{}]", "", "[" * 100_000):
         (tmp_path / "talk.json").write_text(text)
         assert_one_line(run(*wrong), "no file of locomo")
+
+
+def test_later_facts_override_earlier_ones(run: Run, tmp_path: Path) -> None:
+    """The newest fact that names the answer is the evidence, not the one that it overrides."""
+    context = (
+        "Here is a list of facts:\n0. The capital of Atlantis is Poseidonis.\n"
+        "1. Ann is a baker.\n2. The capital of Atlantis is Triton.\n"
+    )
+    asked = {
+        "context": context,
+        "questions": ["What is the capital of Atlantis?", "Who is the mayor of Triton's twin?"],
+        "answers": [["Triton"], ["Nobody"]],
+    }
+    (tmp_path / "published.json").write_text(json.dumps([asked]))
+    out = tmp_path / "ours.jsonl"
+    told = run(*OURS, "fact-consolidation", str(tmp_path / "published.json"), "--out", str(out))
+    assert told.code == 0
+    (conversation,) = load_conversations(out)
+    assert [m.id for m in conversation.messages] == ["f0", "f1", "f2"]
+    times = [str(m.time) for m in conversation.messages]
+    assert times == sorted(times)
+    first, second = conversation.questions
+    assert (first.answer, first.evidence) == ("Triton", ("f2",))
+    assert second.evidence == ()
+    (tmp_path / "published.json").write_text(json.dumps([{**asked, "context": "none"}]))
+    again = run(*OURS, "fact-consolidation", str(tmp_path / "published.json"), "--out", str(out))
+    assert_one_line(again, "fact-consolidation")

@@ -14,6 +14,7 @@ Policies
 Memory
     What a session remembers, to look at and to change.
     Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence make_mcp_server
+    PersonMemory PersonThread DeletionReceipt
 What is stored
     A session at rest: its messages, topics, notes, receipts.
     get_session open_session Session SessionStore check_session repair_session Fault
@@ -30,7 +31,7 @@ Reviews
 Reflection
     Durable facts about the user.
     reflect_beside reflect_once ReflectionOptions ReflectionResult ReflectionScheduler
-    ReflectionReport run_in_thread Fact
+    ReflectionReport run_in_thread ReflectionStore Fact FactChanges FactSpan Said Person
 Roles
     What a model does here: of each role its description, Protocol, request and answer. An own one
     takes its place by `roles.replace(READER, MyReader())`.
@@ -60,6 +61,7 @@ Recorded conversations
 Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
+    OtherPersonError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
     MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
     TransitionError UnusableAnswerError ReplyError TopicLoomWarning

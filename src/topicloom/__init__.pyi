@@ -35,6 +35,7 @@ from .errors import (
     NewerFormatError as NewerFormatError,
     NoNewMessageError as NoNewMessageError,
     NotAConversationError as NotAConversationError,
+    OtherPersonError as OtherPersonError,
     ReplyError as ReplyError,
     SessionBusyError as SessionBusyError,
     StorageError as StorageError,
@@ -59,6 +60,11 @@ from .graph.memory_values import (
 )
 from .graph.middleware import (
     TopicMiddleware as TopicMiddleware,
+)
+from .graph.person_memory import (
+    DeletionReceipt as DeletionReceipt,
+    PersonMemory as PersonMemory,
+    PersonThread as PersonThread,
 )
 from .graph.purge import (
     PurgeResult as PurgeResult,
@@ -108,9 +114,12 @@ from .recordings.replay import (
 from .reflection.due import (
     ReflectionPolicy as ReflectionPolicy,
 )
+from .reflection.fact_spans import FactSpan as FactSpan
 from .reflection.facts import (
     Claim as Claim,
     Fact as Fact,
+    FactChanges as FactChanges,
+    Said as Said,
 )
 from .reflection.reflect import (
     ReflectionOptions as ReflectionOptions,
@@ -128,6 +137,7 @@ from .reflection.scheduler import (
     ReflectionScheduler as ReflectionScheduler,
     run_in_thread as run_in_thread,
 )
+from .reflection.store import ReflectionStore as ReflectionStore
 from .review.archive_index import (
     forget_topics as forget_topics,
 )
@@ -218,6 +228,7 @@ from .state.channels import (
 from .state.chats import (
     ImportedChat as ImportedChat,
 )
+from .state.persons import Person as Person
 from .state.recall import (
     Note as Note,
     Quote as Quote,

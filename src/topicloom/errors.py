@@ -9,6 +9,7 @@ TopicLoomError
 │   ├── MissingThreadError    a turn without `thread_id`
 │   ├── InvalidNameError      a session or topic name that may not become a path
 │   ├── NoNewMessageError     a turn without anything new to answer
+│   ├── OtherPersonError      a thread of another user or scope, or a user who cannot be named so
 │   └── NotAConversationError a file that holds no conversation
 ├── StorageError              stored data that cannot be what was written
 │   ├── MissingRecordError    a reference that points at nothing
@@ -67,6 +68,10 @@ class InvalidNameError(InputError):
 
 class NoNewMessageError(InputError):
     """A turn was started with nothing new to answer."""
+
+
+class OtherPersonError(InputError):
+    """A thread belongs to another user or scope, or a name of one cannot be used."""
 
 
 class NotAConversationError(InputError):

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.errors import ConfigurationError, TopicLoomWarning, suggest
@@ -64,6 +69,18 @@ class Settings(BaseSettings):
             except SettingsError as error:
                 raise ConfigurationError(f"a {_PREFIX} variable cannot be used: {error}") from error
             _check_variables(os.environ)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # Files are not asked for: no setting comes from one, and to look takes as long again.
+        return init_settings, env_settings
 
     model: str | None = None
     """The strong model (reply, split), such as `openai:gpt-5`; None for the embedded roles."""
@@ -129,6 +146,12 @@ class Settings(BaseSettings):
     facts: int = Field(default=12, ge=0, le=100)
     """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
     store; chosen anew at each split. 0 for none."""
+
+    across_threads: Literal["off", "facts", "all"] = "facts"
+    """What a thread of a user knows of that user's other threads: nothing; facts, with the user's
+    own words; or messages too, quoted as said elsewhere. It needs a graph with a store."""
+    across_share: float = Field(default=0.25, gt=0, le=1)
+    """Share of a turn's recall that other threads of the user may have, at most."""
 
     split: Group[SplitPolicy] = _default(SplitPolicy)
     """Thresholds of a split."""

@@ -38,9 +38,18 @@ def test_one_that_is_as_large_as_conversations_are(tmp_path: Path) -> None:
     assert len(found.messages) == 2_000
 
 
-def test_an_entry_of_brackets(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "brackets", "behind"),
+    [
+        pytest.param('"', "[", '"', id="in a text"),
+        pytest.param("", "[],", "[]", id="lists", marks=pytest.mark.slow),
+    ],
+)
+def test_an_entry_of_brackets(tmp_path: Path, before: str, brackets: str, behind: str) -> None:
+    """They are counted before they are read, wherever they stand."""
+    entry = before + brackets * (2 * MOST_NODES) + behind
     path = tmp_path / "a.json"
-    path.write_text('{"mapping": {"a": [' + "[]," * (2 * MOST_NODES) + "[]]}}")
+    path.write_text('{"mapping": {"a": [' + entry + "]}}")
     (report,) = read_exports([path])
     assert not report.messages
     assert "lists and objects" in str(report.unread)

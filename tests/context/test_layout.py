@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, ClassVar
@@ -24,11 +25,12 @@ from sessions import chatter, last_receipt, open_graph, tell, thread
 
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.token_count import EstimatingCounter
+from topicloom.context.tokens import CachedTokenCounter
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.testing import ScriptedResponder, fake_roles
 
-COUNTER = EstimatingCounter("o200k")
+COUNTER = CachedTokenCounter(EstimatingCounter("o200k"))
 DAYS = [f"2026-03-{day:02d}T09:00:00+08:00" for day in range(1, 29)]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 CALL = ToolCall(name="look", args={"at": "it"}, id="c", type="tool_call")
@@ -533,36 +535,39 @@ def test_messages_of_any_make_up_fit_the_room(
     assert calls_sent == [m.tool_call_id for m in prompt.messages if isinstance(m, ToolMessage)]
 
 
+@cache
+def prompts_of_a_turn(steps: int, parallel: int = 1) -> list[list[BaseMessage]]:
+    """The prompt of each step of a turn, in which tools say more than there is room for."""
+    stored, loop, found = chat(1), list[BaseMessage](), list[list[BaseMessage]]()
+    for step in range(steps):
+        ids = [f"{step}-{n}" for n in range(parallel)]
+        loop.append(AIMessage("", tool_calls=[{**CALL, "id": i} for i in ids]))
+        loop += [ToolMessage(f"{i} {'word ' * 600}", tool_call_id=i) for i in ids]
+        prompt = layout().build_prompt("", stored, [], no_note, "en", loop, room=1_600)
+        assert sum(map(COUNTER.message, prompt.messages)) <= 1_600
+        found.append(prompt.messages)
+    return found
+
+
 class TestRunningTurn:
     """What tools said fits what the window leaves, and the prompt changes seldom by it."""
 
-    def prompts(self, steps: int, parallel: int = 1) -> list[list[BaseMessage]]:
-        stored, loop, found = chat(1), list[BaseMessage](), list[list[BaseMessage]]()
-        for step in range(steps):
-            ids = [f"{step}-{n}" for n in range(parallel)]
-            loop.append(AIMessage("", tool_calls=[{**CALL, "id": i} for i in ids]))
-            loop += [ToolMessage(f"{i} {TestOversize.LONG}", tool_call_id=i) for i in ids]
-            prompt = layout().build_prompt("", stored, [], no_note, "en", loop, room=1_600)
-            assert sum(map(COUNTER.message, prompt.messages)) <= 1_600
-            found.append(prompt.messages)
-        return found
-
     def test_results_of_calls_at_once_are_shown_in_part_all_of_them(self) -> None:
-        (sent_messages,) = self.prompts(1, parallel=10)
+        (sent_messages,) = prompts_of_a_turn(1, parallel=10)
         results = [m.text for m in sent_messages if isinstance(m, ToolMessage)]
         assert [text.split()[0] for text in results] == [f"0-{n}" for n in range(10)]
 
     def test_the_newest_result_has_most_room(self) -> None:
-        *_, older, newest = self.prompts(8)[-1][2::2]
+        *_, older, newest = prompts_of_a_turn(60)[7][2::2]
         assert COUNTER.message(newest) > 1.5 * COUNTER.message(older)
 
     def test_what_stands_before_the_newest_changes_seldom(self) -> None:
-        found = [sent(messages) for messages in self.prompts(40)]
+        found = [sent(messages) for messages in prompts_of_a_turn(60)[:40]]
         kept = [b[: len(a) - 1] == a[:-1] for a, b in itertools.pairwise(found)]
         assert kept.count(False) <= 12
 
     def test_of_the_oldest_calls_a_line_is_left(self) -> None:
-        first, *rest = self.prompts(60)[-1]
+        first, *rest = prompts_of_a_turn(60)[-1]
         assert "earlier messages are not shown --" in first.text
         assert first.text.startswith("question 1")
         assert [m.type for m in rest[:2]] == ["ai", "tool"]

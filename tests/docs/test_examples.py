@@ -55,7 +55,12 @@ def surroundings(
     return {"graph": graph, "thread": thread}
 
 
-WITH_CODE = [p for p in PAGES if p not in SEPARATE and "```python" in (ROOT / p).read_text("utf-8")]
+WITH_CODE = [
+    # The code of Chinese pages is that of the English ones.
+    pytest.param(p, marks=pytest.mark.slow if p.startswith("docs/zh/") else ())
+    for p in PAGES
+    if p not in SEPARATE and "```python" in (ROOT / p).read_text("utf-8")
+]
 
 
 @pytest.mark.parametrize("page", WITH_CODE)

@@ -57,7 +57,7 @@ def test_a_server_is_begun_as_the_page_says(run: Run, monkeypatch: pytest.Monkey
     # It gets as far as the keys, so that nothing is served.
     monkeypatch.setenv("TOPICLOOM_SERVE_KEYS", "none=,of these")
     lines = commands("guides/serve.md")
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         assert "TOPICLOOM_SERVE_KEYS cannot be used" in run(*line).err
 

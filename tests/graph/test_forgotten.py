@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from sessions import chatter, check_kept, kept, open_graph, past, record, tell, thread
+from sessions import chatter, check_kept, copy_saver, kept, open_graph, past, record, tell, thread
 
 from topicloom.errors import InputError
 from topicloom.graph.memory import Memory
@@ -213,7 +214,7 @@ def name_by(name: str) -> Role[SplitRequest, tuple[Assignment, ...]]:
     return FixedRole(split)
 
 
-@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize("archived", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_names_that_parts_inherited_are_gone(tmp_path: Path, archived: bool) -> None:
     roles = fake_roles(splitter=name_by(f"{SECRET} operation"))
     graph = open_graph(tmp_path, roles, topic_window=2_200)
@@ -269,25 +270,24 @@ def test_a_turn_that_is_not_finished_keeps_its_facts(tmp_path: Path) -> None:
 
 def test_a_purge_that_was_killed_anywhere_is_finished(tmp_path: Path) -> None:
     """In files, each chain is written at once; a plan's chains are taken one after another."""
-
-    def begin(folder: Path) -> tuple[Graph, Any, SessionStore, list[int]]:
-        roles = fake_roles(splitter=name_by(f"{SECRET} operation"))
-        graph = open_graph(folder, roles, topic_window=2_200)
-        tell(graph, thread(), f"I need the {SECRET} operation")
-        tell(graph, thread(), *(chatter("茶", n, characters=120) for n in range(16)), keep=2)
-        graph.update_state(
-            thread(), {"messages": [HumanMessage(f"The {SECRET} operation is over", id="u")]}
-        )
-        tell(graph, thread(), "好")
-        session, store = open_session(graph, thread())
-        return graph, session, store, [m.seq for m in store.messages(session) if SECRET in m.text]
-
-    _, session, store, numbers = begin(tmp_path / "whole")
+    roles = fake_roles(splitter=name_by(f"{SECRET} operation"))
+    whole, saver = tmp_path / "whole", InMemorySaver()
+    graph = open_graph(whole, roles, checkpointer=saver, topic_window=2_200)
+    tell(graph, thread(), f"I need the {SECRET} operation")
+    tell(graph, thread(), *(chatter("茶", n, characters=120) for n in range(16)), keep=2)
+    graph.update_state(
+        thread(), {"messages": [HumanMessage(f"The {SECRET} operation is over", id="u")]}
+    )
+    tell(graph, thread(), "好")
+    session, store = open_session(graph, thread())
+    numbers = [m.seq for m in store.messages(session) if SECRET in m.text]
     chains = list(store.plan_purge(session, numbers).entries)
     assert len(chains) > 4
     for stop in range(1, len(chains)):
         folder = tmp_path / str(stop)
-        graph, session, store, numbers = begin(folder)
+        copytree(whole, folder)
+        graph = open_graph(folder, roles, checkpointer=copy_saver(saver), topic_window=2_200)
+        session, store = open_session(graph, thread())
         plan = store.plan_purge(session, numbers)
         for chain, keep in list(plan.entries.items())[:stop]:
             store.log.purge(chain, list(keep), keep, plan.cards.get(chain))

@@ -119,6 +119,8 @@ FORMS: dict[str, tuple[Provider, Say]] = {
     "anthropic v1": ("anthropic", say_v1),
     "gemini": ("gemini", say_gemini),
 }
+LIKE_THEM = ("responses", "anthropic v1", "gemini")
+"""Forms that an agent treats as it treats the others."""
 COMPACTED = {
     "responses": {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"},
     "anthropic": {"type": "compaction", "content": "A summary."},
@@ -183,8 +185,14 @@ def list_turns(form: str) -> list[tuple[list[AnyMessage], list[AIMessage]]]:
     return [*turns, *many, ([HumanMessage("tea: what was it?")], last)]
 
 
-@pytest.mark.parametrize("kind", ["session", "agent"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        *((form, "session") for form in FORMS),
+        *((form, "agent") for form in ("chat", "anthropic")),
+        *(pytest.param(form, "agent", marks=pytest.mark.slow) for form in LIKE_THEM),
+    ],
+)
 @pytest.mark.filterwarnings("ignore:left out of the prompt")
 def test_the_hardest_history(tmp_path: Path, form: str, kind: Kind) -> None:
     model = ProviderModel(provider=FORMS[form][0])

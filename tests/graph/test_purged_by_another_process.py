@@ -41,7 +41,9 @@ def serve(memory: Memory) -> str:
     return str([memory.quote("m3"), memory.search(SECRET), memory.history(limit=None), held])
 
 
-@pytest.mark.parametrize("purge", [purge_by_command, purge_by_storage])
+@pytest.mark.parametrize(
+    "purge", [purge_by_command, pytest.param(purge_by_storage, marks=pytest.mark.slow)]
+)
 def test_who_has_it_open_serves_it_no_more(tmp_path: Path, purge: Callable[[Path], str]) -> None:
     saver = LocalCheckpointer(tmp_path / CHECKPOINTS)
     graph = open_graph(tmp_path, checkpointer=saver, embedder="hashing")

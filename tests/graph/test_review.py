@@ -112,7 +112,7 @@ class TestArchive:
         world.begin()
         world.review()
         graph, tea = world.graph, world.id_of("茶")
-        tell(graph, CONFIG, "茶：第1次说到茶的事情。你忘了吗？")
+        tell(graph, CONFIG, "茶：第1次说到茶的事情。")
         assert world.topic_table[tea].status == "archived"
         for when in ("上个月", "on 2 March", "2026-03-02"):
             fresh = World(world.folder, world.clock, world.checkpointer)

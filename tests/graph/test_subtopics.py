@@ -56,7 +56,7 @@ from topicloom.testing import (
 CONFIG = thread()
 COUNTER = EstimatingCounter("o200k")
 READ_IN = PromptWindow.of(2_200, COUNTER, Prompts())
-SMALL: dict[str, Any] = {"topic_window": 2_200, "window": 2_200}
+SMALL: dict[str, Any] = {"topic_window": 1_700, "window": 2_200}
 LIMIT = READ_IN.topic_room()
 
 

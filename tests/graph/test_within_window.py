@@ -15,15 +15,16 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from sessions import last_receipt, open_graph, tell, thread
 
 from topicloom.context.token_count import EstimatingCounter
+from topicloom.context.tokens import CachedTokenCounter
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 CONFIG = thread()
-COUNTER = EstimatingCounter("o200k")
-THOUGHT = {"type": "thinking", "thinking": "thought " * 6_000, "signature": "s"}
+COUNTER = CachedTokenCounter(EstimatingCounter("o200k"))
+THOUGHT = {"type": "thinking", "thinking": "thought " * 4_500, "signature": "s"}
 FOUND = {
     "type": "web_search_tool_result",
     "tool_use_id": "s1",
-    "content": [{"url": "u", "encrypted_content": "Ab3" * 20_000}],
+    "content": [{"url": "u", "encrypted_content": "Ab3" * 8_000}],
 }
 DONE = {"type": "text", "text": "Done."}
 
@@ -42,7 +43,7 @@ def size(messages: Sequence[BaseMessage]) -> int:
 @pytest.mark.parametrize(
     ("script", "loop"),
     [
-        ([make_tool_call("write_file", {"path": "a", "content": "word " * 12_000}), "Done."], 1),
+        ([make_tool_call("write_file", {"path": "a", "content": "word " * 5_000}), "Done."], 1),
         ([[AIMessageChunk(content=[FOUND, DONE])]], 0),
         ([[AIMessageChunk(content=[THOUGHT, DONE])]] * 3, 0),
     ],
@@ -75,7 +76,7 @@ def test_so_it_is_in_an_agent(tmp_path: Path) -> None:
 
 def read_file(path: str) -> str:
     """Reads a file."""
-    return f"{path} " + "word " * 8_000
+    return f"{path} " + "word " * 5_000
 
 
 def read_files(count: int, step: int = 0) -> list[AIMessageChunk]:
@@ -116,10 +117,10 @@ def test_so_it_is_in_an_agent_of_many_calls(tmp_path: Path) -> None:
     assert len(model.prompts) == 21
 
 
-values = st.sampled_from(["a", "word " * 9_000, ["长" * 3_000, 1, {"b": "x" * 5_000}]])
+values = st.sampled_from(["a", "word " * 5_000, ["长" * 3_000, 1, {"b": "x" * 5_000}]])
 turns = st.lists(
     st.tuples(
-        st.sampled_from(["t: hi", "t: " + "long " * 6_000]),
+        st.sampled_from(["t: hi", "t: " + "long " * 4_500]),
         st.lists(st.tuples(st.integers(1, 4), values), max_size=4),
         st.sampled_from(["Done.", [AIMessageChunk(content=[FOUND, THOUGHT, DONE])]]),
     ),

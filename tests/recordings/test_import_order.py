@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from importing import fill_spool, list_messages, save
 from vendor_exports import chatgpt, node
+
+from topicloom.errors import StorageUnavailableError
+from topicloom.recordings.spool import ImportSpool
 
 START = 1_700_000_000
 
@@ -102,3 +107,9 @@ def test_what_is_read_back_is_what_was_put_in(tmp_path: Path) -> None:
     assert {m.additional_kwargs["time"] for m in (asked, called, answered)} == {
         "2025-01-01T00:00:00+08:00"
     }
+
+
+def test_no_room_for_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(StorageUnavailableError, match="Set TMPDIR"):
+        ImportSpool()

@@ -115,6 +115,14 @@ def test_a_reader_that_names_nearly_everything_has_not_chosen(
     assert ("names nearly everything" in answer.remarks) != selective
 
 
+def test_the_score_of_one_that_has_not_chosen_is_no_more_than_the_index_gives(
+    openai_server: OpenAIServer,
+) -> None:
+    said = [MESSAGE.model_copy(update={"seq": n}) for n in range(1, 9)]
+    answer = read(openai_server, "m1-m8", "", replace(REQUEST, messages=said, prior=0.1))
+    assert answer.value.score == 0.1
+
+
 def test_an_echo_of_the_example_is_asked_again(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("<relevance_score>0.9</relevance_score><summary>‹summary›</summary>"))
     answer = read(openai_server, "m1", "")

@@ -73,7 +73,7 @@ def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:
     ]
     said = talk.ask(before, "茶：三", **CHAT)
     assert len(talk.responder.requests) == 1
-    assert talk.responder.requests[0].messages[0].content == "Be brief."
+    assert talk.responder.requests[0].messages[0].text.endswith("\n\nBe brief.")
     assert talk.remembered() == said[1:]
     # An edit in what was recorded, and of what a reply said.
     edited = talk.ask(said[:3], "茶：二，改了", **CHAT)
@@ -90,7 +90,7 @@ def test_the_first_message_asked_again_or_edited(talk: Talk, text: str) -> None:
         other = talk.ask([], text, **CHAT)
         assert talk.remembered() == other
         assert other[-1] not in said
-        assert len(talk.responder.requests[-1].messages) == 1
+        assert len(talk.responder.requests[-1].messages) == 2  # instructions and message
         other = talk.ask(other, "山：继续", **CHAT)
         assert talk.remembered() == other
     # The client shows the first branch again.
@@ -142,9 +142,9 @@ def test_a_reply_is_continued(talk: Talk, stream: bool) -> None:
     whole = [said[0], {"role": "assistant", "content": "One, two and three."}]
     assert talk.remembered() == whole
     shown = [m.content for m in talk.responder.requests[1].messages]
-    assert str(shown[0]).endswith("Count to three.")
-    assert shown[1] == "One, two"
-    assert str(shown[2]).startswith("Continue your last message")
+    assert str(shown[1]).endswith("Count to three.")
+    assert shown[2] == "One, two"
+    assert str(shown[3]).startswith("Continue your last message")
     whole = talk.ask(whole, "And then?", **CHAT)
     assert talk.remembered() == whole
     assert "Continue" not in prompt_of(talk.responder.requests[2])

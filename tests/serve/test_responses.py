@@ -198,7 +198,12 @@ def test_what_is_not_to_be_stored_leaves_nothing(talk: Talk, stream: bool) -> No
     saver: Any = talk.graph.checkpointer
     threads = {found.config["configurable"]["thread_id"] for found in saver.list(None)}
     assert threads == {"ann.ann"}
-    assert [m.type for m in talk.responder.requests[-1].messages] == ["human", "ai", "human"]
+    assert [m.type for m in talk.responder.requests[-1].messages] == [
+        "system",
+        "human",
+        "ai",
+        "human",
+    ]
     assert FileStorage(talk.folder).sessions() == ["ann.ann"]
     stored = "".join(p.read_text("utf-8") for p in talk.folder.rglob("*.jsonl"))
     assert "Quitte" not in stored

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, strategies as st
 
-from topicloom.state.quoting import PromptCosts, compose_note, select_quotes
+from topicloom.state.quoting import PromptCosts, compare_notes, compose_note, select_quotes
 from topicloom.state.recall import ELSEWHERE, Note, Quote, Reading, TopicNote, parse_message_number
-from topicloom.state.session import Search
+from topicloom.state.session import ReadingEffect, Search
 
 HEADING = 10
 HUGE, PART = 1_000_000, 3
@@ -401,3 +401,19 @@ class TestSummaries:
         many = by_index("t9", 0.9, *((f"m{n}", 0.9) for n in range(10, 90)))
         notes = composed(*told, many, budget=2_000)
         assert [n.topic for n in notes if n.summary] == ["t1", "t2", "t3"]
+
+
+class TestReadingEffect:
+    def test_it_is_what_is_quoted_for_models_alone_and_what_is_not_for_them(self) -> None:
+        def note(*quotes: str, summary: str = "") -> Note:
+            topic = TopicNote(topic="t1", name="", score=1, quotes=quotes, summary=summary)
+            return Note(after=9, topics=(topic,))
+
+        changed = compare_notes(note("m1", "m2", summary="It rained."), note("m2", "m3"))
+        assert changed == ReadingEffect(added=("m1",), kept_out=("m3",), summaries=1)
+
+    def test_of_two_notes_what_the_second_one_added_was_not_kept_out(self) -> None:
+        first = ReadingEffect(added=("m1",), kept_out=("m3",), summaries=1)
+        second = ReadingEffect(added=("m3",), kept_out=("m4",))
+        joined = ReadingEffect(added=("m1", "m3"), kept_out=("m4",), summaries=1)
+        assert first.join(second) == joined

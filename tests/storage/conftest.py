@@ -53,18 +53,29 @@ def memory() -> BaseStore:
 def sqlite(tmp_path: Path) -> Iterator[BaseStore]:
     """A store in a SQLite file."""
     with SqliteStore.from_conn_string(str(tmp_path / "store.sqlite")) as store:
+        store.conn.execute("PRAGMA synchronous = OFF")  # no test here pulls the plug
         store.setup()
         yield store
 
 
+@pytest.fixture
+def make_reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Reopen]:
+    """Makes a place of its own, empty, of a kind of storage."""
+
+    def make(kind: str) -> Reopen:
+        if kind == "files":
+            return lambda: FileStorage(tmp_path / "root", fsync=False)
+        if kind == "dicts":
+            tables: Tables = {}
+            return lambda: DictStorage(tables)
+        store: BaseStore = request.getfixturevalue(kind)
+        prefix = ("topicloom", f"test-{next(_numbers)}")
+        return lambda: StoreStorage(store, prefix=prefix)
+
+    return make
+
+
 @pytest.fixture(params=["files", "memory", "sqlite", POSTGRES, "dicts"])
-def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
-    """A place of its own, empty."""
-    if request.param == "files":
-        return lambda: FileStorage(tmp_path / "root", fsync=False)
-    if request.param == "dicts":
-        tables: Tables = {}
-        return lambda: DictStorage(tables)
-    store: BaseStore = request.getfixturevalue(request.param)
-    prefix = ("topicloom", f"test-{next(_numbers)}")
-    return lambda: StoreStorage(store, prefix=prefix)
+def reopen(request: pytest.FixtureRequest, make_reopen: Callable[[str], Reopen]) -> Reopen:
+    """A place of its own, empty, of each kind."""
+    return make_reopen(request.param)

@@ -55,9 +55,19 @@ class Talk:
         return {t.name: [m.id for m in t.messages()] for t in self.memory.topics()}
 
 
-@pytest.fixture(params=["graph", "storage"])
-def talk(reopen: Reopen, request: pytest.FixtureRequest) -> Talk:
-    return Talk(reopen, request.param)
+QUICK = ("files graph", "files storage", "sqlite graph", "dicts storage")
+"""Every storage that asks for code of its own, and both ways."""
+WAYS = [
+    pytest.param(way, marks=() if way in QUICK else pytest.mark.slow)
+    for kind in ("files", "memory", "sqlite", "postgres", "dicts")
+    for way in (f"{kind} graph", f"{kind} storage")
+]
+
+
+@pytest.fixture(params=WAYS)
+def talk(make_reopen: Callable[[str], Reopen], request: pytest.FixtureRequest) -> Talk:
+    kind, way = request.param.split()
+    return Talk(make_reopen(kind), way)
 
 
 def ids(first: int, last: int) -> list[str]:

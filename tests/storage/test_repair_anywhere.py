@@ -43,8 +43,8 @@ def test_what_the_transcript_tells_is_made_anew(
 ) -> None:
     storage, saver = reopen(), InMemorySaver()
     graph = open_graph(tmp_path, storage=storage, checkpointer=saver)
-    record(graph, thread(), *past("茶", "山", rounds=9))
-    graph.invoke({"messages": [HumanMessage(chatter("茶", 9))]}, thread())
+    record(graph, thread(), *past("茶", "山", rounds=3))
+    tell(graph, thread(), chatter("茶", 9), keep=0)
     session, store = open_session(graph, thread(), storage)
     said = [m.text for m in check_kept(store, session)]
     assert session.tail > 1
@@ -61,26 +61,26 @@ def test_what_the_transcript_tells_is_made_anew(
     assert [m.text for m in check_kept(store, session)][: len(said)] == said
 
 
-@pytest.mark.parametrize("chain", ["turns", "timeline", "roster"])
-def test_so_it_is_for_an_agent(tmp_path: Path, chain: str) -> None:
-    storage, saver = FileStorage(tmp_path), InMemorySaver()
+def test_so_it_is_for_an_agent(tmp_path: Path) -> None:
+    saver, told = InMemorySaver(), [chatter("茶" if n < 8 else "雨", n) for n in range(19)]
 
-    def say(number: int) -> None:
-        said = {"messages": [HumanMessage(chatter("茶" if number < 8 else "雨", number))]}
-        open_agent(ScriptedModel(), remember(tmp_path), checkpointer=saver).invoke(said, thread())
+    def say(*numbers: int) -> None:
+        agent = open_agent(ScriptedModel(), remember(tmp_path), checkpointer=saver)
+        for number in numbers:
+            agent.invoke({"messages": [HumanMessage(told[number])]}, thread())
 
-    for number in range(16):
+    say(*range(16))
+    for number, chain in enumerate(["turns", "timeline", "roster"], start=16):
+        lose(FileStorage(tmp_path), chain)
+        agent = open_agent(ScriptedModel(), remember(tmp_path), checkpointer=saver)
+        faults = check_session(agent, thread(), FileStorage(tmp_path))
+        assert [fault.place for fault in faults] == [chain]
+        assert repair_session(agent, thread(), FileStorage(tmp_path)) == faults
+        assert check_session(agent, thread(), FileStorage(tmp_path)) == []
         say(number)
-    lose(storage, chain)
-    agent = open_agent(ScriptedModel(), remember(tmp_path), checkpointer=saver)
-    faults = check_session(agent, thread(), FileStorage(tmp_path))
-    assert [fault.place for fault in faults] == [chain]
-    assert repair_session(agent, thread(), FileStorage(tmp_path)) == faults
-    assert check_session(agent, thread(), FileStorage(tmp_path)) == []
-    say(16)
-    session, store = open_session(agent, thread(), FileStorage(tmp_path))
-    said = [m.text for m in check_kept(store, session) if m.role == "user"]
-    assert said == [chatter("茶" if n < 8 else "雨", n) for n in range(17)]
+        session, store = open_session(agent, thread(), FileStorage(tmp_path))
+        said = [m.text for m in check_kept(store, session) if m.role == "user"]
+        assert said == told[: number + 1]
 
 
 def test_a_transcript_is_not_made_up(reopen: Callable[[], Storage], tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ def more(count: int) -> int:
 
 
 def few(examples: int = 3) -> settings:
-    """Few examples, or `more`."""
+    """Few examples, a tenth of what others have at most, or `more`."""
     return settings(
-        max_examples=more(examples),
+        max_examples=more(min(examples, settings().max_examples // 10)),
         deadline=None,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from agents import ScriptedModel
-from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
-from langchain_google_genai import ChatGoogleGenerativeAI
-from langchain_openai import ChatOpenAI
 from pydantic import Field, SecretStr
+
+if TYPE_CHECKING:
+    from langchain_anthropic import ChatAnthropic
+    from langchain_google_genai import ChatGoogleGenerativeAI
+    from langchain_openai import ChatOpenAI
 
 Provider = Literal["chat", "responses", "anthropic", "gemini"]
 Json = dict[str, Any]
@@ -77,24 +80,50 @@ def build_payload(provider: Provider, messages: Sequence[BaseMessage]) -> Any:
     return payload
 
 
+# The clients' packages take seconds to import, so only what uses them does. A client is made once.
+@cache
+def _open_chat() -> ChatOpenAI:
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(model="gpt-4.1", api_key=KEY)
+
+
+@cache
+def _open_responses() -> ChatOpenAI:
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(model="gpt-5-mini", api_key=KEY, use_responses_api=True)
+
+
+@cache
+def _open_anthropic() -> ChatAnthropic:
+    from langchain_anthropic import ChatAnthropic
+
+    return ChatAnthropic(model="claude-sonnet-4-5", api_key=KEY, max_tokens=900)
+
+
+@cache
+def _open_gemini() -> ChatGoogleGenerativeAI:
+    from langchain_google_genai import ChatGoogleGenerativeAI
+
+    return ChatGoogleGenerativeAI(model="gemini-3-pro-preview", google_api_key=KEY)
+
+
 # The builders have no public name; they are what `invoke` calls before anything is sent.
 def _build_chat(messages: list[BaseMessage]) -> Any:
-    return ChatOpenAI(model="gpt-4.1", api_key=KEY)._get_request_payload(messages)["messages"]
+    return _open_chat()._get_request_payload(messages)["messages"]
 
 
 def _build_responses(messages: list[BaseMessage]) -> Any:
-    client = ChatOpenAI(model="gpt-5-mini", api_key=KEY, use_responses_api=True)
-    return client._get_request_payload(messages)["input"]
+    return _open_responses()._get_request_payload(messages)["input"]
 
 
 def _build_anthropic(messages: list[BaseMessage]) -> Any:
-    client = ChatAnthropic(model="claude-sonnet-4-5", api_key=KEY, max_tokens=900)
-    return client._get_request_payload(messages)["messages"]
+    return _open_anthropic()._get_request_payload(messages)["messages"]
 
 
 def _build_gemini(messages: list[BaseMessage]) -> Any:
-    client = ChatGoogleGenerativeAI(model="gemini-3-pro-preview", google_api_key=KEY)
-    made = client._prepare_request(messages)
+    made = _open_gemini()._prepare_request(messages)
     return [content.model_dump(exclude_none=True) for content in made["contents"]]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import check_kept, kept, past, record, tell, thread
+from sessions import check_kept, copy_saver, kept, past, record, tell, thread
 
 from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
@@ -149,7 +149,7 @@ class World:
     def _set_active(self, active: dict[str, tuple[float, ...]]) -> None:
         session = self.session.model_copy(update={"active": active})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
-        self.graph.update_state(CONFIG, state, as_node="finalize")
+        self._state_graph.update_state(CONFIG, state, as_node="finalize")
 
     def options(self, roles: Roles | None = None) -> ReviewOptions:
         settings = {"folder": self.folder, "fsync": False, "window": 2_000, **self.settings}
@@ -163,9 +163,14 @@ class World:
     def review(self, **more: Any) -> ReviewReport:
         return review_session(self.graph, CONFIG, **self.options(), **more)
 
+    @cached_property
+    def _state_graph(self) -> Graph:
+        """Reads and changes the state, all of which is in the checkpointer."""
+        return self.graph
+
     @property
     def session(self) -> Session:
-        return get_session(self.graph, CONFIG)
+        return get_session(self._state_graph, CONFIG)
 
     @property
     def store(self) -> SessionStore:
@@ -195,7 +200,7 @@ class _Begun:
     """A world as `begin` left it."""
 
     files: dict[Path, bytes]
-    saved: dict[str, Any]
+    saved: InMemorySaver
     now: datetime
 
     @classmethod
@@ -203,7 +208,7 @@ class _Begun:
         files = [path for path in world.folder.rglob("*") if path.is_file()]
         return cls(
             {path.relative_to(world.folder): path.read_bytes() for path in files},
-            deepcopy({name: vars(world.checkpointer)[name] for name in _SAVED}),
+            copy_saver(world.checkpointer),
             world.clock.now,
         )
 
@@ -211,10 +216,8 @@ class _Begun:
         for path, content in self.files.items():
             (world.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (world.folder / path).write_bytes(content)
-        vars(world.checkpointer).update(deepcopy(self.saved))
+        vars(world.checkpointer).update(vars(copy_saver(self.saved)))
         world.clock.now = self.now
 
 
-_SAVED = ("storage", "writes", "blobs")
-"""What an `InMemorySaver` holds."""
 _begun: dict[Any, _Begun] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def open_graph(
         clock=clock or Clock(),
         storage=storage,
     ).compile(checkpointer=checkpointer or InMemorySaver(), store=store)
+
+
+_SAVED = ("storage", "writes", "blobs")
+"""What an `InMemorySaver` holds."""
+
+
+def copy_saver(saver: InMemorySaver) -> InMemorySaver:
+    """Another checkpointer with the same checkpoints."""
+    copy = InMemorySaver()
+    vars(copy).update(deepcopy({name: vars(saver)[name] for name in _SAVED}))
+    return copy
 
 
 def thread(name: str = "s") -> RunnableConfig:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from inspected import HOSTILE, NAME, THREAD, inspect, open_folder
 from langchain_core.messages import AIMessageChunk, HumanMessage, RemoveMessage
+from people import People
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.compiled import CompiledSessionGraph
@@ -470,3 +471,30 @@ async def test_what_another_process_purged_is_shown_no_more(
     after = await look()
     assert wanted not in after
     assert REMOVED in after
+
+
+async def test_a_users_threads_and_facts_are_listed_with_their_spans(tmp_path: Path) -> None:
+    """Those that the session may see: nothing of another scope."""
+    people = People(tmp_path)
+    people.learn("web", "I live in Ulm.", "home")
+    people.learn("slack", "I live in Bonn.", "home")
+    people.learn("secret", "I lead a team.", scope="work")
+    app = inspect(people.graph, editing=False)  # type: ignore[arg-type]
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE) as page:
+        await page.get("/?key=secret")
+        told = (await page.get("/api/session/web/person")).json()
+        work = (await page.get("/api/session/secret/person")).json()
+        assert (await page.get("/api/session/web/facts")).json().keys() == {told["spans"][1]["key"]}
+    assert (told["user"], told["scope"], set(told["threads"])) == ("ann", "", {"web", "slack"})
+    spans = [(s["fact"], s["since"][:10], s["until"][:10], s["thread"]) for s in told["spans"]]
+    assert spans == [
+        ("I live in Ulm.", "2026-03-02", "2026-03-03", "web"),
+        ("I live in Bonn.", "2026-03-03", "", "slack"),
+    ]
+    assert work["scope"] == "work"
+    assert {s["fact"] for s in work["spans"]} >= {"I lead a team.", "I live in Bonn."}
+
+
+async def test_a_session_of_nobody_has_no_user(page: httpx.AsyncClient) -> None:
+    assert await get(page, "/person") == {"user": "", "scope": "", "threads": {}, "spans": []}

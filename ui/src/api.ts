@@ -36,6 +36,12 @@ export interface Entry {
   id: string; author: string; time: string; event: string; undone: boolean; undoes: string;
 }
 export interface Fact { text: string; messages: string[]; at: string }
+/** A fact of a user for as long as it held; "" if it still holds. */
+export interface Span {
+  key: string; fact: string; since: string; until: string; at: string; thread: string; scope: string;
+  messages: string[]; quote: string;
+}
+export interface Person { user: string; scope: string; threads: Record<string, string>; spans: Span[] }
 export interface Forgotten {
   messages: Message[]; topics: string[]; facts: Record<string, Fact>; left: string[];
 }
@@ -109,6 +115,7 @@ export class Api {
   marks = () => ask<Mark[]>(this.path("/marks"));
   changes = () => ask<Entry[]>(this.path("/changes"));
   facts = () => ask<Record<string, Fact>>(this.path("/facts"));
+  person = () => ask<Person>(this.path("/person"));
   change = (change: Change) => ask<null>(this.path("/changes"), change);
   preview = (what: string[]) => ask<Forgotten>(this.path("/preview"), { what });
   forget = (what: string[]) => ask<Forgotten>(this.path("/forget"), { what });

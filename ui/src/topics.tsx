@@ -1,6 +1,6 @@
 // The topics: all of them, what a search found, and one that is open.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Entry, Fact, Message, Policy, Replayed, State, Topic } from "./api";
+import type { Entry, Fact, Message, Person, Policy, Replayed, State, Topic } from "./api";
 import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
@@ -243,18 +243,31 @@ function Facts() {
   const [naming, setNaming] = useState("");
   const show = useAnswers(api, say);
   useEffect(() => { void show(api.facts(), setFacts); }, [api, version]);
+  const [person, setPerson] = useState<Person | null>(null);
+  useEffect(() => { void show(api.person(), setPerson); }, [api, version]);
   const rows = Object.entries(facts);
-  if (!rows.length) return <p class="quiet">{t("none")}</p>;
-  return <>{rows.map(([key, fact]) => (
+  const spans = person?.spans ?? [];
+  const ended = spans.filter((span) => !facts[span.key] || span.until);
+  const from = (key: string) => spans.find((span) => span.key === key && !span.until);
+  if (!rows.length && !ended.length && !person?.user) return <p class="quiet">{t("none")}</p>;
+  return <>{person?.user && <p class="quiet" data-person={person.user}>{t("person")} {person.user}{person.scope && ` · ${person.scope}`}: {Object.keys(person.threads).join(", ")}</p>}
+    {rows.map(([key, fact]) => (
     <div class="line" key={key} data-fact={key}>
       {naming === key ? <NameField start={fact.text} most={2000} done={(text) => { setNaming(""); if (text) void change({ do: "correct_fact", key, text }); }} /> : <p tabIndex={0}>{fact.text}</p>}
-      <div>{(fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)} <small>{fact.at.slice(0, 10)}</small></div>
+      {from(key)?.quote && <p>“{from(key)?.quote}”</p>}
+      <div>{from(key) && from(key)?.thread !== session.name ? <small>{from(key)?.thread}: {fact.messages.join(", ")} </small>
+        : (fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)} <small>{(from(key)?.since ?? fact.at).slice(0, 10)}</small></div>
       {session.editing && naming !== key && <div class="acts">
         <button onClick={() => void change({ do: "correct_fact", key, text: "" })}>{t("confirm")}</button>
         <button onClick={() => setNaming(key)}>{t("correct_fact")}</button>
         <button class="danger" onClick={() => void change({ do: "forget_fact", key })}>{t("forget_fact")}</button>
       </div>}
-    </div>))}</>;
+    </div>))}
+    {ended.map((span) => (
+      <div class="line quiet" key={`${span.key} ${span.since}`} data-span={span.key}>
+        <p tabIndex={0}>{span.fact}</p>{span.quote && <p>“{span.quote}”</p>}
+        <small>{span.since.slice(0, 10)} – {span.until.slice(0, 10)} · {span.thread}: {span.messages.join(", ")}</small>
+      </div>))}</>;
 }
 
 const SLIDERS = { base: [0, 1, 0.05], step: [0, 0.1, 0.01], floor: [0, 20, 1], usual: [1, 40, 1], ceiling: [1, 60, 1] } as const;

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from nltk.metrics.segmentation import pk, windowdiff
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
-from sklearn.metrics import f1_score
 
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.model import BoundaryModel
@@ -155,6 +153,9 @@ def measures_of_each(
     A dialogue of N utterances in S segments is read through windows of
     `max(2, round(N / S / 2))` utterances.
     """
+    from nltk.metrics.segmentation import pk, windowdiff
+    from sklearn.metrics import f1_score
+
     longest = max(len(dialogue.utterances) for dialogue in dialogues)
     # One call for all: a column a dialogue, and an empty one, since a single column is read as
     # plain labels. Rows past a dialogue's end are 0 in both and do not count.

@@ -23,9 +23,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel, Field
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_rand_score, mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
@@ -255,6 +252,10 @@ def thread_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Th
 
     A message that is predicted to be in no topic (None) counts as a topic of its own.
     """
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics import adjusted_rand_score, mutual_info_score
+    from sklearn.metrics.cluster import contingency_matrix
+
     known = list(gold)
     apart = [(n if topic is None else -1, topic) for n, topic in enumerate(predicted)]
     numbers = {topic: number for number, topic in enumerate(dict.fromkeys(apart))}

@@ -2,7 +2,7 @@
 
 topicloom [--folder DIR] [--language en] chat | replay | serve | ui | mcp | import | export
     | topics | topic | transcript | search | quote | receipt | sessions | review | reflect | facts
-    | memory | purge | delete | doctor | check | repair
+    | memory | person | purge | delete | doctor | check | repair
 
 Annotations are no strings here: Typer would evaluate some hundreds of them before each prompt.
 """
@@ -31,6 +31,20 @@ app.add_typer(topic_app, name="topic")
 
 Host = Annotated[str, typer.Option(help="Address to listen at.")]
 Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")]
+User = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Who is talking: what is known of this user is known in all of the user's sessions.",
+    ),
+]
+Scope = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="A project or a customer: only sessions in it know what was said there.",
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. With --json this is required.")]
 
 
@@ -76,11 +90,13 @@ def chat(
             help="Main window in tokens: the model's, or 32,000. Small ones split often.",
         ),
     ] = None,
+    user: User = "",
+    scope: Scope = "",
 ) -> None:
     """Chat. A session continues where it stopped."""
     from topicloom.cli.editor import start_chat
 
-    start_chat(context.obj, name, window)
+    start_chat(context.obj, name, window, user, scope)
 
 
 @app.command()
@@ -141,12 +157,21 @@ def serve(
             help="Allow web pages of this origin; can be repeated.",
         ),
     ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY",
+            envvar="TOPICLOOM_SERVE_TRUST",
+            help="Name of a key that may say who is talking, by X-Topicloom-User; may be given"
+            " again. '' for the only key.",
+        ),
+    ] = None,
 ) -> None:
     """Run an endpoint for OpenAI's and Anthropic's protocols. Keys: TOPICLOOM_SERVE_KEYS."""
     import topicloom.serve  # noqa: F401 - says which package is missing
     from topicloom.cli.serve import run_serve
 
-    run_serve(context.obj, host, port, postgres, rate, megabytes, origin or ())
+    run_serve(context.obj, host, port, postgres, rate, megabytes, origin or (), trust or ())
 
 
 @app.command()
@@ -191,6 +216,8 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be recorded.")
     ] = False,
+    user: User = "",
+    scope: Scope = "",
     json: AsJson = False,
 ) -> None:
     """Import conversations of other chats. Messages that are already there are skipped."""
@@ -204,6 +231,8 @@ def import_(
         branches=branches,
         dry_run=dry_run,
         as_json=json,
+        user=user,
+        scope=scope,
     )
 
 
@@ -355,11 +384,21 @@ def reflect(
 
 
 @app.command()
-def facts(context: typer.Context, name: Name, json: AsJson = False) -> None:
+def facts(
+    context: typer.Context,
+    name: Name,
+    at: Annotated[
+        str | None, typer.Option(metavar="DAY", help="What held on that day, such as 2026-03-01.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="With what ended, in the sessions of a user.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
     """List the facts about the user, with the messages that they rest on."""
     from topicloom.cli.reflect import show_facts
 
-    show_facts(context.obj, name, as_json=json)
+    show_facts(context.obj, name, at, every=every, as_json=json)
 
 
 @app.command()
@@ -430,6 +469,34 @@ def purge(
     from topicloom.cli.purge import run_purge
 
     run_purge(context.obj, name, topic or (), message or (), sure=yes, as_json=json)
+
+
+@app.command()
+def person(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The user, as --user names it.")],
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all of the user there, a JSON line each."),
+    ] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete all of the user for good, with a receipt.")
+    ] = False,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="HEX",
+            envvar="TOPICLOOM_RECEIPT_KEY",
+            help="Key of the receipt's hashes; a new one if not given.",
+        ),
+    ] = "",
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Show everything that is kept of a user over all sessions, export it, or delete it."""
+    from topicloom.cli.person import run_person
+
+    run_person(context.obj, name, export, delete=delete, key=key, sure=yes, as_json=json)
 
 
 @app.command()

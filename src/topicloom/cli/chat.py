@@ -93,10 +93,13 @@ def run_chat(
     console: Console,
     editor: LineEditor | None,
     typed: str,
+    user: str = "",
+    scope: str = "",
 ) -> None:
     """Chat until the input ends; raises what `open_context` does, or if the session is in use.
 
     `editor` reads a terminal, where `typed` was typed already; without one the input is piped.
+    The session is one of `user` in `scope`, if a user is named; it is refused if it is another's.
     """
     check_session_name(name)
     context = open_context(cli)
@@ -104,7 +107,8 @@ def run_chat(
         settings = context.settings.model_copy(update={"window": window})
         context = make_context(context.folder, settings)
     with context.open_graph() as (graph, saver, store), context.storage.lock(name):
-        chat = TerminalChat(context, graph, name_thread(name), ReplyWriter(console), store)
+        config = name_thread(name, user, scope)
+        chat = TerminalChat(context, graph, config, ReplyWriter(console), store)
         chat.greet()
         if editor:
             editor.add_history(chat.list_said())

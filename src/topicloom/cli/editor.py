@@ -34,7 +34,9 @@ COMMANDS: Mapping[str, str] = {
 """The commands of a chat, each with what it takes."""
 
 
-def start_chat(cli: CliOptions, name: str, window: int | None) -> None:
+def start_chat(
+    cli: CliOptions, name: str, window: int | None, user: str = "", scope: str = ""
+) -> None:
     """Chat until the input ends; a terminal has its prompt at once, and what is heavy behind it."""
     console, editor, typed = open_console(), None, ""
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -42,7 +44,7 @@ def start_chat(cli: CliOptions, name: str, window: int | None) -> None:
         editor = LineEditor(console)
         typed = editor.read_while(_load)
     run_chat = import_module("topicloom.cli.chat").run_chat
-    run_chat(cli, name, window, console, editor, typed)
+    run_chat(cli, name, window, console, editor, typed, user, scope)
 
 
 def _load() -> None:

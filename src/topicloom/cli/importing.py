@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -49,6 +50,8 @@ def run_import(
     branches: bool,
     dry_run: bool,
     as_json: bool,
+    user: str = "",
+    scope: str = "",
 ) -> None:
     """Record the conversations of exports in the order of time, and say what was left out.
 
@@ -62,6 +65,8 @@ def run_import(
         branches: True to take in branches that are not shown any more, too.
         dry_run: True to only say what would be recorded.
         as_json: True to print JSON.
+        user: The user whose the sessions are to be; "" for nobody's.
+        scope: The scope of that user.
 
     Raises:
         InputError: Neither `session` nor `each` says where to, or nothing can be imported.
@@ -85,7 +90,7 @@ def run_import(
             recorded = sum(_count_new(context, *target, progress) for target in targets)
         elif found.messages:
             print_dim(console, describe_model(context.settings))
-            recorded = _record_all(context, targets, progress)
+            recorded = _record_all(context, targets, progress, user, scope)
         else:
             recorded = 0
     done = found.describe(recorded) | {"sessions": list(dict.fromkeys(n for n, _ in targets))}
@@ -118,18 +123,23 @@ def _find_targets(
 
 
 def _record_all(
-    context: CliContext, targets: Sequence[tuple[str, Iterator[ChatPiece]]], progress: Progress
+    context: CliContext,
+    targets: Sequence[tuple[str, Iterator[ChatPiece]]],
+    progress: Progress,
+    user: str,
+    scope: str,
 ) -> int:
     recorded = 0
     with context.open_graph() as (graph, *_):
         for name, pieces in targets:
             with context.storage.lock(name):
-                recorded += _record(graph, name, pieces, progress)
+                recorded += _record(graph, name_thread(name, user, scope), pieces, progress)
     return recorded
 
 
-def _record(graph: Graph, name: str, pieces: Iterator[ChatPiece], progress: Progress) -> int:
-    config = name_thread(name)
+def _record(
+    graph: Graph, config: RunnableConfig, pieces: Iterator[ChatPiece], progress: Progress
+) -> int:
     session, store = open_session(graph, config)
     fresh = select_new(_count(pieces, progress), store, session)
     return sum(record_messages(graph, fresh, config))

@@ -27,6 +27,7 @@ from topicloom.cli.words import say
 from topicloom.graph.review import review_session
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.due import DueState, ReflectionPolicy
+from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.reflect import Reflection, ReflectionOptions, reflect_once
 from topicloom.review.channels import ReviewReport
@@ -117,15 +118,35 @@ def _to_row(done: Reflection) -> dict[str, Any]:
     }
 
 
-def show_facts(cli: CliOptions, name: str, *, as_json: bool) -> None:
-    """Print the facts about the user, for people or as JSON lines."""
+def show_facts(
+    cli: CliOptions, name: str, at: str | None = None, *, every: bool = False, as_json: bool
+) -> None:
+    """Print the facts about the user that hold now or on a day, for people or as JSON lines.
+
+    With `every`, those that ended too, with their spans.
+
+    Raises:
+        InputError: The day cannot be read, or there is no such session.
+    """
     context, console = open_context(cli), open_console()
     with context.open_store(reading=True) as store:
-        facts = context.open_memory(name, store).facts()
-    if as_json:
+        memory = context.open_memory(name, store)
+        facts = memory.facts(at)
+        # A session of nobody has no spans.
+        seen = memory.fact_spans()
+    spans = [
+        s for s in seen if every or (s.key, s.since) in {(k, f.since) for k, f in facts.items()}
+    ]
+    if as_json and seen:
+        print_json({"key": span.key, **span.value} for span in spans)
+    elif as_json:
         print_json({"key": key, **fact.value} for key, fact in facts.items())
+    elif spans:
+        console.print(render_spans(spans))
     elif facts:
         console.print(render_facts(facts.values()))
+    elif at is not None:
+        print_dim(console, f"nothing is known of {to_one_line(at)}")
     else:
         print_dim(console, f"no facts yet; look for some with: topicloom reflect {name} --force")
 
@@ -150,6 +171,20 @@ def render_facts(facts: Iterable[Fact]) -> Table:
         day = Text(to_one_line(fact.at[:10]), style="dim")
         messages = Text(to_one_line(", ".join(fact.messages)), style="dim")
         table.add_row(day, Text(to_one_line(fact.text)), messages)
+    return table
+
+
+def render_spans(spans: Iterable[FactSpan]) -> Table:
+    """A table of facts with the days since which and until which they hold, and where from."""
+    table = Table.grid(padding=(0, 2))
+    for span in spans:
+        days = f"{span.since[:10]} – {span.until[:10]}".rstrip()
+        where = to_one_line(f"{span.thread}: {', '.join(span.messages)}")
+        quote = f" “{to_one_line(span.quote)}”" if span.quote else ""
+        text = Text(to_one_line(span.text), style="dim" if span.ended else "")
+        table.add_row(
+            Text(days, style="dim"), text + Text(quote, style="italic"), Text(where, style="dim")
+        )
     return table
 
 

@@ -40,7 +40,7 @@ from topicloom.graph.stored import Graph, find_storage
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.serve.app import check_origins, make_endpoint
+from topicloom.serve.app import check_origins, check_trusted, make_endpoint
 from topicloom.serve.slow_clients import TimedProtocol
 from topicloom.serve.web import LOCAL
 from topicloom.storage.names import check_session_name
@@ -60,6 +60,7 @@ def run_serve(
     per_minute: int,
     megabytes: int,
     origins: Sequence[str] = (),
+    trusted: Sequence[str] = (),
 ) -> None:
     """Serve until a signal ends it; what goes on is finished first.
 
@@ -70,6 +71,7 @@ def run_serve(
     postgres = postgres or context.settings.postgres
     check_host(host, keys)
     check_origins(origins, keys)
+    check_trusted(trusted, keys)
     listener = listen(host, port)
     model = find_reply_model(context.settings)
     names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
@@ -87,6 +89,7 @@ def run_serve(
                 graph,
                 keys=keys,
                 models=names,
+                trusted=trusted,
                 origins=origins,
                 max_bytes=megabytes * 1_000_000,
                 per_minute=per_minute,

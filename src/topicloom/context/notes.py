@@ -86,7 +86,22 @@ def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Lan
     words = get_wording(language)
     parts = [_render_topic(t, fetch, language) for t in note.topics]
     told = map(fence_line, _describe_search(note, words))
-    return "\n".join([*layers, "<memory>", *parts, *told, "</memory>"])
+    others = _describe_elsewhere(note, words)
+    return "\n".join([*layers, "<memory>", *parts, *told, *others, "</memory>"])
+
+
+def _describe_elsewhere(note: Note, words: Wording) -> Iterator[str]:
+    """Lines with facts of the user, and with what was said in other threads, by days."""
+    facts = [quote.text for quote in note.elsewhere if quote.fact]
+    if facts:
+        yield words.facts_found
+        yield from (f"- {fence_line(escape(text))}" for text in facts)
+    day = ""
+    for quote in sorted((q for q in note.elsewhere if q.message), key=lambda q: q.day):
+        if quote.day != day:
+            day = quote.day
+            yield words.said_elsewhere.format(day=day)
+        yield f"“{fence(quote.text)}”"
 
 
 def _describe_search(note: Note, words: Wording) -> Iterator[str]:
@@ -106,6 +121,11 @@ def _describe_search(note: Note, words: Wording) -> Iterator[str]:
         yield line.format(**facts)
     if note.candidates:
         yield words.ask_which.format(names=", ".join(f"“{name}”" for name in note.candidates))
+
+
+def show_fact(text: str, quote: str = "") -> str:
+    """A fact with the user's own words behind it, where they are others."""
+    return f"{text[: _FACT - len(quote) - 3]} “{quote}”" if quote else text
 
 
 def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:

@@ -7,9 +7,11 @@ import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import uuid4
 
+from cachetools import LRUCache
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import merge_configs
@@ -17,23 +19,39 @@ from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
-from topicloom.errors import InputError, MissingThreadError, TopicLoomWarning, suggest
+from topicloom.errors import (
+    InputError,
+    MissingThreadError,
+    TopicLoomWarning,
+    suggest,
+)
 from topicloom.graph.purged_state import hide_purged
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.runs import RunQueue, warn_of_left_out, warn_of_part
+from topicloom.nodes.runs import RunQueue, name_thread, warn_of_left_out, warn_of_part
 from topicloom.nodes.step import NO_THREAD
 from topicloom.state.channels import DomainInput, SessionInput, SessionState, TurnOptions
 from topicloom.state.message_form import make_update_storable, read_messages, select_usable
 from topicloom.state.messages import check_content
+from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.safe_text import replace_surrogates
+from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 
 _KEPT = "__pregel_checkpointer"
 """Where LangGraph hands the checkpointer of a graph on to those in it."""
+_OWNERS = 4_096
+"""Threads of which it is remembered whose they are."""
 _END = object()
 """Stands behind the last part of a stream."""
+
+
+class _Claim(NamedTuple):
+    """A person who asks for a thread, and the configuration of that thread."""
+
+    person: Person
+    config: RunnableConfig
 
 
 class CompiledSessionGraph(
@@ -66,8 +84,10 @@ class CompiledSessionGraph(
     ) -> Generator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
         input = self._check_input(input, config)
+        given = self._check_thread(config, input)
+        self._check_owner(given, options)
         with (
-            self.builder.runs.hold(self._check_thread(config, input)) as run,
+            self.builder.runs.hold(given) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
             embed_given(self.builder.deps, input)
@@ -84,8 +104,10 @@ class CompiledSessionGraph(
     ) -> AsyncGenerator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
         input = self._check_input(input, config)
+        given = self._check_thread(config, input)
+        await self._acheck_owner(given, options)
         async with (
-            self.builder.runs.ahold(self._check_thread(config, input)) as run,
+            self.builder.runs.ahold(given) as run,
             aclosing(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
@@ -100,24 +122,63 @@ class CompiledSessionGraph(
                 yield part
 
     def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """As LangGraph has it, without what was purged behind the checkpoint."""
+        """As LangGraph has it, without what was purged behind the checkpoint.
+
+        Raises `OtherPersonError` if the configuration names another user than the thread's.
+        """
+        self._check_owner(config.get("configurable", {}), {})
         return self._hide_purged(super().get_state(config, subgraphs=subgraphs))
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """As LangGraph has it, without what was purged behind the checkpoint."""
+        """As LangGraph has it, without what was purged behind the checkpoint.
+
+        Raises `OtherPersonError` if the configuration names another user than the thread's.
+        """
+        await self._acheck_owner(config.get("configurable", {}), {})
         state = await super().aget_state(config, subgraphs=subgraphs)
         return await asyncio.to_thread(self._hide_purged, state)
 
     def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
         """As LangGraph has it, without what was purged behind the checkpoints."""
+        self._check_owner(config.get("configurable", {}), {})
         return map(self._hide_purged, super().get_state_history(config, **options))
 
     async def aget_state_history(
         self, config: RunnableConfig, **options: Any
     ) -> AsyncIterator[StateSnapshot]:
         """As LangGraph has it, without what was purged behind the checkpoints."""
+        await self._acheck_owner(config.get("configurable", {}), {})
         async for state in super().aget_state_history(config, **options):
             yield await asyncio.to_thread(self._hide_purged, state)
+
+    def _look_up(self, given: Mapping[str, Any], options: Mapping[str, Any]) -> _Claim | None:
+        """The claim of a run whose thread may be another's; None if it is known whose it is.
+
+        Raises `OtherPersonError` if the person that a run names cannot be one.
+        """
+        person = _find_person(given, options)
+        thread = str(given.get("thread_id") or "")
+        if person is None or not self.checkpointer or given.get("checkpoint_ns"):
+            return None
+        known = self.builder.owners.get(thread) == person
+        return None if known else _Claim(person, name_thread(thread))
+
+    def _check(self, claim: _Claim, state: StateSnapshot) -> None:
+        """Raise `OtherPersonError` if the newest state of a thread is another's than claimed."""
+        session = Session.model_validate(state.values.get("session") or {"id": "-"})
+        thread = claim.config["configurable"]["thread_id"]
+        check_person(session.model_copy(update={"id": thread}), claim.person)
+        if session.user_id:
+            self.builder.owners[thread] = claim.person
+
+    def _check_owner(self, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        """Before anything is read or written: raise `OtherPersonError` if a thread is another's."""
+        if claim := self._look_up(given, options):
+            self._check(claim, super().get_state(claim.config))
+
+    async def _acheck_owner(self, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        if claim := self._look_up(given, options):
+            self._check(claim, await super().aget_state(claim.config))
 
     def _hide_purged(self, state: StateSnapshot) -> StateSnapshot:
         return hide_purged(state, self.builder.workspaces, self.store)
@@ -130,6 +191,7 @@ class CompiledSessionGraph(
         Where it removes all messages, these are all that were ever said.
         """
         supersteps = _make_storable(supersteps)
+        self._check_owner(config.get("configurable", {}), {})
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, self.get_state(config).values, supersteps)
         return super().bulk_update_state(config, supersteps)
@@ -142,6 +204,7 @@ class CompiledSessionGraph(
         Where it removes all messages, these are all that were ever said.
         """
         supersteps = _make_storable(supersteps)
+        await self._acheck_owner(config.get("configurable", {}), {})
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
         return await super().abulk_update_state(config, supersteps)
@@ -203,6 +266,8 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
         super().__init__(*args, **options)
         self.runs = RunQueue(deps.settings.reply_seconds)
         self.deps, self.workspaces = deps, deps.workspaces
+        self.owners = LRUCache[str, Person](_OWNERS)
+        """Whose a thread is, of those spoken in last: it does not change."""
 
     def compile(
         self, *args: Any, transformers: Sequence[Any] | None = None, **options: Any
@@ -216,6 +281,13 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
 
 def _names_checkpoint(config: RunnableConfig) -> bool:
     return bool(config.get("configurable", {}).get("checkpoint_id"))
+
+
+def _find_person(given: Mapping[str, Any], options: Mapping[str, Any]) -> Person | None:
+    """The person that a run names, by its configuration or its context."""
+    context = options.get("context")
+    read = context.get if isinstance(context, Mapping) else partial(getattr, context)
+    return read_person((read("user_id", "") or "", read("scope", "") or ""), given)
 
 
 def _make_storable(supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
@@ -241,5 +313,7 @@ def _mark(
     marks: dict[str, Any] = {"shown": 1} if _clears(supersteps) else {}
     if _names_checkpoint(config):
         marks["line"] = f"{config['configurable']['thread_id']}/{uuid4().hex}"
+        if values["session"].get("user_id"):
+            marks["facts_at"] = (values.get("turn") or {}).get("started", "")
     marked = {"session": {**values["session"], **marks}} | first.values
     return [[first._replace(values=marked), *supersteps[0][1:]], *supersteps[1:]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from langchain_core.embeddings import Embeddings
@@ -16,6 +16,7 @@ from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
+from topicloom.context.notes import show_fact
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
 from topicloom.context.token_count import TokenCounter
@@ -23,6 +24,7 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
+from topicloom.graph.other_threads import OtherThreads
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
@@ -30,6 +32,7 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
+from topicloom.reflection.persons import see_facts, share_facts
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.arbiter import ARBITER
@@ -42,8 +45,11 @@ from topicloom.roles.responder import RESPONDER
 from topicloom.roles.servers import Server
 from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
+from topicloom.state.session import Session
+from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
 
 DEFAULT_WINDOW = 32_000
 """Tokens of the main window where neither the settings nor the model name any."""
@@ -107,21 +113,25 @@ def make_deps(
     )
     if storage is None:
         storage = FileStorage(settings.folder, fsync=settings.fsync)
+    workspaces = Workspaces(
+        None if storage == "store" else storage,
+        lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
+        open_at_once=settings.open_sessions,
+    )
     return Deps(
         settings=settings,
         roles=roles,
         embedder=embedder,
         window=window,
-        workspaces=Workspaces(
-            None if storage == "store" else storage,
-            lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
-            open_at_once=settings.open_sessions,
-        ),
+        workspaces=workspaces,
+        others=OtherThreads(workspaces, embedder, load_cues("past")),
         adsorber=open_adsorber(choose_zone(settings.adsorber, roles), embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=_read_facts,
+        person_facts=partial(_read_person_facts, settings.across_threads == "off"),
+        share_facts=lambda kept, store, session: share_facts(ReflectionStore(kept), store, session),
         clock=clock or read_system_clock,
         waits=Waits(settings.role_seconds),
     )
@@ -131,6 +141,18 @@ def _read_facts(store: BaseStore, session: str) -> dict[str, KnownFact]:
     return {
         key: (fact.at[:10], fact.text, fact.refs, fact.messages)
         for key, fact in ReflectionStore(store).facts(session).items()
+    }
+
+
+def _read_person_facts(
+    alone: bool, kept: BaseStore, store: SessionStore, session: Session, now: float
+) -> dict[str, KnownFact]:
+    """What holds of a thread's user at a time, by key, what was said last behind the rest."""
+    seen = see_facts(ReflectionStore(kept), store, session, alone=alone)
+    spans = [s for s in seen if s.holds_at(now)]
+    return {
+        s.key: (s.since[:10], show_fact(s.text, s.quote), (), ())
+        for s in sorted(spans, key=lambda s: (parse_iso_seconds(s.at) or 0.0, s.key))
     }
 
 
@@ -162,12 +184,17 @@ def choose_zone(policy: AdsorberPolicy, roles: Roles) -> AdsorberPolicy:
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
     """The adsorber of a policy; `embedder` serves screening by cosines alone."""
     own = default_embedder()
-    model = BoundaryModel.load(embedder=own.fingerprint)
-    trained = TrainedDetector(model, own, policy)
+    trained = TrainedDetector(_load_boundary_model(own.fingerprint), own, policy)
     detector: BoundaryDetector = trained
     if policy.screening == "cosine":
         detector = CosineDetector(embedder, policy, trained)
     return Adsorber(detector, load_cues("fillers"), policy)
+
+
+@cache
+def _load_boundary_model(fingerprint: str) -> BoundaryModel:
+    """The model that ships, read once in a process: nothing changes its weights."""
+    return BoundaryModel.load(embedder=fingerprint)
 
 
 def choose_models(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -35,15 +36,19 @@ from topicloom.graph.memory_values import (
     read_numbers,
     show_topic,
 )
+from topicloom.graph.person_memory import PersonMemory
 from topicloom.graph.stored import Graph
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import open_embedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.fact_spans import FactSpan
+from topicloom.reflection.facts import Fact, FactChanges, Said
+from topicloom.reflection.persons import see_facts, select_holding, to_fact
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.state.changes import TopicChange, explain_refusal, find_month, find_undoable
+from topicloom.state.persons import get_person, make_person
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -75,6 +80,8 @@ class Memory:
         embedder: Embeddings | Embedder | str | None = None,
         author: str = "user",
         clock: Callable[[], datetime] | None = None,
+        user_id: str = "",
+        scope: str = "",
     ) -> None:
         """A session by its storage alone, as the turn that ended last left it.
 
@@ -85,12 +92,19 @@ class Memory:
             embedder: What its messages are searched with, as `build_session_graph` has it.
             author: Who changes it, for the journal.
             clock: Tells the time, with its zone; the system's if not given.
+            user_id: Who asks for it: a session of another user is refused. Not checked if "".
+            scope: The scope that it has to be in, likewise.
         """
         self.author = check_author(author)
         kept = SessionStore(storage.open(thread_id))
         whole = SessionIndex(open_embedder(embedder), kept.log, _REACH)
         self._access: Access = StorageAccess(
-            thread_id, kept, whole, open_facts(store), clock or read_system_clock
+            thread_id,
+            kept,
+            whole,
+            open_facts(store),
+            clock or read_system_clock,
+            person=make_person(user_id, scope),
         )
 
     @classmethod
@@ -228,12 +242,51 @@ class Memory:
         """
         return self._access.lay_out()
 
-    def _facts(self) -> Step[dict[str, Fact]]:
-        """What reflection keeps of the user, by key; nothing that rests on what was taken back."""
+    def _facts(self, at: str | date | None = None) -> Step[dict[str, Fact]]:
+        """What reflection keeps of the user, by key; nothing that rests on what was taken back.
+
+        In a thread of a user, all that holds and that the thread may see; see `fact_spans`.
+
+        Args:
+            at: The day on which it has to hold, `2026-03-01`; now if not given. In a thread of
+                nobody, what was known by then and is known today.
+
+        Raises:
+            InputError: The day cannot be read.
+        """
         session, store, _ = yield from self._access.open()
+        day = None if at is None else read_day(at, date.max)
+        if session.user_id:
+            spans = see_facts(self._access.facts, store, session)
+            holding = select_holding(spans, day, self._access.clock())
+            return {span.key: to_fact(span) for span in holding}
         gone = {f"m{number}" for number in store.superseded(session)}
         known = self._access.facts.facts(self._access.thread)
-        return {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
+        valid = {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
+        return {k: f for k, f in valid.items() if day is None or f.at[:10] <= day.isoformat()}
+
+    def _fact_spans(self) -> Step[list[FactSpan]]:
+        """All facts of the user that the thread may see, with the spans in which they hold.
+
+        Those that began first are in front; of a thread of nobody, there are none.
+        """
+        session, store, _ = yield from self._access.open()
+        return see_facts(self._access.facts, store, session)
+
+    def _person(self) -> Step[PersonMemory]:
+        """Everything of the user that the session belongs to, over all threads and scopes.
+
+        Raises:
+            InputError: It belongs to nobody, or there is no graph, which knows the checkpoints.
+        """
+        session, graph = (yield from self._session()), self._access.graph
+        if graph is None:
+            raise InputError(
+                "only a graph leads to all threads of a user: Memory.of(graph, config) has one"
+            )
+        if not session.user_id:
+            raise InputError(f"session {session.id!r} belongs to no user")
+        return PersonMemory(graph, session.user_id)
 
     def _correct_fact(self, key: str, text: str = "") -> Step[Fact]:
         """Say a fact of the user in other words, or as it is to confirm it; returns it.
@@ -244,13 +297,19 @@ class Memory:
             InputError: There is no such fact.
             SessionBusyError: It is being reflected upon.
         """
-        old = yield from self._get_fact(key)
+        yield from self._get_fact(key)
         now = self._access.clock().isoformat(timespec="seconds")
-        new = replace(old, text=" ".join(text.split()) or old.text, at=now)
-        retired = () if new.key == key else (key,)
-        new = replace(new, replaces=(*old.replaces, *retired))
-        self._change_facts(FactChanges((new,), retired))
-        return new
+        changes = dict[str, FactChanges]()
+        for thread, old in (yield from self._find_holders(key)).items():
+            new = replace(old, text=" ".join(text.split()) or old.text, at=now)
+            if old.said:
+                said = (*old.said, Said(now, ""))
+                new = replace(new, said=said, quote=old.quote if new.key == key else "")
+            retired = () if new.key == key else (key,)
+            new = replace(new, replaces=(*old.replaces, *retired))
+            changes[thread] = FactChanges((new,), retired)
+        self._change_facts(changes)
+        return (yield from self._get_fact(new.key))
 
     def _forget_fact(self, key: str) -> Step[Fact]:
         """Remove a fact for good, though not what it rests on; returns it.
@@ -260,19 +319,34 @@ class Memory:
             SessionBusyError: It is being reflected upon.
         """
         old = yield from self._get_fact(key)
-        self._change_facts(FactChanges(retired=(key,)))
+        threads = yield from self._find_holders(key)
+        self._change_facts({thread: FactChanges(retired=(key,)) for thread in threads})
         return old
 
     def _get_fact(self, key: str) -> Step[Fact]:
         facts = yield from self._facts()
+        spans = yield from self._fact_spans()
+        facts = {span.key: to_fact(span) for span in spans} | facts
         if key not in facts:
             raise InputError(f"there is no fact {key!r}")
         return facts[key]
 
-    def _change_facts(self, changes: FactChanges) -> None:
-        kept, thread = self._access.facts, self._access.thread
-        with kept.hold_lease(thread, time(), ReflectionPolicy()):
-            kept.change_facts(thread, changes)
+    def _find_holders(self, key: str) -> Step[dict[str, Fact]]:
+        """The threads that keep a fact and that this one may see, each with it."""
+        session, kept = (yield from self._session()), self._access.facts
+        person = get_person(session)
+        others = kept.shared_facts(person, but=session.id) if person else []
+        found = {other.thread: other.fact for other in others if other.fact.key == key}
+        own = kept.facts(self._access.thread)
+        return found | ({self._access.thread: own[key]} if key in own else {})
+
+    def _change_facts(self, changes: Mapping[str, FactChanges]) -> None:
+        kept = self._access.facts
+        with ExitStack() as held:
+            for thread in sorted(changes):
+                held.enter_context(kept.hold_lease(thread, time(), ReflectionPolicy()))
+            for thread, change in changes.items():
+                kept.change_facts(thread, change)
 
     def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
         """Give a topic a name, which no review and no split changes.
@@ -452,6 +526,8 @@ class Memory:
     why_not, awhy_not = both(_why_not)
     prompt, aprompt = both(_prompt)
     facts, afacts = both(_facts)
+    fact_spans, afact_spans = both(_fact_spans)
+    person, aperson = both(_person)
     correct_fact, acorrect_fact = both(_correct_fact)
     forget_fact, aforget_fact = both(_forget_fact)
     rename, arename = both(_rename)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -20,11 +20,14 @@ from topicloom.graph.purge import adelete_session, delete_session, purge_from
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
+from topicloom.nodes.deps import KnownFact
+from topicloom.nodes.elsewhere import fill_notes
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import format_chosen, select_valid
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.session_client import SessionClient
 from topicloom.state.changes import TopicChange
+from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session, Turn
@@ -56,12 +59,20 @@ class StorageAccess:
     clock: Callable[[], datetime]
     agent: Graph | None = None
     """The agent with `TopicMiddleware` whose session it is, if one was given."""
+    person: Person | None = None
+    """Who asks for it; None if the caller names nobody."""
+
+    @property
+    def graph(self) -> Graph | None:
+        """The agent."""
+        return self.agent
 
     def open(self) -> Step[OpenSession]:
-        """Within a step: the session."""
+        """Within a step: the session; raises `OtherPersonError` if it is another's."""
         yield from ()
         self.store.log.renew()
         session = catch_up(self.store, find_newest(self.store, self.thread))
+        check_person(session, self.person)
         return OpenSession(session, self.store, self.whole)
 
     def lay_out(self) -> Step[list[BaseMessage]]:
@@ -155,8 +166,12 @@ class GraphAccess:
         return self.graph.builder.deps.clock
 
     def open(self) -> Step[OpenSession]:
-        """Within a step: the session."""
+        """Within a step: the session; raises `OtherPersonError` if it is another's."""
         session, _ = yield from SessionClient(self.graph).read(self.config)
+        check_person(session, _name_person(self.config))
+        if session.user_id and "checkpoint_id" in self.config["configurable"]:
+            before = self.graph.get_state(self.config).values.get("turn") or {}
+            session = session.model_copy(update={"facts_at": before.get("started", "")})
         workspace = self.graph.builder.workspaces.open(session.id, self.graph.store)
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
@@ -170,13 +185,24 @@ class GraphAccess:
             return []
         asked = parse_message_number(receipt.user)
         kept = self.graph.store if deps.settings.facts else None
-        known = {} if kept is None else deps.known_facts(kept, session.id)
+        if kept is None:
+            known: Mapping[str, KnownFact] = {}
+        elif session.user_id:
+            known = deps.person_facts(kept, store, session, deps.clock().timestamp())
+        else:
+            known = select_valid(store, session, deps.known_facts(kept, session.id))
+        notes = [note for note in store.notes(session) if note.after <= asked]
+        quotes = [quote for note in notes for quote in note.elsewhere]
+        if quotes and self.graph.store is not None:
+            alone = deps.settings.across_threads == "off"
+            texts = deps.others.read(self.graph.store, store, session, quotes, alone=alone)
+            notes = fill_notes(deps, notes, texts)
         prompt = deps.window.build_prompt(
             session,
             store.messages(session, session.view, asked),
-            [note for note in store.notes(session) if note.after <= asked],
+            notes,
             store.fetcher(session),
-            facts=format_chosen(session, select_valid(store, session, known)),
+            facts=format_chosen(session, known),
         )
         return prompt.messages
 
@@ -229,8 +255,12 @@ def open_access(graph: Graph, config: RunnableConfig) -> Access:
     thread = str(config["configurable"]["thread_id"])
     deps = find_deps(graph)
     opened = deps.workspaces.open(thread, graph.store)
-    facts = open_facts(graph.store)
-    return StorageAccess(thread, opened.store, opened.whole, facts, deps.clock, graph)
+    facts, person = open_facts(graph.store), _name_person(config)
+    return StorageAccess(thread, opened.store, opened.whole, facts, deps.clock, graph, person)
+
+
+def _name_person(config: RunnableConfig) -> Person | None:
+    return read_person(("", ""), config["configurable"])
 
 
 def open_facts(store: BaseStore | None) -> ReflectionStore:

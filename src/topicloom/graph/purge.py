@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -14,6 +14,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 
 from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
@@ -228,6 +230,55 @@ def _delete_stored(graph: Graph, thread: str) -> None:
     find_deps(graph).workspaces.delete(thread, graph.store)
     if graph.store is not None:
         ReflectionStore(graph.store).delete(thread)
+
+
+def delete_person(
+    graph: Graph,
+    user: str,
+    threads: Sequence[str],
+    hold: Callable[[str], AbstractContextManager[None]],
+) -> Step[tuple[str, ...]]:
+    """Within a step: delete sessions of a user for good; returns where bytes of them may be left.
+
+    Of each its checkpoints go first: as long as these are there, what is stored says whose they
+    are. Files of SQLite are written anew once, behind all of it.
+    """
+    saver, store = graph.checkpointer, graph.store
+    for thread in threads:
+        with hold(thread):
+            if isinstance(saver, BaseCheckpointSaver):
+                for name in (thread, make_review_thread(thread)):
+                    delete, adelete = (
+                        partial(saver.delete_thread, name),
+                        partial(saver.adelete_thread, name),
+                    )
+                    yield from either(delete, adelete)
+            _delete_stored(graph, thread)
+    if store is not None:
+        ReflectionStore(store).remake(user)
+    left = list[str]()
+    if isinstance(saver, SqliteSaver):
+        with saver.lock:
+            gone = compact_file(saver.conn)
+        left += [] if gone else ["free pages of the checkpoints' file, which another process uses"]
+    elif isinstance(saver, AsyncSqliteSaver):
+        yield from either(lambda: None, partial(_compact_beside, saver))
+    elif not isinstance(saver, InMemorySaver | None):
+        left.append(f"free space of {type(saver).__name__}'s tables, until their next VACUUM")
+    return (*left, *_compact_store(store))
+
+
+def _compact_store(store: BaseStore | None) -> Iterator[str]:
+    """Write the file of a store of facts anew; yields where bytes may be left."""
+    from langgraph.store.sqlite import SqliteStore  # only here: it is not loaded with the package
+
+    if isinstance(store, SqliteStore):
+        with store.lock:
+            gone = compact_file(store.conn)
+        if not gone:
+            yield "free pages of the facts' file, which another process uses"
+    elif not isinstance(store, InMemoryStore | None):
+        yield f"free space of {type(store).__name__}'s tables, until their next VACUUM"
 
 
 def _delete_threads(

@@ -151,8 +151,10 @@ class Routes:
         if not _answers(state) or state["turn"].get("fast"):
             return self.after_split(state)
         # Until the first split there is nothing to recall: one model call, as in any chat. And
-        # where tools of the caller's ran for a message, its note is in the prompt already.
-        if state["session"].get("topics") and state["turn"]["user"] >= state["turn"]["first"]:
+        # where tools of the caller's ran for a message, its note is in the prompt already. A user
+        # may have said something in other threads.
+        recalls = state["session"].get("topics") or state["session"].get("user_id")
+        if recalls and state["turn"]["user"] >= state["turn"]["first"]:
             return self.after_split(state)
         return list(self.streams) or NOTHING
 

@@ -248,9 +248,11 @@ def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
     for end, after in [*(m.span() for m in _CUT.finditer(text)), (len(text), len(text))]:
         if "\n" not in text[end:after] and after < len(text) and end - begin <= _MARK:
             continue
-        step = size if end - begin > 2 * size else max(1, end - begin)
-        parts = ((i, min(i + step, end)) for i in range(begin, end, step))
-        spans += [part for part in parts if text[slice(*part)].strip()]
+        if end - begin > 2 * size:
+            parts = ((i, min(i + size, end)) for i in range(begin, end, size))
+            spans += [part for part in parts if text[slice(*part)].strip()]
+        elif text[begin:end].strip():  # nearly all, and a text may have hundreds of thousands
+            spans.append((begin, end))
         begin = after
     return spans
 

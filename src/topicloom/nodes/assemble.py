@@ -16,13 +16,14 @@ from topicloom.index.bm25 import find_sentence, select_sentences
 from topicloom.index.session_index import EXCERPT_PARTS
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.elsewhere import add_elsewhere
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
-from topicloom.state.quoting import PromptCosts, compose_note, read_named
+from topicloom.state.quoting import PromptCosts, compare_notes, compose_note, read_named
 from topicloom.state.recall import Layer, Note, Reading, Stretches, parse_message_number
-from topicloom.state.session import Search, Session, Turn
+from topicloom.state.session import ReadingEffect, Search, Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
@@ -51,7 +52,13 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
             read = {r.topic for r in readings if r.source == "index"}
             readings += read_by_index(workspace, session, table, turn, read)
         note = _compose(store, session, turn, table, readings, window)
+        if any(r.source == "model" for r in readings):
+            alone = [r for r in readings if r.source != "model"]
+            found = _compose(store, session, turn, table, alone, window)
+            effect = (turn.effect or ReadingEffect()).join(compare_notes(note, found))
+            turn = turn.model_copy(update={"effect": effect})
         note = note.model_copy(update={"layers": load_layers(state)})
+        note = add_elsewhere(deps, workspace, session, turn, note)
         if not note.empty:
             session = enter_note(store, session, note, window)
         update = dump(session, turn.model_copy(update={"unread": (), "elsewhere": False}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from langgraph.store.base import BaseStore
 
@@ -14,6 +15,7 @@ from topicloom.context.prefix import PrefixMeter
 from topicloom.context.window import MainWindow
 from topicloom.context.windows import PromptWindow
 from topicloom.index.embedder import Embedder
+from topicloom.index.time_expressions import Days
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Cues
 from topicloom.roles.reader import READER
@@ -21,10 +23,58 @@ from topicloom.roles.registry import Roles
 from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
 from topicloom.state.changes import BriefUpdate
+from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.language import Language
+from topicloom.state.session import Session
+from topicloom.storage.sessions import SessionStore
 
 KnownFact = tuple[str, str, Sequence[str], Sequence[str]]
 """Day, text and refs of a fact, and the short ids of the messages that it rests on."""
+
+
+class OtherThreadsSource(Protocol):
+    """Finds and reads what the other threads of a user know; `graph/other_threads.py` has it."""
+
+    def find_facts(
+        self,
+        kept: BaseStore,
+        store: SessionStore,
+        session: Session,
+        query: str,
+        shown: Sequence[ElsewhereQuote],
+        now: datetime,
+        *,
+        alone: bool = False,
+    ) -> list[ElsewhereQuote]:
+        """The facts that a note has to say."""
+        ...
+
+    def find_messages(
+        self,
+        kept: BaseStore,
+        session: Session,
+        query: str,
+        days: Days | None,
+        shown: Sequence[ElsewhereQuote],
+    ) -> list[ElsewhereQuote]:
+        """The messages of other threads that fit a query."""
+        ...
+
+    def read(
+        self,
+        kept: BaseStore,
+        store: SessionStore,
+        session: Session,
+        quotes: Sequence[ElsewhereQuote],
+        *,
+        alone: bool = False,
+    ) -> dict[ElsewhereQuote, str]:
+        """What quotes say now, as far as they may be seen."""
+        ...
+
+    def keep_card(self, kept: BaseStore, session: Session) -> None:
+        """Have the user's other threads find what a thread says now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +96,13 @@ class Deps:
     """Briefs of a session that were written beside the graph and left in its store."""
     known_facts: Callable[[BaseStore, str], Mapping[str, KnownFact]]
     """The facts that are kept there of the user, by key, the newest last."""
+    person_facts: Callable[[BaseStore, SessionStore, Session, float], Mapping[str, KnownFact]]
+    """The same in a thread that belongs to a user: what holds at a time, in seconds since the
+    epoch, of all that the thread may see."""
+    share_facts: Callable[[BaseStore, SessionStore, Session], None]
+    """Shows what a thread knows of its user to the user's others."""
+    others: OtherThreadsSource
+    """What the user's other threads know."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
     waits: Waits

@@ -19,6 +19,7 @@ from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.elsewhere import keep_card_afterwards
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
@@ -81,6 +82,9 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             closed = _purge_superseded(store, closed)
+        if closed.user_id and (closed.line or closed.superseded):
+            _share_facts(deps, workspace, closed)
+        keep_card_afterwards(deps, closed)
         # It is to take no time from this turn.
         ahead = partial(embed_said, deps, said, said if session.topics else ())
         current_run().call_afterwards(ahead)
@@ -88,6 +92,13 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
+
+
+def _share_facts(deps: Deps, workspace: Workspace, session: Session) -> None:
+    """Show the user's others what the thread knows now: it went back, or words were edited."""
+    read_beside(
+        workspace, lambda kept, _: deps.share_facts(kept, workspace.store, session), session
+    )
 
 
 def _purge_superseded(store: SessionStore, session: Session) -> Session:
@@ -219,7 +230,9 @@ class _TurnEnd:
             seconds=round(took.total_seconds(), 4),
             scores=scores,
             quoted=tuple(t for n in written if n.after == turn.user for t in n.topics),
+            elsewhere=tuple(q for n in written if n.after == turn.user for q in n.elsewhere),
             crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
+            reading=turn.effect,
             view=session.view,
             noted=min((n.after for n in notes), default=0),
             roster=session.roster,

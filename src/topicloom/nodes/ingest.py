@@ -19,7 +19,9 @@ from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
+    choose_facts,
     current_session,
+    date_facts,
     dump,
     dumped,
     node,
@@ -34,13 +36,14 @@ from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import select_usable
 from topicloom.state.messages import find_new_messages, select_unstored, shorten_query
+from topicloom.state.persons import claim_session, find_person
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.state.topics import Topic
-from topicloom.storage.lines import find_rivals, set_aside
+from topicloom.storage.lines import find_rivals, read_heads, set_aside
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless
 
@@ -76,6 +79,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
         answer = bool(due) and options.answer
         query = shorten_query(asked.text if answer and asked else get_text(newest))
+        forgot = deps.amnesia.found_in(shorten_query(get_text(newest)))
         # Where a plan comes first, it may say that nothing has to be looked for.
         planned = deps.window.edit is not None
         if answer and not planned and (asked in said or not said):
@@ -101,12 +105,15 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             query=query,
             answer=answer,
             said=bool(fresh),
-            amnesia=answer and user >= first and deps.amnesia.found_in(get_text(newest)),
+            amnesia=answer and user >= first and forgot,
             since=_find_beginning(talk, user),
             continues=continues if user >= first else 0.0,
             started=deps.clock().isoformat(),
             events=(*past.edits, *past.events, *past.left_out),
         )
+        if session.user_id and not (state.get("session") or {}).get("user_id"):
+            facts = choose_facts(deps, session, store.transcript_refs(session))
+            session = date_facts(deps, session, facts)
         # A turn that failed left its calls: those of this one stand in their place.
         begun_anew = {"readings": None, "calls": Overwrite(dumped(calls))}
         return {**dump(session, turn), **begun_anew, **past.update}
@@ -153,7 +160,7 @@ class _Past:
 
 
 def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
-    known = current_session(state)
+    known = _date_fork(current_session(state), state)
     workspace = open_workspace(deps.workspaces, known)
     given, cleared = state.get("messages", []), current_run().cleared
     usable, faults = select_usable(given)
@@ -185,6 +192,14 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
     return _Past(workspace, session, messages, recent, every, edits, events, left_out, update)
 
 
+def _date_fork(session: Session, state: SessionState) -> Session:
+    """The session; where a fork begins with this run, with the time of the checkpoint."""
+    before = state.get("session") or {}
+    if not (before and session.user_id and session.line != before.get("line", "")):
+        return session
+    return session.model_copy(update={"facts_at": (state.get("turn") or {}).get("started", "")})
+
+
 def _find_failed(state: SessionState, session: Session) -> Turn | None:
     """The turn that has not ended."""
     begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
@@ -210,7 +225,10 @@ def _begin(
     store: SessionStore, session: Session, state: SessionState, replay: Replay | None
 ) -> tuple[Session, tuple[str, ...], Update]:
     """The session to go on with: that of the checkpoint, behind what others did since."""
-    rivals = find_rivals(store, session)
+    heads = read_heads(store)
+    if (owner := find_person(head.session for head in heads)) is not None:
+        session = claim_session(session, owner)
+    rivals = find_rivals(store, session, heads)
     old = [r for r in rivals if not session.count and r.time < current_run().began]
     if not old:
         return catch_up(store, session, rivals, state, replay)

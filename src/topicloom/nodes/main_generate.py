@@ -18,6 +18,7 @@ from topicloom.errors import InputError, ReplyError, TopicLoomWarning
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.elsewhere import show_elsewhere
 from topicloom.nodes.step import (
     Update,
     dump,
@@ -84,7 +85,7 @@ def lay_out_prompt(
     return window.build_prompt(
         session,
         view,
-        store.notes(session),
+        show_elsewhere(deps, workspace, session, store.notes(session)),
         store.fetcher(session),
         facts=show_facts(deps, session),
         loop=loop,

@@ -13,6 +13,10 @@ from topicloom.state.activation import choose_read, update_activation
 from topicloom.state.channels import SessionState
 from topicloom.state.session import SearchRequest, Turn
 
+_SMALL, _FEW = 400, 3
+"""Tokens of small topics. More than so many of them have no readers of their own: what the index
+finds in them is read, in one call, with what it finds in other topics that none reads."""
+
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that activates topics by what the index finds in them, and says which are read.
@@ -44,6 +48,9 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         if not deps.roles.by_index(READER):
             pinned = table.pinned()
             unread = choose_read(session.active, turn.split[::-1], relevance, policy, pinned)
+            small = {t for t in unread if table[t].tokens <= _SMALL}
+            if len(small) > _FEW:
+                unread = tuple(t for t in unread if t not in small)
             elsewhere = bool(hits.elsewhere(unread, policy.base))
             idle = {t: relevance.get(t, 0.0) for t in session.active if t not in unread}
             if idle:

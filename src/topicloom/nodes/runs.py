@@ -25,9 +25,10 @@ from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 
 
-def name_thread(thread: str) -> RunnableConfig:
-    """The configuration that names a thread."""
-    return {"configurable": {"thread_id": thread}}
+def name_thread(thread: str, user: str = "", scope: str = "") -> RunnableConfig:
+    """The configuration that names a thread, and whose it is, if a user or a scope is given."""
+    person = {"user_id": user, "scope": scope} if user or scope else {}
+    return {"configurable": {"thread_id": thread, **person}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,18 @@ from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.move_chats import move_chats
 from topicloom.nodes.putting_right import put_right
+from topicloom.nodes.runs import current_run
 from topicloom.nodes.split_draft import SplitDraft, remember_sizes
-from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
+from topicloom.nodes.step import (
+    Update,
+    choose_facts,
+    date_facts,
+    dump,
+    dumped,
+    emit,
+    node,
+    open_turn,
+)
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.base import Answer
@@ -37,6 +47,9 @@ from topicloom.state.topics import Topic, TopicTable, select_shown
 
 _PARTED = 64
 """Rulings of an arbiter that a session remembers, for what is put right later."""
+_REPAIRED = 32
+"""Messages after which what is filed wrong is looked for again: in a small window each turn splits.
+"""
 _OTHERS = 64
 """Other topics, those last spoken of, that a name is told from."""
 
@@ -67,7 +80,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
             part = slice(start, stop)
             request = _make_request(draft, workspace, rounds[part], labels[part], odds[part])
             draft.move((yield from draft.sort(request)))
-        if deps.roles.by_index(SPLITTER):
+        if deps.roles.by_index(SPLITTER) and plan.tail // _REPAIRED > session.tail // _REPAIRED:
             turn = put_right(draft, workspace, turn)
         divided = yield from draft.divide_large()
         yield from _write_briefs(draft, workspace)
@@ -75,8 +88,10 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         if moved:
             spoken = deps.language or detect_language([b.text for b in moved[-20:]])
             draft.session = draft.session.model_copy(update={"language": spoken})
+        if not current_run().fork:  # a fork shows what was known at its checkpoint until now
+            draft.session = draft.session.model_copy(update={"facts_at": ""})
         facts = choose_facts(deps, draft.session, store.transcript_refs(session))
-        draft.session = draft.session.model_copy(update={"facts": facts})
+        draft.session = date_facts(deps, draft.session, facts)
         session, turn = _conclude(draft, turn, plan)
         events = (*turn.events, _describe_split(moved, draft), *divided)
         turn = turn.model_copy(update={"events": events})

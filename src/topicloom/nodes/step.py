@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
@@ -20,6 +21,7 @@ from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
+from topicloom.state.persons import Person, claim_session, read_person
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn, TurnPlan
 from topicloom.storage.lines import publish
@@ -67,13 +69,24 @@ NO_THREAD = (
 
 
 def current_session(state: Any) -> Session:
-    """The session of the state, or a new one; raises `MissingThreadError` without a thread."""
+    """The session of the state, or a new one, as one of the person that the run names.
+
+    Raises:
+        MissingThreadError: There is no thread.
+        OtherPersonError: It belongs to another person.
+    """
     run = current_run()
-    if state.get("session"):
-        return run.place(Session.model_validate(state["session"]))
-    if not run.thread:
+    if not (state.get("session") or run.thread):
         raise MissingThreadError(NO_THREAD)
-    return run.place(Session(id=run.thread))
+    known = state.get("session")
+    session = Session.model_validate(known) if known else Session(id=run.thread)
+    return claim_session(run.place(session), current_person())
+
+
+def current_person() -> Person | None:
+    """The person that the application names with this run; None if it names nobody."""
+    options = turn_options()
+    return read_person((options.user_id, options.scope), get_config().get("configurable", {}))
 
 
 def current_plan(state: Any) -> TurnPlan | None:
@@ -143,6 +156,12 @@ def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> dict[str,
     return dict(reversed(chosen.items()))
 
 
+def date_facts(deps: Deps, session: Session, facts: Mapping[str, str]) -> Session:
+    """The session with the facts that were chosen now."""
+    chosen = deps.clock().isoformat(timespec="seconds") if session.user_id else ""
+    return session.model_copy(update={"facts": dict(facts), "facts_chosen": chosen})
+
+
 def show_facts(deps: Deps, session: Session) -> str:
     """The caller's instructions for the turn, and the chosen facts that are kept still, as they
     stand in the prompt; "" for none.
@@ -160,8 +179,19 @@ def format_chosen(session: Session, known: Mapping[str, KnownFact]) -> str:
 
 def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:
     workspace = open_workspace(deps.workspaces, session)
-    read = deps.known_facts if deps.settings.facts else None
-    known = (read_beside(workspace, read, session) if read else None) or {}
+    if not deps.settings.facts:
+        return {}
+    if session.user_id:
+        now = deps.clock().timestamp()
+        return (
+            read_beside(
+                workspace,
+                lambda kept, _: dict(deps.person_facts(kept, workspace.store, session, now)),
+                session,
+            )
+            or {}
+        )
+    known = read_beside(workspace, deps.known_facts, session) or {}
     return select_valid(workspace.store, session, known)
 
 

@@ -38,12 +38,15 @@ class Wording:
     keywords: str
     picks: str
     known_facts: str
+    fact_spans: str
     one_topic: str
     other_topic: str
     part: str
     day: str
     weekdays: str
     facts: str
+    facts_found: str
+    said_elsewhere: str
     days: str
     missing: str
     active: str

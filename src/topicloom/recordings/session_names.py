@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from topicloom.recordings.spool import Chat
+from topicloom.recordings.spool import ChatInfo
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
 from topicloom.storage.lines import find_newest
@@ -19,7 +19,7 @@ _READ_AT_ONCE = 1_000
 class SessionNames:
     """Chooses sessions: the one that holds a conversation already, or one that is not there yet."""
 
-    def __init__(self, storage: Storage, chats: Iterable[Chat]) -> None:
+    def __init__(self, storage: Storage, chats: Iterable[ChatInfo]) -> None:
         """Look for the sessions that hold some conversations.
 
         Args:
@@ -36,7 +36,7 @@ class SessionNames:
             if first and first[0] in wanted and not _has_several(store, session):
                 self._holding.setdefault(first[0], name)
 
-    def choose(self, chat: Chat) -> str:
+    def choose(self, chat: ChatInfo) -> str:
         """The session of a conversation: it stays the same when the title has changed since."""
         if known := self._holding.get(chat.first_source):
             return known
@@ -49,7 +49,7 @@ class SessionNames:
         return name
 
     @staticmethod
-    def _name_by_id(chat: Chat) -> str:
+    def _name_by_id(chat: ChatInfo) -> str:
         prefix = f"{chat.format}-"
         return make_session_name(chat.id if chat.id.startswith(prefix) else prefix + chat.id)
 

@@ -12,12 +12,14 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from topicloom.errors import StorageUnavailableError
 from topicloom.recordings.exported import ExportedConversation, Mark, Unread
 from topicloom.state.stored_message import parse_iso_seconds, to_stored_message
 from topicloom.storage.message_rows import from_row, to_row
@@ -29,7 +31,7 @@ _SHOWN_TITLES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ChatInfo:
     """A conversation of an export, without its messages."""
 
     number: int
@@ -49,7 +51,7 @@ class Chat:
 class ChatPiece(NamedTuple):
     """Messages of a conversation that follow each other in the session."""
 
-    chat: Chat
+    chat: ChatInfo
     messages: list[BaseMessage]
 
 
@@ -114,9 +116,10 @@ class ImportSpool:
 
     def __init__(self) -> None:
         self.summary = ImportSummary()
-        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
+        with _writable():
+            self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
-        self._chats: list[Chat] = []
+        self._chats: list[ChatInfo] = []
 
     def __enter__(self) -> Self:
         return self
@@ -180,7 +183,7 @@ class ImportSpool:
             key = mark.chat or (message.id if mark.begins else None)
             if key not in numbers:
                 numbers[key] = len(self._chats)
-                chat = Chat(numbers[key], *fields)
+                chat = ChatInfo(numbers[key], *fields)
                 if conversation.marks:
                     title = "" if mark.chat else None
                     chat = replace(chat, title=title, known=key or first)
@@ -205,17 +208,19 @@ class ImportSpool:
     def _write(self, place: _Place, piece: Sequence[BaseMessage]) -> _Place:
         rows = [to_row(to_stored_message(m, seq=1, time="")) for m in piece]
         data = json.dumps(rows).encode()
-        offset = self._file.seek(0, 2)
-        self._file.write(data)
+        with _writable():
+            offset = self._file.seek(0, 2)
+            self._file.write(data)
+            self._file.flush()
         return place._replace(offset=offset, length=len(data))
 
-    def chats(self) -> list[Chat]:
+    def chats(self) -> list[ChatInfo]:
         """The conversations, those that began first first; those without a time come last."""
         began = {p.conversation: p.time for p in self._places if p.number == 0}
         heads = [self._chats[number] for number in began]
         return sorted(heads, key=lambda chat: (began[chat.number], chat.number))
 
-    def pieces(self, chat: Chat | None = None) -> Iterator[ChatPiece]:
+    def pieces(self, chat: ChatInfo | None = None) -> Iterator[ChatPiece]:
         """All messages in the order of time, or those of one conversation."""
         self._places.sort()
         for place in self._places:
@@ -225,6 +230,19 @@ class ImportSpool:
     def _read(self, place: _Place) -> list[BaseMessage]:
         self._file.seek(place.offset)
         return list(map(_read_row, json.loads(self._file.read(place.length))))
+
+
+@contextmanager
+def _writable() -> Iterator[None]:
+    """Turn an error of the disk with temporary files into one with a way out."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise StorageUnavailableError(
+            f"an export that is read needs a temporary file, and there can be none: {why}. Set"
+            " TMPDIR to a folder that you may write to and that has space left"
+        ) from error
 
 
 def _read_row(row: dict[str, Any]) -> BaseMessage:

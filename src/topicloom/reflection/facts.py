@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from topicloom.state.stored_message import parse_iso_seconds
 
@@ -22,6 +22,21 @@ class Claim:
     """Short ids of the messages that it rests on."""
     supersedes: tuple[str, ...] = ()
     """Keys of known facts that hold no more."""
+    since: str = ""
+    """The day since which it holds, if the message says so: `2026-05-03`, `2026-05` or `2026`."""
+    until: str = ""
+    """The day on which it ended, if the message says so, likewise."""
+
+
+class Said(NamedTuple):
+    """One time that a fact was said."""
+
+    time: str
+    """ISO 8601."""
+    message: str
+    """Id of the newest message that it rests on."""
+    ref: str = ""
+    """Ref of that message in the transcript; "" if it is in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,14 @@ class Fact:
     refs: tuple[str, ...] = ()
     """Ref of the newest message of each time that it was said, in the transcript: a ref stands for
     all before it, so that it tells of which branch a fact is. None of what was said elsewhere."""
+    said: tuple[Said, ...] = ()
+    """In threads of a user, each time that it was said, in order of time."""
+    since: str = ""
+    """The day since which it holds, if the message says so, ISO 8601."""
+    until: str = ""
+    """The day on which it ended, if the message says so, ISO 8601."""
+    quote: str = ""
+    """In threads of a user, the user's own words, where they are others."""
 
     @property
     def key(self) -> str:
@@ -53,8 +76,10 @@ class Fact:
     def value(self) -> dict[str, Any]:
         """The fact as JSON data for a store."""
         value = {"fact": self.text, "messages": list(self.messages), "at": self.at}
-        lists = {"replaces": list(self.replaces), "refs": list(self.refs)}
-        return value | {key: listed for key, listed in lists.items() if listed}
+        lists: dict[str, list[Any]] = {"replaces": list(self.replaces), "refs": list(self.refs)}
+        lists["said"] = [list(one) for one in self.said]
+        texts = {"since": self.since, "until": self.until, "quote": self.quote}
+        return value | {key: given for key, given in (*lists.items(), *texts.items()) if given}
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Fact | None:
@@ -66,7 +91,14 @@ class Fact:
         if not all(isinstance(listed, list) for listed in lists):
             return None
         messages, replaces, refs = (tuple(map(str, listed)) for listed in lists)
-        return cls(text, messages, at, replaces, refs)
+        said = value.get("said")
+        told = tuple(Said(*map(str, one)) for one in said if _is_said(one)) if said else ()
+        since, until, quote = (str(value.get(key, "")) for key in ("since", "until", "quote"))
+        return cls(text, messages, at, replaces, refs, told, since, until, quote)
+
+
+def _is_said(one: object) -> bool:
+    return isinstance(one, list) and len(one) == len(Said._fields)
 
 
 @dataclass(frozen=True, slots=True)

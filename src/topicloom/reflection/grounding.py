@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 
 from topicloom.index.encoders import default_embedder
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import LANGUAGES, load_patterns
-from topicloom.reflection.facts import Claim, Fact
+from topicloom.reflection.facts import Claim, Fact, Said
 from topicloom.roles.reader import find_unsaid
+from topicloom.roles.values import clip
 from topicloom.state.language import CJK_RUN
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
@@ -151,11 +153,14 @@ def ground_claims(
     messages: Sequence[StoredMessage],
     ids: Mapping[str, str],
     refs: Mapping[str, str],
+    *,
+    spans: bool = False,
 ) -> GroundedClaims:
     """Keep the claims that rest on the user's own messages.
 
     `ids` are the lasting ids of the messages that the reflector was shown, and `refs` their refs
-    in the transcript, if they are in it, both by short id.
+    in the transcript, if they are in it, both by short id. With `spans`, facts say since when and
+    until when they hold, when they were said, and in which words.
     """
     by_id = {m.id: m for m in messages}
     dropped: Counter[str] = Counter()
@@ -167,8 +172,54 @@ def ground_claims(
         newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
         lasting = tuple(dict.fromkeys(ids[i] for i in claim.messages))
         branch = (refs[newest.id],) if newest.id in refs else ()
-        facts.append((Fact(claim.text, lasting, newest.time, refs=branch), claim.supersedes))
+        fact = Fact(claim.text, lasting, newest.time, refs=branch)
+        if spans:
+            fact = _date(fact, claim, Said(newest.time, ids[newest.id], refs.get(newest.id, "")))
+            own = [by_id[i] for i in claim.messages if by_id[i].role == "user"]
+            fact = replace(fact, quote=_find_quote(claim.text, own))
+        facts.append((fact, claim.supersedes))
     return GroundedClaims(tuple(facts), dict(dropped))
+
+
+_DAY = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
+_QUOTE = 160
+"""Characters of the user's own words that stand beside a fact."""
+
+
+def _date(fact: Fact, claim: Claim, said: Said) -> Fact:
+    since, until = read_day(claim.since), read_day(claim.until, last=True)
+    if since and until and since > until:
+        since = until = ""
+    return replace(fact, said=(said,), since=since, until=until)
+
+
+def read_day(text: str, *, last: bool = False) -> str:
+    """The first day that a date names, `2026`, `2026-05` or `2026-05-03`, or the last; ISO 8601.
+
+    "" if it names none.
+    """
+    found = _DAY.fullmatch(text.strip())
+    if found is None:
+        return ""
+    year, month, day = (int(part) if part else 0 for part in found.groups())
+    try:
+        first = date(year, month or 1, day or 1)
+        if not last or day:
+            return first.isoformat()
+        after = (year + 1, 1) if not month or month == 12 else (year, month + 1)
+        return (date(*after, 1) - timedelta(days=1)).isoformat()
+    except ValueError:
+        return ""
+
+
+def _find_quote(text: str, own: Sequence[StoredMessage]) -> str:
+    """The user's own words that say what a claim says; "" if they are the claim's."""
+    said = _say_as_user(text, own)
+    clauses = [c for m in own for c in find_assertions(m.text)]
+    if any(said in clause for clause in clauses):
+        return ""
+    best = next(iter(_select_alike(said, clauses)), "")
+    return clip(best.strip(), _QUOTE)
 
 
 def find_flaw(claim: Claim, shown: Mapping[str, StoredMessage]) -> str:

@@ -25,8 +25,10 @@ from topicloom.reflection.due import (
     find_due_reason,
     mark_done,
 )
+from topicloom.reflection.fact_spans import record_facts
 from topicloom.reflection.facts import Fact, merge_facts
 from topicloom.reflection.grounding import GroundedClaims, ground_claims
+from topicloom.reflection.persons import see_facts, share_facts
 from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
 from topicloom.reflection.scheduler import ReflectionScheduler, read_system_clock
 from topicloom.reflection.sessions import StoredSessionSource
@@ -35,6 +37,7 @@ from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
 from topicloom.state.changes import BriefUpdate, apply_brief_updates, make_brief_update
+from topicloom.state.persons import get_person
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -97,10 +100,18 @@ class ReflectionRunner:
         said = choose_chat_records(self.external(thread) if self.external else None, native)
         calls: list[Call] = []
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
-        found = yield from self._find_facts(session, store, said, here, calls)
-        changed = merge_facts(found.facts, kept.facts(thread))
+        known = self._read_known(session, store)
+        found = yield from self._find_facts(session, said, here, known, calls)
+        own, person = kept.facts(thread), get_person(session)
+        if person is None:
+            changed = merge_facts(found.facts, own)
+        else:
+            changed = record_facts(found.facts, own, {f.key: f for f in known})
+            kept.set_person(thread, person)
         briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
         kept.change_facts(thread, changed)
+        if person is not None:
+            share_facts(kept, store, session)
         # A node that is late finds those left before, too, as far as they still fit.
         table = store.topic_table(session)
         earlier = [u for u in kept.briefs(thread) if apply_brief_updates(table, [u])]
@@ -123,26 +134,35 @@ class ReflectionRunner:
 
     run, __call__ = both(_run)
 
+    def _read_known(self, session: Session, store: SessionStore) -> tuple[Fact, ...]:
+        """The facts that hold of the user, as far as the session may see them."""
+        kept = self.sessions.store
+        if session.user_id:
+            now = self.sessions.clock()
+            spans = see_facts(kept, store, session)
+            return tuple(Fact(s.text, s.messages, s.at) for s in spans if s.holds_at(now))
+        gone = {f"m{number}" for number in store.superseded(session)}
+        facts = kept.facts(session.id).values()
+        return tuple(fact for fact in facts if gone.isdisjoint(fact.messages))
+
     def _find_facts(
         self,
         session: Session,
-        store: SessionStore,
         said: ChatRecords,
         refs: Mapping[str, str],
+        known: Sequence[Fact],
         calls: list[Call],
     ) -> Step[GroundedClaims]:
         if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
-        gone = {f"m{number}" for number in store.superseded(session)}
-        facts = self.sessions.store.facts(session.id).values()
-        known = tuple(fact for fact in facts if gone.isdisjoint(fact.messages))
-        request = ReflectRequest(session.id, said.messages, known, session.language)
+        spans = bool(session.user_id)
+        request = ReflectRequest(session.id, said.messages, known, session.language, spans)
         players = self.roles.in_turn(REFLECTOR)
         answer = yield from ask_first("reflector", players, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
             raise UnusableAnswerError(f"nobody could reflect upon {session.id!r}: {failures}")
-        return ground_claims(answer, said.messages, said.ids, refs)
+        return ground_claims(answer, said.messages, said.ids, refs, spans=spans)
 
     def _write_briefs(
         self, session: Session, store: SessionStore, first: int, last: int, calls: list[Call]

@@ -52,6 +52,8 @@ class ReflectRequest:
     facts: Sequence[Fact]
     """The facts known about the user, in order; a new one may take the place of one."""
     language: Language
+    spans: bool = False
+    """True if since when and until when facts hold is to be told."""
 
 
 class Reflector(Role[ReflectRequest, tuple[Claim, ...]], Protocol):
@@ -95,9 +97,10 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
         shown = formatter.format_messages(request.messages)
         if sum(counter.text(line) + 1 for line in shown) <= spare:
             break
-    return window.messages(
-        "reflector", language, f"{words.known_facts}\n{listed}", "\n".join(shown) or words.nothing
-    )
+    said = "\n".join(shown) or words.nothing
+    if request.spans:
+        said = f"{said}\n{words.fact_spans}"
+    return window.messages("reflector", language, f"{words.known_facts}\n{listed}", said)
 
 
 def parse_reflection(text: str) -> tuple[Claim, ...]:
@@ -137,7 +140,9 @@ def _parse_fact(element: Element) -> Claim | None:
         return None
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "messages", "id")
     superseded = parse_fact_ids(element.field("supersedes", "replaces"))
-    return Claim(clip(text, _FACT_LIMIT), parse_message_ids(ids, _MOST_NAMED), superseded)
+    since, until = element.field("since", "from"), element.field("until", "to")
+    messages = parse_message_ids(ids, _MOST_NAMED)
+    return Claim(clip(text, _FACT_LIMIT), messages, superseded, since[:10], until[:10])
 
 
 def parse_fact_ids(text: str) -> tuple[str, ...]:

@@ -1,14 +1,18 @@
 """Facts, progress, briefs to apply and leases of reflection, in a LangGraph store.
 
     (topicloom, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
+    (topicloom, %owners)            session -> the user and the scope that it belongs to
+    (topicloom, %people, <user>)    session -> its facts, as the user's other sessions see them
     (topicloom, %reflected)         session -> how far it was reflected upon
+    (topicloom, %talks, <user>)     session -> its card; see `storage/thread_cards.py`
     (topicloom, %briefs)            session -> briefs for the graph to take in
     (topicloom, %reflecting)        session/owner -> since when, how long, and the process
 
-The first is for the application to read and search; the others are our own. Stores have no
-compare-and-set, so a lease is taken by raising a flag and looking for other flags: of two who
-do so at once at least one sees the other, and gives way. It falls with its process where others on
-the same machine look, and runs out for all.
+The first is for the application to read and search; the others are our own. What is kept of a user
+is a copy, an item a session, so that nobody writes what another writes; `remake` makes it anew.
+Stores have no compare-and-set, so a lease is taken by raising a flag and looking for other flags:
+of two who do so at once at least one sees the other, and gives way. It falls with its process where
+others on the same machine look, and runs out for all.
 """
 
 from __future__ import annotations
@@ -25,13 +29,15 @@ from typing import Any, TypeVar
 from uuid import getnode, uuid4
 from weakref import WeakKeyDictionary
 
-from langgraph.store.base import BaseStore, PutOp
+from langgraph.store.base import BaseStore, Item, PutOp
 from pydantic import BaseModel, ValidationError
 
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_within
+from topicloom.reflection.fact_spans import ThreadFact
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.state.changes import BriefUpdate
+from topicloom.state.persons import Person, sees
 from topicloom.storage.store_items import (
     Namespace,
     delete_items,
@@ -40,9 +46,11 @@ from topicloom.storage.store_items import (
     label,
     put_items,
 )
+from topicloom.storage.thread_cards import delete_card, delete_cards, forget_card
 
 _PREFIX = "topicloom"
 """What everything is put under; `StoreStorage` does so too."""
+_OWNERS = "%owners"
 _LOOKS = 3
 """How often the one who goes first looks if the others have given way."""
 _PROC = Path("/proc")
@@ -83,9 +91,96 @@ class ReflectionStore:
         namespace = self.facts_namespace(session)
         ops = [PutOp(namespace, f.key, _clean(f.value)) for f in changes.written]
         ops += [PutOp(namespace, key, None) for key in changes.retired]
-        if ops:
+        if not ops:
+            return
+        person = self.person(session)
+        if person is not None and changes.retired:  # what goes, goes for others first
+            self._share(session, person, without=changes.retired)
+        with self._lock:
+            self._store.batch(ops)
+        if person is not None and changes.written:
+            self._share(session, person)
+
+    def person(self, session: str) -> Person | None:
+        """The person that a session belongs to, as far as anything is kept of its facts."""
+        with self._lock:
+            items = items_at(self._store, (_PREFIX, _OWNERS), [label(session)])
+        return next((Person(o.user, o.scope) for o in _read_owners(items)), None)
+
+    def set_person(self, session: str, person: Person) -> None:
+        """Say whose a session is, from when on its facts are the user's."""
+        owner = _Owner(session=session, user=person.user, scope=person.scope)
+        if self.person(session) != person:
+            self._put_own(_OWNERS, label(session), owner.model_dump())
+
+    def share(self, session: str, hidden: Collection[str] = ()) -> None:
+        """Write the copy of a session's facts for the user's others, without the `hidden` keys.
+
+        These stay hidden until the next call of this.
+        """
+        person = self.person(session)
+        if person is not None:
+            self._share(session, person, hidden=hidden)
+
+    def _share(
+        self,
+        session: str,
+        person: Person,
+        *,
+        hidden: Collection[str] | None = None,
+        without: Collection[str] = (),
+    ) -> None:
+        people = _find_people(person.user)
+        with self._lock:
+            before = [
+                _read(_Shared, i.value) for i in items_at(self._store, people, [label(session)])
+            ]
+        hidden = hidden if hidden is not None else [k for b in before if b for k in b.hidden]
+        gone = {*hidden, *without}
+        copied = [fact.value for key, fact in self.facts(session).items() if key not in gone]
+        shared = _Shared(
+            session=session,
+            user=person.user,
+            scope=person.scope,
+            hidden=tuple(sorted(hidden)),
+            facts=tuple(copied),
+        )
+        if before != [shared]:
             with self._lock:
-                self._store.batch(ops)
+                put_items(self._store, people, {label(session): _clean(shared.model_dump())})
+
+    def shared_facts(self, person: Person, but: str = "") -> list[ThreadFact]:
+        """The facts of a user's sessions that one in the person's scope may see, `but` its own."""
+        with self._lock:
+            items = list(items_in(self._store, _find_people(person.user)))
+        read = (_read(_Shared, item.value) for item in items)
+        # A label may be of several very long names: the names themselves are compared.
+        of_user = [s for s in read if s and s.user == person.user and s.session != but]
+        return [
+            ThreadFact(shared.session, shared.scope, fact)
+            for shared in of_user
+            if sees(person.scope, shared.scope)
+            for value in shared.facts
+            if (fact := Fact.of(value)) is not None
+        ]
+
+    def threads(self, user: str) -> dict[str, Person]:
+        """The sessions of a user of which facts are kept, whatever their scope."""
+        with self._lock:
+            owners = _read_owners(items_in(self._store, (_PREFIX, _OWNERS)))
+        return {o.session: Person(o.user, o.scope) for o in owners if o.user == user}
+
+    def remake(self, user: str) -> None:
+        """Write all copies of a user's facts anew, of what the sessions themselves have."""
+        people, threads = _find_people(user), self.threads(user)
+        with self._lock:
+            items = list(items_in(self._store, people))
+            known = {item.key: _read(_Shared, item.value) for item in items}
+            left = [k for k, s in known.items() if s is None or s.user == user]
+            delete_items(self._store, people, set(left) - set(map(label, threads)))
+            delete_cards(self._store, user, but=list(threads))
+        for session, person in threads.items():
+            self._share(session, person)
 
     def progress(self, sessions: Iterable[str]) -> dict[str, ReflectionProgress]:
         """The progress of some sessions; of a damaged item, as if there were none."""
@@ -120,6 +215,9 @@ class ReflectionStore:
         Briefs left behind go with the topics.
         """
         gone = self.find_resting_on(session, messages)
+        if (person := self.person(session)) is not None:
+            with self._lock:
+                forget_card(self._store, person, session)
         stay = [f for key, f in self.facts(session).items() if key not in gone]
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
@@ -132,11 +230,14 @@ class ReflectionStore:
 
     def delete(self, session: str) -> None:
         """Remove all that is kept of a session: its facts, its progress, briefs left for it."""
-        facts = self.facts_namespace(session)
+        facts, person = self.facts_namespace(session), self.person(session)
         with self._lock:
+            if person is not None:
+                delete_items(self._store, _find_people(person.user), [label(session)])
+                delete_card(self._store, person, session)
             keys = [item.key for item in items_in(self._store, facts)]
             delete_items(self._store, facts, keys)
-            for own in ("%briefs", "%reflected"):
+            for own in ("%briefs", "%reflected", _OWNERS):
                 delete_items(self._store, (_PREFIX, own), [label(session)])
 
     def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
@@ -210,6 +311,26 @@ class ReflectionStore:
             put_items(self._store, (_PREFIX, name), {key: _clean(value)})
 
 
+def _find_people(user: str) -> Namespace:
+    return (_PREFIX, "%people", label(user))
+
+
+class _Owner(BaseModel, frozen=True):
+    """Whose a session is."""
+
+    session: str
+    user: str
+    scope: str = ""
+
+
+class _Shared(_Owner, frozen=True):
+    """What the other sessions of a user see of one's facts."""
+
+    hidden: tuple[str, ...] = ()
+    """Keys of facts that rest on what is not to be seen there any more."""
+    facts: tuple[dict[str, Any], ...] = ()
+
+
 class _Briefs(BaseModel, frozen=True):
     """Briefs that are left for the graph."""
 
@@ -251,6 +372,10 @@ def _read(kind: type[M], value: Mapping[str, Any]) -> M | None:
         return kind.model_validate(value)
     except ValidationError:
         return None
+
+
+def _read_owners(items: Iterable[Item]) -> list[_Owner]:
+    return [owner for item in items if (owner := _read(_Owner, item.value)) is not None]
 
 
 def _host() -> str:

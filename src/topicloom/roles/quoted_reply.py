@@ -19,6 +19,7 @@ from topicloom.index.ranking import search_flat, standardize, trust_words
 from topicloom.prompts.loader import load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.state.language import detect_language
+from topicloom.state.messages import shorten_query
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
 
@@ -46,10 +47,11 @@ _KINDS = [(kind, re.compile(form, re.I)) for kind, form in load_patterns("cues/k
 
 def compose_reply(request: ReplyRequest, embedder: Embedder) -> str:
     """The reply: quotes of what was said, or a word or two where nothing is to be quoted."""
-    language = detect_language([request.query])
+    asked = shorten_query(request.query)
+    language = detect_language([asked])
     words = get_wording(language)
-    otherwise = "question" if load_cues("amnesia").found_in(request.query) else "statement"
-    kind = next((k for k, form in _KINDS if form.search(request.query.strip())), otherwise)
+    otherwise = "question" if load_cues("amnesia").found_in(asked) else "statement"
+    kind = next((k for k, form in _KINDS if form.search(asked.strip())), otherwise)
     if kind == "abilities":
         return words.abilities
     found = list[tuple[StoredMessage, str]]()

@@ -39,6 +39,8 @@ from topicloom.state.topics import Topic
 _REPLY = 128
 """Tokens past which a reply or a tool's result in the conversation is shown in part: the user's
 own words tell whether a topic is needed."""
+_CONVERSATION = 4_000
+"""Tokens of the conversation that a reader is shown at most: what is meant stands near its end."""
 _LEAST_SCORE = 0.3
 """Score under which a topic contributes nothing."""
 _SUMMARY_LIMIT = 2_000
@@ -131,7 +133,9 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         reading = _make_reading(topic, answer.value.score, ids, summary)
         size = sum(self.prompt_window.counter.text(m.text) for m in request.messages)
         if size > _ALL_OF_IT and 1 < len(known) <= len(ids) / _EVERYTHING:
-            reading = reading.model_copy(update={"selective": False})
+            # Its score says as little: the topic counts as the index finds it.
+            least = min(reading.score, request.prior)
+            reading = reading.model_copy(update={"selective": False, "score": least})
             repairs = (*repairs, "names nearly everything")
         return Answer(reading, remarks=(*answer.remarks, *repairs, *refusal))
 
@@ -148,7 +152,8 @@ def build_reader_prompt(
     of its own because a round of the tail is not finished: the reply would change it.
 
     Adding messages to the tail adds messages to the prompt and changes none, until the
-    conversation has filled its room: what the topic leaves, a quarter at least and half at most.
+    conversation has filled its room: what the topic leaves, a quarter at least and half at most,
+    and no more than `_CONVERSATION`.
     A topic that fits `topic_room` is shown whole, and it is divided where it does not; of a round
     that is larger by itself, a part is shown. Of the conversation, long replies are shown in part,
     and so are messages of more than a fifth of all room; the oldest is left out, much at a time, so
@@ -164,7 +169,7 @@ def build_reader_prompt(
     system = SystemMessage(window.prompts("reader", language))
     room = window.limit - counter.message(system) - RESERVE
     read = topic_messages(request.messages, counter, language, window.topic_room())
-    left = min(room // 2, room - sum(map(counter.message, read)))
+    left = min(room // 2, _CONVERSATION, room - sum(map(counter.message, read)))
     # A brief changes only where the topic does, or seldom; before the topic it would break both.
     name = _label(words.this_topic, f"{topic.name}: {topic.brief}", counter, left // 4)
     sought = _label(words.looking_for, request.sought, counter, left // 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from topicloom.serve.response_events import ResponseWriter
 from topicloom.serve.responses import read_response_request, strip_kind
 from topicloom.serve.streams import Parts, answer_in_pieces, answer_whole
 from topicloom.serve.turns import TurnRequest, Writer
-from topicloom.serve.web import Rate, answer_errors, find_owner, read_json
+from topicloom.serve.web import Rate, answer_errors, check_trust, find_owner, read_json
 
 RequestReader = Callable[[bytes, Mapping[str, str], str], tuple[TurnRequest, Writer]]
 """Reads the body and the headers of a request of one of the owners."""
@@ -40,6 +40,7 @@ def make_endpoint(
     *,
     keys: Mapping[str, str] | None = None,
     models: Sequence[str] = ("topicloom",),
+    trusted: Collection[str] = (),
     origins: Sequence[str] = (),
     max_bytes: int = 32_000_000,
     per_minute: int = 60,
@@ -58,6 +59,9 @@ def make_endpoint(
         keys: Whose sessions each key opens, as `{"ann": "the key of Ann"}`; `""` for a name if
             there is only one, else of letters, digits and `_`. Without keys only this machine is
             answered.
+        trusted: Names of the keys that may say who is talking, by the headers `X-Topicloom-User`
+            and `X-Topicloom-Scope`; `""` for the only one. Whoever has such a key can speak for any
+            of its users: it is for your own server, never for a browser.
         models: Names that clients may ask for; all are this graph.
         origins: Addresses of pages whose scripts may ask from a browser, such as
             `http://localhost:3000`; `"*"` for any page, which needs keys.
@@ -78,8 +82,10 @@ def make_endpoint(
             raise ConfigurationError(
                 f"{owner!r} cannot name a key among others: use letters, digits and '_'"
             )
+    check_trusted(trusted, keys or {})
     rate, conversations = Rate(per_minute, clock), Conversations(graph, now or get_now)
     endpoint = _Endpoint(conversations, keys or {}, models, max_bytes, rate, heartbeat)
+    endpoint.trusted = frozenset(trusted)
     return Starlette(
         routes=[
             Route("/health", endpoint.tell_health),
@@ -126,6 +132,8 @@ class _Endpoint:
         self._conversations = conversations
         self._keys, self._models, self._max_bytes, self._rate = keys, models, max_bytes, rate
         self._heartbeat = heartbeat
+        self.trusted = frozenset[str]()
+        """Names of the keys that may say who is talking."""
 
     async def tell_health(self, request: Request) -> Response:
         """That it is there."""
@@ -163,6 +171,7 @@ class _Endpoint:
         """The turn that a request asks for, and what writes its answer."""
         owner = find_owner(self._keys, request)
         self._rate.check(owner)
+        check_trust(request.headers, owner, self.trusted)
         body = await read_json(request, self._max_bytes)
         try:
             turn, writer = await asyncio.to_thread(read, body, request.headers, owner)
@@ -188,6 +197,15 @@ class _Endpoint:
             known = ", ".join(self._models)
             raise HTTPException(404, f"there is no model {name!r} here (there: {known})")
         return name
+
+
+def check_trusted(trusted: Collection[str], keys: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if one that may say who is talking is no name of a key."""
+    if unknown := sorted(set(trusted) - set(keys)):
+        raise ConfigurationError(
+            f"{unknown[0]!r} is trusted to say who is talking, and no key has that name: set the"
+            " key, or leave the name out"
+        )
 
 
 def check_origins(origins: Sequence[str], keys: Mapping[str, str]) -> None:

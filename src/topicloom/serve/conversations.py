@@ -117,6 +117,8 @@ class Conversations:
         digests = digest_turn(before, turn)
         for session in (turn.session, turn.session + BESIDE):
             there = replace(turn, session=session, whole=turn.whole or session != turn.session)
+            if session != turn.session:  # no person says what a client asks for itself
+                there = replace(there, user_id="", scope="")
             async with self._lines.setdefault(session, asyncio.Lock()):
                 start = await self._histories.find_start(there, digests, before, came)
                 if start is None:
@@ -128,8 +130,8 @@ class Conversations:
                 return
 
     async def _answer_unrecorded(self, turn: TurnRequest) -> AsyncGenerator[Part]:
-        """Answer in a session of its own, of which nothing is stored."""
-        turn = replace(turn, session=f"unrecorded-{uuid4().hex}")
+        """Answer in a session of its own, which is nobody's, and of which nothing is stored."""
+        turn = replace(turn, session=f"unrecorded-{uuid4().hex}", user_id="", scope="")
         graph = self._graph.copy({"checkpointer": InMemorySaver()})
         with find_deps(graph).workspaces.keep_in_memory(turn.session):
             start = Start(name_thread(turn.session))
@@ -150,7 +152,7 @@ async def _answer_from(
             await graph.ainvoke(
                 {"messages": messages[known:end]},
                 mark(config, digests, known, end - 1),
-                context=TurnOptions(answer=False),
+                context=TurnOptions(answer=False, user_id=turn.user_id, scope=turn.scope),
                 durability="exit",
             )
             known, config = end, name_thread(turn.session)
@@ -170,6 +172,8 @@ async def _take_turn(
         {"messages": turn.messages[known:]},
         config,
         context=TurnOptions(
+            user_id=turn.user_id,
+            scope=turn.scope,
             instructions=turn.instructions,
             tools=turn.tools,
             reply_form=turn.form,

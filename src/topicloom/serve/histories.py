@@ -29,6 +29,7 @@ from topicloom.serve.side_calls import (
     was_side_call,
 )
 from topicloom.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
+from topicloom.state.persons import get_person
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
 from topicloom.storage.sessions import SessionStore
@@ -77,7 +78,7 @@ class HistoryFinder:
             for session in (named, named + BESIDE):
                 found = self._graph.aget_state_history(name_thread(session), filter={_ANSWER: name})
                 async for state in found:
-                    if not state.next:
+                    if not state.next and _is_of(turn, state):
                         return session, state
         raise UnknownResponseError(id_)
 
@@ -255,6 +256,12 @@ class HistoryFinder:
         config: RunnableConfig = {"configurable": {**thread["configurable"], "checkpoint_ns": ""}}
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
         return await saver.aput(config, empty_checkpoint(), {"source": "fork", "step": -1}, {})
+
+
+def _is_of(turn: TurnRequest, state: StateSnapshot) -> bool:
+    """True if a place belongs to the user that a turn names, or to nobody."""
+    owner = get_person(_read_session(state))
+    return owner is None or owner == (turn.user_id, turn.scope)
 
 
 def _is_same_place(one: StateSnapshot, other: StateSnapshot) -> bool:

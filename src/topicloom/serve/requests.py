@@ -12,7 +12,14 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from topicloom.errors import InputError
 from topicloom.serve.digests import digest_histories
-from topicloom.serve.turns import AnswerReference, HistoryMessage, TurnRequest, read_answer_id
+from topicloom.serve.turns import (
+    SCOPE_HEADER,
+    USER_HEADER,
+    AnswerReference,
+    HistoryMessage,
+    TurnRequest,
+    read_answer_id,
+)
 from topicloom.state.stored_message import get_text
 from topicloom.storage.names import make_session_name
 
@@ -105,6 +112,7 @@ def name_session(
     Raises:
         UnknownResponseError: The answer that it goes on from cannot be one of ours.
     """
+    turn = _name_person(turn, headers)
     if turn.previous:
         return replace(turn, session=read_answer_id(turn.previous)[0])
     given = [headers.get(name) for name in CHAT_HEADERS]
@@ -116,7 +124,16 @@ def name_session(
     else:
         first = next((m for m in turn.messages if not isinstance(m, AnswerReference)), None)
         named, whole = f"chat-{digest_histories([first] if first else [])[-1]}", True
+    if turn.user_id:  # two users may have chats of one name
+        named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
     return replace(turn, session=f"{turn.owner}.{named}" if turn.owner else named, whole=whole)
+
+
+def _name_person(turn: TurnRequest, headers: Mapping[str, str]) -> TurnRequest:
+    """The turn with its user. Of two keys, each has users of its own, as it has sessions."""
+    user = headers.get(USER_HEADER, "")
+    owned = f"{turn.owner}.{user}" if user and turn.owner else user
+    return replace(turn, user_id=owned, scope=headers.get(SCOPE_HEADER, "") if user else "")
 
 
 def find_begun(messages: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage], str]:

@@ -15,6 +15,9 @@ from topicloom.serve.digests import digest
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
 
+USER_HEADER, SCOPE_HEADER = "x-topicloom-user", "x-topicloom-scope"
+"""Headers by which a key that may do so says who is talking, and in which scope."""
+
 
 class UnknownResponseError(InputError):
     """The id of a response, or of an item of one, that names nothing here."""
@@ -57,6 +60,10 @@ class TurnRequest:
     """The id of the answer that it goes on from; "" if its messages say so."""
     recorded: bool = True
     """False if nothing of it is to be kept."""
+    user_id: str = ""
+    """Who is talking, as a key that may say so has it; "" for nobody."""
+    scope: str = ""
+    """The scope of that user."""
     owner: str = ""
     """Whose key it came with: only that one's sessions are found by an id."""
     id: str = field(default_factory=lambda: uuid4().hex)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from starlette.exceptions import HTTPException
@@ -20,7 +20,7 @@ from topicloom.errors import (
     TopicLoomError,
 )
 from topicloom.serve.slow_clients import BODY_SECONDS, read_in_time
-from topicloom.serve.turns import UnknownResponseError
+from topicloom.serve.turns import SCOPE_HEADER, USER_HEADER, UnknownResponseError
 
 ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 _log = logging.getLogger("topicloom.serve")
@@ -146,6 +146,19 @@ def find_owner(keys: Mapping[str, str], request: Request) -> str:
     if not found:
         raise HTTPException(401, "this key is not known here")
     return found[0]
+
+
+def check_trust(headers: Mapping[str, str], owner: str, trusted: Collection[str]) -> None:
+    """Raise `HTTPException` if a request says who is talking, and its key may not."""
+    named = next((name for name in (USER_HEADER, SCOPE_HEADER) if headers.get(name)), "")
+    if named and owner not in trusted:
+        raise HTTPException(
+            403,
+            f"{named} is for keys that may say who is talking, and this one may not: leave the"
+            " header out, or have the key named by --trust",
+        )
+    if headers.get(SCOPE_HEADER) and not headers.get(USER_HEADER):
+        raise HTTPException(400, f"{SCOPE_HEADER} needs a user: send {USER_HEADER} as well")
 
 
 class Rate:

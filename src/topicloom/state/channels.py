@@ -113,6 +113,12 @@ class TurnOptions(BaseModel, frozen=True):
     """The cheap model, likewise."""
     window: int | None = Field(default=None, ge=1_000)
     """The main window of this turn, in tokens."""
+    user_id: str = ""
+    """Who is talking; "" leaves the thread to whom it belongs. What is known of a user is known in
+    all threads of that user. A thread belongs to the first user that a turn of it names."""
+    scope: str = ""
+    """The scope of the user that the thread is in, such as a project or a customer: only threads in
+    it know what was said there. "" for none."""
     instructions: str = ""
     """A system prompt for this turn, behind that of the graph."""
     tools: tuple[dict[str, Any], ...] = ()

@@ -15,7 +15,7 @@ from topicloom.state.recall import (
     TopicNote,
     parse_message_number,
 )
-from topicloom.state.session import Search
+from topicloom.state.session import ReadingEffect, Search
 from topicloom.state.topics import Topic
 
 
@@ -222,6 +222,17 @@ def compose_note(
         media=tuple(again),
         listed=listed,
         candidates=tuple(names[t] for t in search.candidates if t in names) if search else (),
+    )
+
+
+def compare_notes(note: Note, alone: Note) -> ReadingEffect:
+    """What models that read topics changed: a note, and the one that the index alone makes."""
+    quoted = [i for topic in note.topics for i in topic.quotes]
+    found = [i for topic in alone.topics for i in topic.quotes]
+    return ReadingEffect(
+        added=tuple(i for i in quoted if i not in set(found)),
+        kept_out=tuple(i for i in found if i not in set(quoted)),
+        summaries=sum(bool(topic.summary) for topic in note.topics),
     )
 
 

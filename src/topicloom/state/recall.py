@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.session import SearchScope
 
 ELSEWHERE = ""
@@ -125,11 +126,15 @@ class Note(BaseModel, frozen=True):
     """Short ids of the messages whose images and other media it shows again."""
     layers: tuple[Layer, ...] = ()
     """What the application's domain added."""
+    elsewhere: tuple[ElsewhereQuote, ...] = ()
+    """What it quotes of other threads of the user, behind all of this."""
 
     @property
     def recalls(self) -> bool:
         """True if it says anything of the conversation itself."""
-        return bool(self.topics or self.searched or self.listed or self.candidates)
+        return bool(
+            self.topics or self.searched or self.listed or self.candidates or self.elsewhere
+        )
 
     @property
     def empty(self) -> bool:

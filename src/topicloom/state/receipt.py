@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.recall import TopicNote
-from topicloom.state.session import Search, TurnPlan
+from topicloom.state.session import ReadingEffect, Search, TurnPlan
 
 
 class Call(BaseModel, frozen=True):
@@ -76,8 +77,13 @@ class Receipt(BaseModel, frozen=True):
     """Relevance by topic, of the readers that ran."""
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
+    elsewhere: tuple[ElsewhereQuote, ...] = ()
+    """What was quoted of other threads of the user: where it is, not what it says."""
     crowded_out: tuple[str, ...] = ()
     """Short ids that models which read topics wanted quoted, and for which there was no room."""
+    reading: ReadingEffect | None = None
+    """What models that read topics changed in what was quoted; None if none read. Their calls say
+    what they cost: `reading_tokens` adds them up."""
     view: int = 0
     """Number of the first message that the prompt showed as it was said; 0 if not known."""
     noted: int = 0
@@ -113,6 +119,11 @@ class Receipt(BaseModel, frozen=True):
     """What was wrong with edits that were not."""
     events: tuple[str, ...] = ()
     """What else happened, in words: what was split, notes dropped, damage found in storage."""
+
+    @property
+    def reading_tokens(self) -> int:
+        """Tokens of the prompts and answers of all models that read topics."""
+        return sum(c.input_tokens + c.output_tokens for c in self.calls if c.role == "reader")
 
     @property
     def failures(self) -> tuple[Call, ...]:

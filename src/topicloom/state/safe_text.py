@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -143,7 +144,7 @@ _BEGUN = (
     r"(?P<heading>={3})",  # === The conversation now ===
     r"(?P<day>--)",  # -- 2026-03-02 (Monday) --
 )
-"""The same, of lines that also need an end: `_find_ends` has those."""
+"""The same, of lines that also need an end: `_FIND_END` has those."""
 _BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _UNSEEN = (
     r"\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164"
@@ -171,37 +172,48 @@ def fence(text: str) -> str:
     The time it takes is linear in the text, whatever the text is.
     """
     text = "\n" + _TAG.sub("&lt;", text)
-    ends, stop = dict[str, int](), 0
+    known = dict[str, tuple[int, int]]()  # by kind: how far a line goes, and where its end begins
 
     def mark(found: re.Match[str]) -> str:
-        nonlocal ends, stop
         kind, start = found.lastgroup, found.end()
         if kind is None:
             return found[0]
         if kind != "whole":
+            stop, end = known.get(kind, (0, -1))
             if start >= stop:
                 stop = text.find("\n", start)
                 stop = len(text) if stop < 0 else stop
-                ends = _find_ends(text[start:stop], start)
-            if start + len(found[kind]) > ends[kind]:
+                end = _FIND_END[kind](text, start, stop)
+                known[kind] = stop, end
+            if end < start + len(found[kind]):
                 return found[0]
         return found[0] + "\\"
 
     return _LINE.sub(mark, text)[1:]
 
 
-def _find_ends(line: str, start: int) -> dict[str, int]:
-    r"""Where in a text the last end of a line of each kind begins; -1 without one.
+def _find_topic_end(text: str, start: int, stop: int) -> int:
+    return max((end.start() for end in _TOPIC_END.finditer(text, start, stop)), default=-1)
 
-    The `line` begins at `start` and goes on to the next `\n`; there may be other breaks in it.
-    """
-    dated = line.rstrip(" \t")
-    found = {
-        "topic": max((end.start() for end in _TOPIC_END.finditer(line)), default=-1),
-        "heading": line.rfind("==="),
-        "day": len(dated) - 2 if dated.endswith("--") else -1,
-    }
-    return {kind: start + place if place >= 0 else -1 for kind, place in found.items()}
+
+def _find_heading_end(text: str, start: int, stop: int) -> int:
+    return text.rfind("===", start, stop)
+
+
+def _find_day_end(text: str, start: int, stop: int) -> int:
+    while stop > start and text[stop - 1] in " \t":
+        stop -= 1
+    return stop - 2 if text.endswith("--", start, stop) else -1
+
+
+_FIND_END: Mapping[str, Callable[[str, int, int], int]] = {
+    "topic": _find_topic_end,
+    "heading": _find_heading_end,
+    "day": _find_day_end,
+}
+r"""Where in a part of a text the last end of a line of each kind begins; -1 without one.
+
+The part goes on to the next `\n`; there may be other breaks in it."""
 
 
 def fence_line(text: str) -> str:

@@ -110,6 +110,15 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """Head of the turn log (receipts)."""
     turn: int = 0
     """Turns taken."""
+    user_id: str = ""
+    """The user that the thread belongs to; "" for nobody."""
+    scope: str = ""
+    """The scope of the user that it is in, such as a project; "" for none."""
+    facts_at: str = ""
+    """Of a fork until its next split, when its checkpoint was written, ISO 8601: what other threads
+    learnt of the user later is not shown. "" for now."""
+    facts_chosen: str = ""
+    """In threads of a user, when the facts that the main window shows were chosen, ISO 8601."""
     edits: str | None = None
     """Head of the journal of edits of the application's document."""
     purges: int = 0
@@ -195,6 +204,27 @@ NOTHING_BEFORE = (0, 0, 0.0)
 """Of a turn that goes on with nothing; see `Turn.before`."""
 
 
+class ReadingEffect(BaseModel, frozen=True):
+    """What models that read topics changed in what was quoted for a turn."""
+
+    added: tuple[str, ...] = ()
+    """Short ids of messages that are quoted, and that the index alone would not have quoted."""
+    kept_out: tuple[str, ...] = ()
+    """Those that the index alone would have quoted, and that are not quoted."""
+    summaries: int = 0
+    """Summaries that are shown."""
+
+    def join(self, other: ReadingEffect) -> ReadingEffect:
+        """What both changed, this one first."""
+        added = tuple(dict.fromkeys((*self.added, *other.added)))
+        kept_out = tuple(dict.fromkeys((*self.kept_out, *other.kept_out)))
+        return ReadingEffect(
+            added=added,
+            kept_out=tuple(i for i in kept_out if i not in added),
+            summaries=self.summaries + other.summaries,
+        )
+
+
 class Turn(BaseModel, frozen=True, extra="allow"):
     """The working data of one turn; started afresh by `ingest`."""
 
@@ -228,6 +258,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Topics whose readers have to run next."""
     elsewhere: bool = False
     """True if one more reads what the index finds in other topics."""
+    effect: ReadingEffect | None = None
+    """What models that read topics changed; None if none did."""
     woken: tuple[str, ...] = ()
     """Topics activated in this turn."""
     slept: tuple[str, ...] = ()

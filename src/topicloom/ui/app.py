@@ -108,6 +108,7 @@ def make_inspector(
                     ("GET", "/marks", page.list_marks),
                     ("GET", "/changes", page.list_changes),
                     ("GET", "/facts", page.list_facts),
+                    ("GET", "/person", page.show_person),
                     ("GET", "/replay", page.replay_turns),
                     ("GET", "/page", page.write_session),
                     ("POST", "/imports", page.take_export),

@@ -23,10 +23,12 @@ from starlette.responses import Response
 from topicloom.background import submit_daemon
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
+from topicloom.graph.memory_access import open_facts
 from topicloom.graph.memory_values import check_count, read_number
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.conversations import make_case
 from topicloom.state.activation import ActivationPolicy, replay_activation
+from topicloom.state.persons import sees
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.stored_message import StoredMessage, get_text
@@ -261,6 +263,17 @@ class SessionPages:
         """What is kept of the user."""
         memory, _ = self._open(request)
         return send(memory.facts())
+
+    def show_person(self, request: Request) -> Response:
+        """The user whose session it is: the user's threads that it may see, and facts by spans."""
+        memory, _ = self._open(request)
+        session = memory.session()
+        kept = open_facts(self._graph.store)
+        threads = kept.threads(session.user_id) if session.user_id else {}
+        seen = {name: p.scope for name, p in threads.items() if sees(session.scope, p.scope)}
+        spans = [{"key": span.key, **span.value} for span in memory.fact_spans()]
+        told = {"user": session.user_id, "scope": session.scope, "threads": seen, "spans": spans}
+        return send(told)
 
     def replay_turns(self, request: Request) -> Response:
         """What other thresholds of activation would have done in the newest turns."""

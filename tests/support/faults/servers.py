@@ -147,7 +147,7 @@ class _Trial:
         """Kill the server before a step."""
 
         def run() -> Outcome:
-            stage = self._base.copy("failing")
+            stage = self._begin()
             fuse = Fuse(stage.folder, step, self._server.kill)
             return self._try(stage, fuse)
 
@@ -157,11 +157,17 @@ class _Trial:
         """Leave so many pages free."""
 
         def run() -> Outcome:
-            stage = self._base.copy("failing")
+            stage = self._begin()
             fill(self._padding, pages)
             return self._try(stage, None)
 
         return run
+
+    def _begin(self) -> PostgresStage:
+        """The conversation, on a server that works."""
+        self._padding.unlink(missing_ok=True)
+        self._server.revive()
+        return self._base.copy("failing")
 
     def _try(self, stage: PostgresStage, fuse: Fuse | None) -> Outcome:
         act, before, after = self._operation.act, self._operation.before, self._operation.after
@@ -185,7 +191,8 @@ class _Trial:
 def fill(padding: Path, pages: int) -> None:
     """Fill a file system but for some pages."""
     room = os.statvfs(padding.parent)
-    padding.write_bytes(b"\0" * max(0, room.f_bavail * room.f_frsize - 4_096 * pages))
+    with suppress(OSError), padding.open("wb", buffering=0) as file:  # another one may write too
+        file.write(b"\0" * max(0, room.f_bavail * room.f_frsize - 4_096 * pages))
 
 
 class _Talk:

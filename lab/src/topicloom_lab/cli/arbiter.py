@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich.table import Table
-from sklearn.metrics import roc_auc_score
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
@@ -216,6 +215,8 @@ def measure_auc(cases: Sequence[Case], scores: Sequence[float], chosen: Sequence
         scores: How likely each goes on, in any unit; equal ones count half.
         chosen: The cases that are compared, of both outcomes.
     """
+    from sklearn.metrics import roc_auc_score
+
     score = dict(zip((case.id for case in cases), scores, strict=True))
     truth = [case.continues for case in chosen]
     return float(roc_auc_score(truth, [score[case.id] for case in chosen]))

@@ -27,7 +27,8 @@ def list_data_sets() -> None:
     """Print the data sets with their licences, homes and who to cite."""
     console = open_console()
     for name, known in DATA_SETS.items():
-        how = f"topicloom eval fetch {name}" if known.files else "not converted"
+        how = f"topicloom eval convert {name}" if known.convert else "not converted"
+        how = f"topicloom eval fetch {name}" if known.files else how
         head = Text.assemble((f"{name} ", "bold"), known.what, (f" · {known.licence}", "yellow"))
         told = Text(f"    {known.home} · {how}\n    cite {known.citation}", style="dim")
         console.print(head, told, sep="\n")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from topicloom_lab.data_sets.fact_consolidation import convert_fact_consolidation
 from topicloom_lab.data_sets.lifebench import PARTS, convert_lifebench
 from topicloom_lab.data_sets.longmemeval import convert_longmemeval
 from topicloom_lab.data_sets.qmsum import convert_qmsum
@@ -111,6 +112,13 @@ DATA_SETS: Mapping[str, DataSet] = {
         "Zhong et al., NAACL 2021, arXiv:2104.05938",
         (f"{_RAW}/Yale-LILY/QMSum/main/data/ALL/jsonl/val.jsonl",),
         convert_qmsum,
+    ),
+    "fact-consolidation": DataSet(
+        "facts of which a later one overrides an earlier one, with exact answers",
+        "https://github.com/HUST-AI-HYZ/MemoryAgentBench",
+        "MIT",
+        "Hu et al., 2025, arXiv:2507.05257",
+        convert=convert_fact_consolidation,
     ),
     "beam": DataSet(
         "chats with an assistant of 128k tokens and more",

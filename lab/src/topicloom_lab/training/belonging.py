@@ -13,8 +13,6 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import adjusted_rand_score
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.index.belonging import (
@@ -119,6 +117,8 @@ def fit_weights(
         shares: How much each kind counts.
         level: What is added to the fitted level: a mean over pairs is joined more readily.
     """
+    from sklearn.linear_model import LogisticRegression
+
     columns, same, weight = list[Columns](), list[NDArray[np.bool_]](), list[Columns]()
     for kind, share in shares.items():
         own = [sample_pairs(e, shift) for e in examples if e.kind == kind for shift in shifts]
@@ -139,6 +139,8 @@ def judge(example: Example, weights: BelongingWeights) -> tuple[float, float]:
 
     Both are over the messages whose topic is known.
     """
+    from sklearn.metrics import adjusted_rand_score
+
     runs = example.cut()
     odds = apply_weights(compare_pairs(runs, np.arange(len(runs))), weights)
     groups = link_groups(odds, [1] * len(runs), [False] * len(runs))

@@ -1,0 +1,261 @@
+"""`PersonMemory`: everything that is kept of one user, to show, to export and to delete."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from topicloom.effects import Step, both, either
+from topicloom.errors import InputError
+from topicloom.graph.memory_access import open_facts
+from topicloom.graph.memory_values import read_day
+from topicloom.graph.purge import delete_person
+from topicloom.graph.stored import Graph, find_deps
+from topicloom.nodes.runs import name_thread
+from topicloom.reflection.fact_spans import FactSpan, ThreadFact, find_spans
+from topicloom.reflection.persons import select_holding
+from topicloom.state.persons import Person, find_person, make_person
+from topicloom.state.session import Session
+from topicloom.storage.lines import read_heads
+from topicloom.storage.sessions import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class PersonThread:
+    """A thread of a user."""
+
+    thread: str
+    scope: str
+    """"" for none."""
+    messages: int
+    """Messages of all branches."""
+    topics: int
+    facts: int
+    checkpoints: int
+    """0 where they cannot be counted."""
+    first: str
+    """When its first message was said, ISO 8601."""
+    last: str
+    """When its last message was said, likewise."""
+    transcript: str
+    """Ref of its last message, a hash of all that was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionReceipt:
+    """What was deleted of a user: counts and keyed hashes, no names and no texts."""
+
+    value: dict[str, Any]
+    """The receipt as JSON data, to be kept: totals, and a row for each thread. Hashes are
+    HMAC-SHA256 of names, and of a thread's transcript: whoever has the key and knows a name can
+    show that it was among them."""
+    key: str
+    """The key of the hashes in hex digits; keep it apart from the receipt. It is kept nowhere."""
+    left: tuple[str, ...] = ()
+    """Where what was deleted may still be found, a sentence each; empty where all of it is gone."""
+
+
+class PersonMemory:
+    """Everything of one user over all threads and scopes. Each method has an async form: `ashow`.
+
+        person = PersonMemory.of(graph, "ann")
+        receipt = person.delete()
+
+    It looks through all sessions of the storage: whose they are stands in each of them.
+    """
+
+    def __init__(self, graph: Graph, user_id: str) -> None:
+        """A user by a graph.
+
+        Args:
+            graph: The compiled session graph, or an agent with `TopicMiddleware`, with the store
+                that holds the facts.
+            user_id: The user.
+
+        Raises:
+            InputError: The graph is neither, or the name can be no user's.
+        """
+        person = make_person(user_id)
+        if person is None:
+            raise InputError("name the user: '' is nobody")
+        self.user = person.user
+        self._graph, self._deps = graph, find_deps(graph)
+        self._storage = self._deps.workspaces.choose_storage(graph.store)
+        self._facts_store = open_facts(graph.store)
+
+    @classmethod
+    def of(cls, graph: Graph, user_id: str) -> PersonMemory:
+        """As `PersonMemory(graph, user_id)`."""
+        return cls(graph, user_id)
+
+    def _threads(self) -> Step[list[PersonThread]]:
+        """The user's threads, those with the newest message first."""
+        found = list[PersonThread]()
+        for one in self._find():
+            found.append((yield from self._describe(*one)))
+        return sorted(found, key=lambda thread: (thread.last, thread.thread), reverse=True)
+
+    def _facts(self, at: str | date | None = None) -> Step[list[FactSpan]]:
+        """The facts of the user in all scopes that hold on a day, or now.
+
+        Args:
+            at: The day, `2026-03-01`; now if not given.
+
+        Raises:
+            InputError: The day cannot be read.
+        """
+        spans = yield from self._fact_spans()
+        return select_holding(
+            spans, None if at is None else read_day(at, date.max), self._deps.clock()
+        )
+
+    def _fact_spans(self) -> Step[list[FactSpan]]:
+        """All facts of the user in all scopes, with the spans in which they hold.
+
+        Each scope is shown as its threads see it; a fact that several scopes see stands once.
+        """
+        yield from ()
+        kept = self._facts_store
+        threads = {name: head.scope for name, _, heads in self._find() for head in heads[-1:]}
+        facts = [
+            ThreadFact(name, scope, fact)
+            for name, scope in threads.items()
+            for fact in kept.facts(name).values()
+        ]
+        spans = dict[FactSpan, None]()
+        for scope in sorted({"", *threads.values()}):
+            seen = [fact for fact in facts if fact.scope in ("", scope)]
+            spans |= dict.fromkeys(s for s in find_spans(seen) if s.scope == scope)
+        return list(spans)
+
+    def _export(self) -> Step[list[dict[str, Any]]]:
+        """Everything of the user as JSON rows, each with a `kind`: threads, messages word for word,
+        topics, facts.
+
+        Messages that were edited or are on branches are among them.
+        """
+        rows = list[dict[str, Any]]()
+        for found in (yield from self._threads()):
+            rows.append({"kind": "thread", "thread": found.thread, "scope": found.scope})
+        for name, store, heads in self._find():
+            rows += (
+                {"kind": "message", "thread": name, **row} for row in _list_messages(store, heads)
+            )
+            topics = {t.id: t for head in heads for t in store.topic_table(head)}
+            rows += (
+                {"kind": "topic", "thread": name, "id": t.id, "name": t.name, "brief": t.brief}
+                for t in topics.values()
+            )
+        spans = yield from self._fact_spans()
+        rows += ({"kind": "fact", **span.value} for span in spans)
+        return rows
+
+    def _delete(self, key: bytes | None = None) -> Step[DeletionReceipt]:
+        """Delete everything of the user for good: threads with their checkpoints, and facts.
+
+        Killed on the way, the same call finishes. Call it while no turn of the user runs.
+
+        Args:
+            key: The key of the hashes in the receipt; a new one if not given.
+
+        Raises:
+            SessionBusyError: A thread is in use.
+            StorageUnavailableError: Nothing can be removed there.
+        """
+        key = secrets.token_bytes(32) if key is None else key
+        threads = yield from self._threads()
+        known = self._facts_store.threads(self.user)
+        names = list(dict.fromkeys([*(t.thread for t in threads), *known]))
+        left = yield from delete_person(self._graph, self.user, names, self._storage.lock)
+
+        def sign(text: str) -> str:
+            return hmac.new(key, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
+
+        counted = ("messages", "topics", "facts", "checkpoints")
+        rows = [
+            {"thread": sign(t.thread), "scope": sign(t.scope), "transcript": sign(t.transcript)}
+            | {name: getattr(t, name) for name in counted}
+            for t in threads
+        ]
+        value: dict[str, Any] = {
+            "user": sign(self.user),
+            "deleted": self._deps.clock().isoformat(timespec="seconds"),
+            "hash": "HMAC-SHA256",
+            "totals": {"threads": len(names)} | {c: sum(row[c] for row in rows) for c in counted},
+            "threads": sorted(rows, key=lambda row: str(row["thread"])),
+            "left": list(left),
+        }
+        return DeletionReceipt(value, key.hex(), left)
+
+    def _find(self) -> Iterator[tuple[str, SessionStore, list[Session]]]:
+        """The user's threads, with their storage and the heads of their branches."""
+        for name in self._storage.sessions():
+            store = SessionStore(self._storage.open(name))
+            heads = [head.session for head in read_heads(store)]
+            owner = find_person(heads)
+            if owner is not None and owner.user == self.user:
+                yield name, store, [_own(head, owner) for head in heads]
+
+    def _describe(self, name: str, store: SessionStore, heads: list[Session]) -> Step[PersonThread]:
+        said = list(_list_messages(store, heads))
+        times = sorted(str(row["time"]) for row in said) or [""]
+        saver, checkpoints = self._graph.checkpointer, 0
+        if isinstance(saver, BaseCheckpointSaver):
+            config = name_thread(name)
+            checkpoints = yield from either(
+                partial(_count, saver, config), partial(_acount, saver, config)
+            )
+        return PersonThread(
+            thread=name,
+            scope=heads[-1].scope,
+            messages=len(said),
+            topics=len({t.id for head in heads for t in store.topic_table(head)}),
+            facts=len(self._facts_store.facts(name)),
+            checkpoints=checkpoints,
+            first=times[0],
+            last=times[-1],
+            transcript=heads[-1].transcript or "",
+        )
+
+    threads, athreads = both(_threads)
+    facts, afacts = both(_facts)
+    fact_spans, afact_spans = both(_fact_spans)
+    export, aexport = both(_export)
+    delete, adelete = both(_delete)
+
+
+def _count(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> int:
+    with suppress(NotImplementedError):
+        return sum(1 for _ in saver.list(thread))
+    return 0
+
+
+async def _acount(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> int:
+    with suppress(NotImplementedError):
+        return len([checkpoint async for checkpoint in saver.alist(thread)])
+    return 0
+
+
+def _own(head: Session, owner: Person) -> Session:
+    return head.model_copy(update={"scope": owner.scope})
+
+
+def _list_messages(store: SessionStore, heads: list[Session]) -> Iterator[dict[str, Any]]:
+    """The messages of all branches, each once, as JSON data."""
+    seen = set[str]()
+    for head in heads:
+        refs = store.transcript_refs(head)
+        fresh = [n for n, ref in enumerate(refs, 1) if ref not in seen]
+        seen.update(refs)
+        for message in store.originals(head, fresh[0]) if fresh else ():
+            if message.seq in fresh:
+                yield message.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,129 @@
+"""What is quoted in a turn of a user's other threads, behind what the thread itself recalls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from langgraph.runtime import get_runtime
+from langgraph.store.base import BaseStore
+
+from topicloom.context.transcript import shorten
+from topicloom.index.time_expressions import Days
+from topicloom.nodes.deps import Deps
+from topicloom.nodes.runs import current_run
+from topicloom.nodes.step import read_beside
+from topicloom.nodes.workspace import Workspace
+from topicloom.state.elsewhere import ElsewhereQuote
+from topicloom.state.recall import Note
+from topicloom.state.session import Session, Turn
+
+T = TypeVar("T")
+_QUOTE = 160
+"""Tokens of a message of another thread that are quoted at most."""
+
+
+def add_elsewhere(
+    deps: Deps, workspace: Workspace, session: Session, turn: Turn, note: Note
+) -> Note:
+    """The note of a turn with what the user's other threads know, as far as there is room.
+
+    They have a share of what a turn may recall, and no more than the thread itself leaves of it.
+    """
+    settings, others = deps.settings, deps.others
+    if not session.user_id or not turn.answer or turn.fast:
+        return note
+    shown = [q for n in workspace.store.notes(session) for q in n.elsewhere]
+    found = list[ElsewhereQuote]()
+    now = deps.clock()
+    if settings.facts:
+        facts = _read(
+            workspace,
+            session,
+            lambda kept: others.find_facts(
+                kept,
+                workspace.store,
+                session,
+                turn.sought,
+                shown,
+                now,
+                alone=settings.across_threads == "off",
+            ),
+        )
+        found += facts or []
+    if settings.across_threads == "all":
+        days = Days.of(turn.searches[-1].days) if turn.searches else None
+        find = partial(
+            others.find_messages, session=session, query=turn.sought, days=days, shown=shown
+        )
+        found += _read(workspace, session, find) or []
+    if not found:
+        return note
+    whole = note.model_copy(update={"elsewhere": tuple(found)})
+    (filled,) = show_elsewhere(deps, workspace, session, [whole])
+    return note.model_copy(update={"elsewhere": _cut(deps, session, note, filled)})
+
+
+def _cut(deps: Deps, session: Session, note: Note, filled: Note) -> tuple[ElsewhereQuote, ...]:
+    """The quotes that there is room for, the first ones first."""
+    window = deps.window
+    room = round(deps.settings.across_share * window.recall)
+    quotes = list[ElsewhereQuote]()
+    for quote in filled.elsewhere:
+        room -= window.counter.text(quote.text) + 8
+        if room < 0:
+            break
+        quotes.append(quote)
+    return tuple(quotes)
+
+
+def show_elsewhere(
+    deps: Deps, workspace: Workspace, session: Session, notes: Sequence[Note]
+) -> list[Note]:
+    """The notes with what they quote of other threads, as it is there now."""
+    quotes = [quote for note in notes for quote in note.elsewhere]
+    if not (quotes and session.user_id):
+        return [n.model_copy(update={"elsewhere": ()}) if n.elsewhere else n for n in notes]
+    texts = _read(
+        workspace,
+        session,
+        lambda kept: deps.others.read(
+            kept,
+            workspace.store,
+            session,
+            quotes,
+            alone=deps.settings.across_threads == "off",
+        ),
+    )
+    return fill_notes(deps, notes, texts or {})
+
+
+def fill_notes(deps: Deps, notes: Sequence[Note], texts: dict[ElsewhereQuote, str]) -> list[Note]:
+    """The notes with the texts of what they quote of other threads; without what has none."""
+
+    def fill(quote: ElsewhereQuote) -> ElsewhereQuote:
+        text = shorten(texts[quote], _QUOTE, deps.window.counter.text)
+        return quote.model_copy(update={"text": text})
+
+    return [
+        note.model_copy(update={"elsewhere": tuple(fill(q) for q in note.elsewhere if q in texts)})
+        if note.elsewhere
+        else note
+        for note in notes
+    ]
+
+
+def keep_card_afterwards(deps: Deps, session: Session) -> None:
+    """Have the user's other threads find what the thread says, once the run has ended."""
+    store = get_runtime().store
+    if session.user_id and deps.settings.across_threads == "all" and store is not None:
+        current_run().call_afterwards(partial(_keep, deps, store, session))
+
+
+def _keep(deps: Deps, store: BaseStore, session: Session) -> None:
+    deps.ahead.submit(partial(deps.others.keep_card, store, session))
+
+
+def _read(workspace: Workspace, session: Session, read: Callable[[BaseStore], T]) -> T | None:
+    return read_beside(workspace, lambda kept, _: read(kept), session)

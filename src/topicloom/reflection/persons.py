@@ -1,0 +1,74 @@
+"""The facts of a user, as a thread of that user sees them, and as it shows its own to others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time
+
+from topicloom.reflection.fact_spans import (
+    FactSpan,
+    ThreadFact,
+    find_spans,
+    limit_to_branch,
+    limit_to_time,
+)
+from topicloom.reflection.facts import Fact
+from topicloom.reflection.store import ReflectionStore
+from topicloom.state.persons import get_person
+from topicloom.state.session import Session
+from topicloom.state.stored_message import parse_iso_seconds
+from topicloom.storage.sessions import SessionStore
+
+
+def see_facts(
+    kept: ReflectionStore, store: SessionStore, session: Session, *, alone: bool = False
+) -> list[FactSpan]:
+    """The spans of all facts that a thread of a user may see, those that began first in front.
+
+    Its own ones as far as they were said on its branch and not taken back. Of those of others what
+    was said by the time of its checkpoint, where it is a fork that shows facts as they were then;
+    nothing of them if it is `alone`.
+    """
+    person = get_person(session)
+    if person is None:
+        return []
+    others = [] if alone else kept.shared_facts(person, but=session.id)
+    until = parse_iso_seconds(session.facts_at)
+    if until is not None:
+        limited = (o._replace(fact=f) for o in others if (f := limit_to_time(o.fact, until)))
+        others = list(limited)
+    own = [ThreadFact(session.id, session.scope, f) for f in _see_own(kept, store, session)]
+    return find_spans([*others, *own])
+
+
+def share_facts(kept: ReflectionStore, store: SessionStore, session: Session) -> None:
+    """Show a thread's facts to the user's others, but those that it sees no more itself."""
+    seen = {fact.key for fact in _see_own(kept, store, session)}
+    kept.share(session.id, [key for key in kept.facts(session.id) if key not in seen])
+
+
+def select_holding(spans: Sequence[FactSpan], day: date | None, now: datetime) -> list[FactSpan]:
+    """The spans that hold on a day in the zone of a clock, at its end; now if none is given."""
+    if day is not None:
+        now = datetime.combine(day, time.max, now.tzinfo)
+    return [span for span in spans if span.holds_at(now.timestamp())]
+
+
+def to_fact(span: FactSpan) -> Fact:
+    """The fact of a span, as `Memory` shows it."""
+    return Fact(
+        span.text,
+        span.messages,
+        span.at,
+        since=span.since,
+        until=span.until,
+        quote=span.quote,
+    )
+
+
+def _see_own(kept: ReflectionStore, store: SessionStore, session: Session) -> Iterator[Fact]:
+    refs = store.transcript_refs(session)
+    gone = {f"m{number}" for number in store.superseded(session)}
+    for fact in kept.facts(session.id).values():
+        if gone.isdisjoint(fact.messages) and (seen := limit_to_branch(fact, refs)):
+            yield seen
