@@ -45,7 +45,7 @@ Scope = Annotated[
         help="A project or a customer: only sessions in it know what was said there.",
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; with --json, nothing goes without.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. With --json this is required.")]
 
 
 def _version(wanted: bool) -> None:
@@ -93,7 +93,7 @@ def chat(
     user: User = "",
     scope: Scope = "",
 ) -> None:
-    """Talk; a session goes on where it stopped."""
+    """Chat. A session continues where it stopped."""
     from topicloom.cli.editor import start_chat
 
     start_chat(context.obj, name, window, user, scope)
@@ -110,9 +110,7 @@ def replay(
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(
-            help="Keep it as this session, or go on where it stopped; not kept if none is given."
-        ),
+        typer.Option(help="Keep it as this session, or continue one. Not kept if you give none."),
     ] = None,
     window: Annotated[
         int | None,
@@ -127,11 +125,11 @@ def replay(
     ),
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Only this many messages of the recording."),
+        typer.Option(metavar="N", min=1, help="Replay only this many messages."),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Watch a recorded conversation become topics, then ask about it."""
+    """Replay a recorded conversation, watch its topics form, and ask about it."""
     from topicloom.cli.replay import run_replay
 
     run_replay(context.obj, file, session, window, limit, questions=questions, as_json=json)
@@ -149,14 +147,14 @@ def serve(
         int, typer.Option(metavar="N", min=1, help="Requests of a key in a minute.")
     ] = 60,
     megabytes: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Size of a request at most.")
+        int, typer.Option(metavar="N", min=1, help="Largest size of a request.")
     ] = 32,
     origin: Annotated[
         list[str] | None,
         typer.Option(
             metavar="URL",
             envvar="TOPICLOOM_SERVE_ORIGINS",
-            help="Let pages of this origin ask from a browser; may be given again.",
+            help="Allow web pages of this origin; can be repeated.",
         ),
     ] = None,
     trust: Annotated[
@@ -169,7 +167,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Answer clients of OpenAI's and Anthropic's protocols; keys are in TOPICLOOM_SERVE_KEYS."""
+    """Run an endpoint for OpenAI's and Anthropic's protocols. Keys: TOPICLOOM_SERVE_KEYS."""
     import topicloom.serve  # noqa: F401 - says which package is missing
     from topicloom.cli.serve import run_serve
 
@@ -185,10 +183,10 @@ def ui(
     ] = None,
     host: Host = "127.0.0.1",
     port: Port = 8322,
-    edit: Annotated[bool, typer.Option("--edit", help="Take changes from the beginning.")] = False,
+    edit: Annotated[bool, typer.Option("--edit", help="Allow changes from the start.")] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """See a conversation and its memory side by side, see why it replied so, and set it right."""
+    """Open the inspector: see a conversation, its memory and why it replied, and correct it."""
     import topicloom.serve  # noqa: F401 - says which package is missing
     from topicloom.cli.serve import run_ui
 
@@ -213,7 +211,7 @@ def import_(
     ] = False,
     branches: Annotated[
         bool,
-        typer.Option("--branches", help="Take in what was edited or answered again, too."),
+        typer.Option("--branches", help="Also import edited messages and second answers."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be recorded.")
@@ -222,7 +220,7 @@ def import_(
     scope: Scope = "",
     json: AsJson = False,
 ) -> None:
-    """Record conversations of other chats. What is there already is not taken in again."""
+    """Import conversations of other chats. Messages that are already there are skipped."""
     from topicloom.cli.importing import run_import
 
     run_import(
@@ -247,10 +245,13 @@ def export(
     ] = "markdown",
     out: Annotated[Path | None, typer.Option(help="The file; printed if not given.")] = None,
     hide: Annotated[
-        bool, typer.Option("--hide-texts", help="With other letters, for a report of a fault.")
+        bool,
+        typer.Option(
+            "--hide-texts", help="Replace letters and digits, to attach it to a bug report."
+        ),
     ] = False,
 ) -> None:
-    """Write what was said, to read or to take elsewhere."""
+    """Export a session, to read it or to import it elsewhere."""
     from topicloom.cli.transfer import run_export
 
     run_export(context.obj, name, to, out, hide=hide)
@@ -265,7 +266,7 @@ def mcp(
     ] = False,
     port: Port = 8323,
 ) -> None:
-    """Give MCP clients the memory of one session, to read."""
+    """Let MCP clients read the memory of one session."""
     from topicloom.cli.reading import serve_mcp
 
     serve_mcp(context.obj, name, port if http else None)
@@ -291,7 +292,7 @@ def topics(context: typer.Context, name: Name, json: AsJson = False) -> None:
 def search(
     context: typer.Context,
     name: Name,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for, in any words.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to search for, in any words.")],
     since: Annotated[str | None, typer.Option(help="The first day: 2026-03-02.")] = None,
     until: Annotated[str | None, typer.Option(help="The last day.")] = None,
     limit: Annotated[
@@ -299,7 +300,7 @@ def search(
     ] = 10,
     json: AsJson = False,
 ) -> None:
-    """Find what was said, in all topics and in none yet."""
+    """Search all messages, in topics or not."""
     from topicloom.cli.reading import show_found
 
     show_found(context.obj, name, text, since, until, limit, as_json=json)
@@ -361,7 +362,7 @@ def review(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Summarize topics, archive what is over, merge what is the same."""
+    """Review a session: summarize topics, archive old ones, merge equal ones."""
     from topicloom.cli.reflect import run_review
 
     run_review(context.obj, name, dry_run=dry_run, as_json=json)
@@ -372,11 +373,11 @@ def reflect(
     context: typer.Context,
     name: Name,
     force: Annotated[
-        bool, typer.Option("--force", help="Read what is new, though it is not due yet.")
+        bool, typer.Option("--force", help="Run now, even if it is not due yet.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Look for lasting facts about the user in what was said since the last time."""
+    """Find lasting facts about the user in the messages since the last time."""
     from topicloom.cli.reflect import run_reflect
 
     run_reflect(context.obj, name, force=force, as_json=json)
@@ -394,7 +395,7 @@ def facts(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """List what is kept of the user, with the messages that it rests on."""
+    """List the facts about the user, with the messages that they rest on."""
     from topicloom.cli.reflect import show_facts
 
     show_facts(context.obj, name, at, every=every, as_json=json)
@@ -404,13 +405,15 @@ def facts(
 def memory(
     context: typer.Context,
     name: Name,
-    out: Annotated[Path, typer.Option(help="Folder of the files; made where it is missing.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the files; it is made if it does not exist.")
+    ],
     force: Annotated[
-        bool, typer.Option("--force", help="Write over files that were edited by hand.")
+        bool, typer.Option("--force", help="Overwrite files that were edited by hand.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Keep the topics as Markdown files, for whatever searches files."""
+    """Write the topics as Markdown files, for tools that search files."""
     from topicloom.cli.memory import run_memory
 
     run_memory(context.obj, name, out, force=force, as_json=json)
@@ -418,7 +421,7 @@ def memory(
 
 @app.command()
 def doctor(context: typer.Context, json: AsJson = False) -> None:
-    """See what is here and works: versions, folder, encoder, model; exits with 1 if any fails."""
+    """Check versions, folder, encoder and model. Exits with 1 if one does not work."""
     from topicloom.cli.doctor import run_doctor
 
     run_doctor(context.obj, as_json=json)
@@ -432,7 +435,7 @@ def check(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Say what is wrong with what is stored; exits with 1 if anything is."""
+    """Check what is stored. Exits with 1 if something is wrong."""
     from topicloom.cli.doctor import run_check
 
     run_check(context.obj, name, as_json=json)
@@ -440,7 +443,7 @@ def check(
 
 @app.command()
 def repair(context: typer.Context, name: Name, json: AsJson = False) -> None:
-    """Make anew what is missing or damaged, by the transcript; exits with 1 if any is left."""
+    """Repair missing or damaged data from the transcript. Exits with 1 if any is left."""
     from topicloom.cli.doctor import run_repair
 
     run_repair(context.obj, name, as_json=json)
@@ -459,7 +462,7 @@ def purge(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Remove messages for good, and what was made of them. What goes is named first.
+    """Remove messages for good, with everything made of them. Lists them first.
 
     Older checkpoints go too: there is no going back to before.
     """
@@ -503,7 +506,7 @@ def delete(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Delete sessions for good: all that was said, what was made of it, checkpoints and facts."""
+    """Delete sessions for good: messages, topics, checkpoints and facts."""
     from topicloom.cli.purge import run_delete
 
     run_delete(context.obj, names, sure=yes, as_json=json)

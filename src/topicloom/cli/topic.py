@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from topicloom.graph.memory_values import MemoryTopic
 
 app = typer.Typer(
-    help="Name, move, merge, split, pin and archive topics; undo it.",
+    help="Rename, move, merge, split, pin and archive topics; undo changes.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -33,7 +33,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 def rename(
     context: typer.Context, name: Name, topic: Topic, title: Called, json: AsJson = False
 ) -> None:
-    """Give a topic a name that stays."""
+    """Rename a topic. The name stays."""
     _change(context.obj, name, lambda memory: memory.rename(topic, title), json)
 
 
@@ -54,7 +54,7 @@ def split(
     title: Called,
     json: AsJson = False,
 ) -> None:
-    """Make a new topic of messages of another."""
+    """Make a new topic from messages of another."""
     _change(context.obj, name, lambda memory: memory.split(topic, messages, title), json)
 
 
@@ -71,7 +71,7 @@ def pin(
     context: typer.Context,
     name: Name,
     topic: Topic,
-    off: Annotated[bool, typer.Option("--off", help="Pin it no longer.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Unpin it.")] = False,
     json: AsJson = False,
 ) -> None:
     """Keep a topic active, so that it is read for every reply."""
@@ -80,7 +80,7 @@ def pin(
 
 @app.command()
 def archive(context: typer.Context, name: Name, topic: Topic, json: AsJson = False) -> None:
-    """Put a topic away: nothing but asking for what is archived finds it."""
+    """Archive a topic. Only a question about the past finds it then."""
     _change(context.obj, name, lambda memory: memory.archive(topic), json)
 
 
@@ -115,7 +115,7 @@ def undo(
     ] = "",
     json: AsJson = False,
 ) -> None:
-    """Undo a change, of a review too."""
+    """Undo a change of a person or a review."""
     undone = _open(context.obj, name).undo(change)
     if json:
         print_json([asdict(undone)])

@@ -1,0 +1,68 @@
+"""The site as a reader sees it at 1,280 pixels: nothing scrolls sideways, no name is broken.
+
+With `PICTURES=FOLDER` the pictures of ten pages go there, to be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browsing import launch
+from playwright.sync_api import Page
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+WIDTH = 1_280
+PAGES = [
+    "",
+    "start/when-to-use/",
+    "start/quickstart/",
+    "concepts/overview/",
+    "concepts/glossary/",
+    "guides/agents/",
+    "guides/serve/",
+    "guides/cost/",
+    "guides/storage/",
+    "reference/settings/",
+    "reference/cli/",
+    "zh/concepts/",
+]
+"""What people read first, and the pages with the widest code and tables."""
+WIDER = """() => [...document.querySelectorAll("pre > code, .md-typeset__scrollwrap")]
+    .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.innerText.slice(0, 80))"""
+BROKEN = """() => [...document.querySelectorAll("td:first-child code")]
+    .filter(name => name.getClientRects().length > 1).map(name => name.innerText)"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    mkdocs = Path(sys.executable).with_name("mkdocs")
+    command = [mkdocs, "build", "--quiet", "--site-dir", folder]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    """A page of a laptop's width."""
+    with launch() as browser:
+        yield browser.new_page(viewport={"width": WIDTH, "height": 900})
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits(site: Path, page: Page, name: str) -> None:
+    page.goto((site / name / "index.html").as_uri())
+    assert page.locator("h1").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+    assert page.evaluate(WIDER) == []
+    assert page.evaluate(BROKEN) == []
+    if folder := os.environ.get("PICTURES"):
+        page.screenshot(path=Path(folder) / f"{name.strip('/').replace('/', '-') or 'home'}.png")
