@@ -208,7 +208,7 @@ def _check_value(name: RoleName, answer: Answer[A]) -> A:
 
 def _describe_failure(error: Exception, allowed: float | None, request: object) -> str:
     if isinstance(error, TimeoutError) and allowed is not None:
-        return f"no answer within {allowed:.3g} s"
+        return f"no answer within {float(f'{allowed:.2g}'):g} s"
     return describe_error(error, repr(request))
 
 
