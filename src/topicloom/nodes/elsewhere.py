@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
 from topicloom.context.transcript import shorten
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import read_beside
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.elsewhere import ElsewhereQuote
@@ -114,15 +112,13 @@ def fill_notes(deps: Deps, notes: Sequence[Note], texts: dict[ElsewhereQuote, st
     ]
 
 
-def keep_card_afterwards(deps: Deps, session: Session) -> None:
-    """Have the user's other threads find what the thread says, once the run has ended."""
-    store = get_runtime().store
-    if session.user_id and deps.settings.across_threads == "all" and store is not None:
-        current_run().call_afterwards(partial(_keep, deps, store, session))
+def keep_card(deps: Deps, workspace: Workspace, session: Session) -> None:
+    """Have the user's other threads find what the thread says now.
 
-
-def _keep(deps: Deps, store: BaseStore, session: Session) -> None:
-    deps.ahead.submit(partial(deps.others.keep_card, store, session))
+    It is done within the run: an application may close its store as soon as a run has ended.
+    """
+    if session.user_id and deps.settings.across_threads == "all":
+        _read(workspace, session, lambda kept: deps.others.keep_card(kept, session))
 
 
 def _read(workspace: Workspace, session: Session, read: Callable[[BaseStore], T]) -> T | None:

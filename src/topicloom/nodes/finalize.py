@@ -19,7 +19,7 @@ from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.elsewhere import keep_card_afterwards
+from topicloom.nodes.elsewhere import keep_card
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
@@ -84,7 +84,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
             closed = _purge_superseded(store, closed)
         if closed.user_id and (closed.line or closed.superseded):
             _share_facts(deps, workspace, closed)
-        keep_card_afterwards(deps, closed)
+        keep_card(deps, workspace, closed)
         # It is to take no time from this turn.
         ahead = partial(embed_said, deps, said, said if session.topics else ())
         current_run().call_afterwards(ahead)
