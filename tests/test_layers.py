@@ -27,6 +27,8 @@ LAYERS = (
     {"review", "reflection", "domain"},
     {"settings"},
     {"graph"},
+    {"memory"},
+    {"app"},
     {"recordings", "serve", "mcp_server"},
     {"ui"},
     {"cli", "testing"},
@@ -34,8 +36,9 @@ LAYERS = (
 )
 """Each may import what stands before it, and nothing beside it or after it."""
 
-UPWARDS = {("nodes", "settings")}
-"""`nodes/deps.py` carries the settings, which gather the policies of all folders."""
+UPWARDS = {("nodes", "settings"), ("graph", "app")}
+"""`nodes/deps.py` carries the settings, which gather the policies of all folders; `graph/app.py` is
+where `langgraph.json` files of 0.1.0 look for `app.py`."""
 
 
 @cache

@@ -13,8 +13,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import get_session
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.stored import get_session
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles

@@ -50,46 +50,12 @@ from .graph.checkpoints import local_checkpointer as local_checkpointer
 from .graph.compiled import (
     SessionGraph as SessionGraph,
 )
-from .graph.memory import Memory as Memory
-from .graph.memory_absence import Absence as Absence
-from .graph.memory_values import (
-    Forgotten as Forgotten,
-    FoundMessage as FoundMessage,
-    MemoryChange as MemoryChange,
-    MemoryTopic as MemoryTopic,
-)
 from .graph.middleware import (
     TopicMiddleware as TopicMiddleware,
 )
-from .graph.person_memory import (
-    DeletionReceipt as DeletionReceipt,
-    PersonMemory as PersonMemory,
-    PersonThread as PersonThread,
-)
-from .graph.purge import (
-    PurgeResult as PurgeResult,
-    adelete_session as adelete_session,
-    delete_session as delete_session,
-    delete_with_threads as delete_with_threads,
-    purge_messages as purge_messages,
-)
 from .graph.receipts import ReceiptStream as ReceiptStream
-from .graph.repair import (
-    check_session as check_session,
-    repair_session as repair_session,
-)
-from .graph.review import (
-    ReviewOptions as ReviewOptions,
-    areview_session as areview_session,
-    build_review_graph as build_review_graph,
-    review_session as review_session,
-)
 from .graph.session import (
     build_session_graph as build_session_graph,
-)
-from .graph.stored import (
-    get_session as get_session,
-    open_session as open_session,
 )
 from .index.embedder import (
     Embedder as Embedder,
@@ -99,6 +65,40 @@ from .index.encoders import (
     open_embedder as open_embedder,
 )
 from .mcp_server import make_mcp_server as make_mcp_server
+from .memory.absence import Absence as Absence
+from .memory.memory import Memory as Memory
+from .memory.persons import (
+    DeletionReceipt as DeletionReceipt,
+    PersonMemory as PersonMemory,
+    PersonThread as PersonThread,
+)
+from .memory.purge import (
+    PurgeResult as PurgeResult,
+    adelete_session as adelete_session,
+    delete_session as delete_session,
+    delete_with_threads as delete_with_threads,
+    purge_messages as purge_messages,
+)
+from .memory.repair import (
+    check_session as check_session,
+    repair_session as repair_session,
+)
+from .memory.review import (
+    ReviewOptions as ReviewOptions,
+    areview_session as areview_session,
+    build_review_graph as build_review_graph,
+    review_session as review_session,
+)
+from .memory.stored import (
+    get_session as get_session,
+    open_session as open_session,
+)
+from .memory.values import (
+    Forgotten as Forgotten,
+    FoundMessage as FoundMessage,
+    MemoryChange as MemoryChange,
+    MemoryTopic as MemoryTopic,
+)
 from .recordings.conversations import (
     Conversation as Conversation,
     RecordedMessage as RecordedMessage,

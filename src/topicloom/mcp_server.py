@@ -10,7 +10,7 @@ from pydantic import Field
 
 from topicloom.errors import ConfigurationError, TopicLoomError
 from topicloom.extras import name_install
-from topicloom.graph.memory import Memory
+from topicloom.memory.memory import Memory
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
 

@@ -22,9 +22,9 @@ from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import Rating
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import find_deps
 from topicloom.index.embedder import CachedEmbedder, Vectors
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.stored import find_deps
 from topicloom.nodes.ahead import embed_given
 from topicloom.prompts.loader import load_cues
 from topicloom.settings import Settings

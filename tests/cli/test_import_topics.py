@@ -17,10 +17,10 @@ from langchain_core.messages import HumanMessage
 from sessions import check_kept, open_graph, thread
 from vendor_exports import Node, chatgpt, node
 
-from topicloom.graph.memory import Memory
-from topicloom.graph.repair import check_session
-from topicloom.graph.stored import Graph, open_session
 from topicloom.index.naming import NAME_LIMIT
+from topicloom.memory.memory import Memory
+from topicloom.memory.repair import check_session
+from topicloom.memory.stored import Graph, open_session
 from topicloom.recordings.exported import clean_title
 from topicloom.roles.brief import BRIEF, Brief
 from topicloom.roles.splitter import SPLITTER

@@ -37,10 +37,10 @@ from topicloom.domain import Domain
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions

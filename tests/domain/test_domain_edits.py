@@ -34,7 +34,7 @@ from sessions import (
 )
 
 from topicloom.domain import Domain
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.state.receipt import JournalEntry
 from topicloom.testing import (
     ScriptedResponder,

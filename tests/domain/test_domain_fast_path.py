@@ -33,9 +33,9 @@ from topicloom.domain.planner import PLANNER
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
 from topicloom.graph.session import build_session_graph, wire_graph
-from topicloom.graph.stored import Graph
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits, SessionIndex
+from topicloom.memory.stored import Graph
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.choice import RoleModels

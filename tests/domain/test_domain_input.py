@@ -22,7 +22,7 @@ from topicloom.domain import Domain
 from topicloom.domain.document import Document
 from topicloom.errors import ConfigurationError, InputError, ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 REPLY = "All right, noted."

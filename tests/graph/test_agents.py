@@ -16,8 +16,8 @@ from sessions import chatter, check_kept, kept, thread
 
 from topicloom import FileStorage, Memory, delete_session, open_session, purge_messages
 from topicloom.errors import ConfigurationError, InputError
-from topicloom.graph.stored import get_session
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.stored import get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.state.stored_message import get_text
 

@@ -11,8 +11,8 @@ from langchain_core.messages import HumanMessage
 from sessions import check_kept, kept, open_graph, tell, thread
 
 from topicloom.boundary.policy import BoundaryQuestion
-from topicloom.graph.stored import get_session
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.stored import get_session
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.settings import Settings
 from topicloom.state.lifecycle import mark_archived
 from topicloom.testing import NameRouter, ScriptedResponder, fake_roles, make_topic_search

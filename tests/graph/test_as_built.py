@@ -26,7 +26,7 @@ from topicloom import (
     repair_session,
     review_session,
 )
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER
 from topicloom.state.channels import SessionState, TurnOptions

@@ -43,7 +43,7 @@ from topicloom.errors import (
     UnknownModelError,
 )
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.responder import RESPONDER, ChatResponder
 from topicloom.settings import Settings
 from topicloom.state.stored_message import StoredMessage

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from sessions import chatter, check_kept, open_graph, prompt_of, tell, thread, transcript_of
 
 from topicloom.context.token_count import ToolLike
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore

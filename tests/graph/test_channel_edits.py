@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 
 from topicloom.errors import ReplyError
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import Brief, BriefRequest
 from topicloom.roles.registry import Roles

@@ -12,7 +12,7 @@ from openai_server import OpenAIServer
 from sessions import last_receipt, tell, thread, transcript_of
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.settings import Settings
 
 CONFIG = thread()

@@ -25,7 +25,7 @@ from sessions import (
 )
 
 from topicloom.errors import ReplyError
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.brief import BRIEF
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles

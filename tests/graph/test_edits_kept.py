@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 
 from topicloom import Memory, Settings, build_session_graph, purge_messages
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions

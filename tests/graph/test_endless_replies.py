@@ -16,7 +16,7 @@ from sessions import last_receipt, open_graph, tell, thread, transcript_of
 
 from topicloom.errors import ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings
 from topicloom.state.messages import is_json_so_far

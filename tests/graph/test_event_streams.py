@@ -20,7 +20,7 @@ from openai_server import OpenAIServer
 from sessions import open_graph, past, record, thread
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.settings import Settings
 from topicloom.testing import ScriptedResponder, fake_roles
 

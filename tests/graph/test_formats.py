@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, kept, open_graph, tell, thread
 
 from topicloom.errors import NewerFormatError
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.storage import FileStorage, StoreStorage
 
 __all__ = ["run"]

@@ -27,8 +27,8 @@ from sessions import (
 )
 
 from topicloom.errors import ReplyError
-from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.stored import Graph, get_session
 from topicloom.prompts.loader import load_prompt
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF

@@ -11,7 +11,7 @@ from sessions import last_receipt, open_graph, thread
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.settings import Settings
 from topicloom.state.messages import shorten_query
 from topicloom.testing import Clock

@@ -8,9 +8,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage
 from sessions import check_kept, kept, open_graph, record, tell, thread
 
-from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.memory import Memory
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable

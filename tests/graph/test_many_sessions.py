@@ -17,7 +17,7 @@ from sessions import chatter, check_kept, kept, open_graph, past, prompt_of, rec
 
 from topicloom.errors import StorageUnavailableError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.sessions import SessionStore

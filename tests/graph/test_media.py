@@ -24,7 +24,7 @@ from sessions import (
 )
 
 from topicloom.context.transcript import show_message
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.roles.responder import RESPONDER, ChatResponder, ReplyRequest
 from topicloom.testing import ScriptedResponder, fake_roles, make_topic_search
 

@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from sessions import check_kept, kept, last_receipt, open_graph, prompt_of, thread
 
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.nodes.step import dump
 from topicloom.testing import ScriptedResponder, fake_roles
 

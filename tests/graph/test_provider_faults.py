@@ -19,7 +19,7 @@ from openai_server import OpenAIServer
 
 from topicloom.errors import ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt

@@ -9,10 +9,10 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from sessions import check_kept, kept, open_graph, record, tell, thread
 
-from topicloom.graph.memory import Memory
-from topicloom.graph.review import review_session
-from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.memory import Memory
+from topicloom.memory.review import review_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.splitter import SPLITTER
 from topicloom.state.topics import Topic

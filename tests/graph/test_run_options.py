@@ -14,7 +14,7 @@ from sessions import check_kept, kept, last_receipt, past, record, thread
 from topicloom.domain import Domain
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 

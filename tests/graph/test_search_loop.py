@@ -24,7 +24,7 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer
 from topicloom.roles.reader import ReadRequest

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, kept, open_graph, tell, thread, transcript_of
 
 from topicloom.errors import NoNewMessageError, ReplyError, StorageUnavailableError
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.storage.files import FileBackend, FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles
 

@@ -189,7 +189,7 @@ async def test_nothing_blocks_the_loop_and_nothing_leaves_the_machine(
 
 
 def test_the_graph_brings_no_checkpointer() -> None:
-    from topicloom.graph.app import graph
+    from topicloom.app import graph
 
     assert graph.checkpointer is None
     assert graph.store is None

@@ -10,8 +10,8 @@ from typing import Any
 
 from sessions import open_graph, past, record, tell, thread
 
-from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph, find_deps
+from topicloom.memory.memory import Memory
+from topicloom.memory.stored import Graph, find_deps
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.roles.registry import Roles

@@ -25,9 +25,9 @@ from sessions import (
 
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow, WindowStarts
-from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
+from topicloom.memory.stored import Graph, get_session
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import Answer, LocalRole

@@ -15,8 +15,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import open_graph, tell, thread
 
 from topicloom.errors import OtherPersonError
-from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.memory import Memory
+from topicloom.memory.stored import Graph, get_session
 from topicloom.nodes.runs import name_thread
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage

@@ -19,8 +19,8 @@ from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.transcript import describe_content
 from topicloom.context.windows import WindowStarts
 from topicloom.effects import Step
-from topicloom.graph.review import review_session
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.review import review_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.prompts.wording import get_wording
 from topicloom.review.decisions import ReviewPolicy
 from topicloom.review.merger import MERGER

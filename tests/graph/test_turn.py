@@ -23,7 +23,7 @@ from sessions import (
 )
 
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.prompts.loader import load_prompt
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session

@@ -23,7 +23,7 @@ from sessions import (
     thread,
 )
 
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.state.stored_message import get_text
 from topicloom.testing import (
     Clock,

@@ -30,7 +30,7 @@ from sessions import (
 
 from topicloom import TurnOptions
 from topicloom.errors import ConflictError, ReplyError, SessionBusyError, TopicLoomWarning
-from topicloom.graph.stored import Graph, get_session, open_session
+from topicloom.memory.stored import Graph, get_session, open_session
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.changes import TopicChange, fingerprint_topic

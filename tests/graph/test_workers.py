@@ -31,9 +31,9 @@ from postgres import open_postgres
 from servers import free_port, running
 from sessions import tell, thread
 
-from topicloom.graph.memory import Memory
 from topicloom.graph.postgres import open_postgres_store
 from topicloom.graph.session import build_session_graph
+from topicloom.memory.memory import Memory
 from topicloom.reflection.reflect import reflect_beside
 from topicloom.reflection.store import ReflectionStore
 from topicloom.storage.stores import StoreStorage
@@ -85,7 +85,7 @@ def program(folder: Path) -> list[str]:
             "--config",
             str(CONFIG),
         ]
-    (folder / "graph.py").write_text("from topicloom.graph.app import graph\n")
+    (folder / "graph.py").write_text("from topicloom.app import graph\n")
     served = {"graphs": {"topicloom": "./graph.py:graph"}, "dependencies": ["."]}
     (folder / "aegra.json").write_text(json.dumps(served))
     return [AEGRA, "serve", "--host", "127.0.0.1"]

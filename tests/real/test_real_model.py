@@ -24,7 +24,7 @@ from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import arun_step
 from topicloom.errors import ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model

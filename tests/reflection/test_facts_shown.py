@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, last_receipt, open_graph, past, record, tell, thread
 
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions

@@ -16,8 +16,8 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, open_graph, past, record, tell, thread
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.graph.review import areview_session
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.review import areview_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.reflection.due import ReflectionPolicy, find_due_reason
 from topicloom.reflection.facts import Claim
 from topicloom.reflection.reflect import ReflectionRunner, reflect_beside

@@ -16,7 +16,7 @@ from sessions import open_graph, record, tell, thread
 
 from topicloom import delete_session
 from topicloom.errors import SessionBusyError, UnusableAnswerError
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Claim, Fact, FactChanges
 from topicloom.reflection.reflect import ReflectionResult, reflect_beside, reflect_once

@@ -25,7 +25,7 @@ from starlette.applications import Starlette
 
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.roles.responder import ReplyRequest
 from topicloom.serve.app import make_endpoint
 from topicloom.serve.chat_completions import read_chat

@@ -21,7 +21,7 @@ from endpoints import Message, remembered, serving
 from openai_behaviours import Call, Reply
 from openai_server import OpenAIServer
 
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.serve.histories import BESIDE
 from topicloom.storage.files import FileStorage
 

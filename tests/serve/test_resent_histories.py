@@ -14,9 +14,9 @@ from examples import more
 from langchain_core.messages import AIMessageChunk
 from sessions import prompt_of
 
-from topicloom.graph.memory import Memory
-from topicloom.graph.purge import purge_messages
-from topicloom.graph.stored import open_session
+from topicloom.memory.memory import Memory
+from topicloom.memory.purge import purge_messages
+from topicloom.memory.stored import open_session
 from topicloom.storage.files import FileStorage
 from topicloom.testing import make_tool_call
 

@@ -21,7 +21,7 @@ from topicloom import (
     TurnOptions,
     build_session_graph,
 )
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.reflection.facts import FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.storage import Storage

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from sessions import past, record, tell, thread
 
 from topicloom import Fact, InputError, Memory, Settings, TurnOptions, build_session_graph
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.reflection.facts import FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.storage import Storage

@@ -24,7 +24,7 @@ from topicloom import (
     open_session,
     purge_messages,
 )
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage import Storage

@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage
 from sessions import check_kept
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, open_session
+from topicloom.memory.stored import Graph, open_session
 from topicloom.settings import Settings
 from topicloom.storage import FileStorage, StoreStorage
 from topicloom.testing import fake_roles

@@ -17,7 +17,7 @@ from langgraph.store.sqlite import SqliteStore
 from pydantic import BaseModel
 from sessions import check_kept, open_graph, tell, thread
 
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Session
 from topicloom.storage import FileStorage, Storage, StoreStorage

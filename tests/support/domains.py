@@ -15,7 +15,7 @@ from sessions import thread
 from topicloom.domain import Domain
 from topicloom.domain.planner import PLANNER, PlanRequest
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings

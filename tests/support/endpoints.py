@@ -21,7 +21,7 @@ from sessions import open_graph
 from starlette.types import ASGIApp
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.serve.app import make_endpoint
 from topicloom.serve.slow_clients import TimedProtocol
 from topicloom.settings import Settings

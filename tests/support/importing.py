@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from topicloom.graph.stored import Graph, open_session
+from topicloom.memory.stored import Graph, open_session
 from topicloom.recordings.exported import ExportedConversation
 from topicloom.recordings.exports import read_exports
 from topicloom.recordings.imports import record_messages, select_new

@@ -15,8 +15,8 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph
 
-from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph
+from topicloom.memory.memory import Memory
+from topicloom.memory.stored import Graph
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Claim, Fact

@@ -12,9 +12,9 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, copy_saver, kept, past, record, tell, thread
 
-from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.review import ReviewOptions, review_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.review.channels import ReviewReport
 from topicloom.review.decisions import Assessment
 from topicloom.review.merger import MERGER, MergeRequest

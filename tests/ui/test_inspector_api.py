@@ -18,10 +18,10 @@ from people import People
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.memory import Memory
 from topicloom.graph.session import build_session_graph
 from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.memory import Memory
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore

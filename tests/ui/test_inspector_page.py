@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from playwright.sync_api import Browser, Page, Route, expect
 
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.memory import Memory
+from topicloom.memory.memory import Memory
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions

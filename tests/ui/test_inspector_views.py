@@ -20,7 +20,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.memory import Memory
+from topicloom.memory.memory import Memory
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions

@@ -23,7 +23,7 @@ from langgraph.config import get_config
 
 from topicloom.context.token_count import ToolLike
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import parse_message_number

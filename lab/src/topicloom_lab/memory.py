@@ -16,10 +16,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import ConfigurationError
 from topicloom.graph.middleware import TopicMiddleware
-from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.review import build_review_graph
+from topicloom.memory.stored import Graph, get_session
 from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.review.channels import ReviewReport

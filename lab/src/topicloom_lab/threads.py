@@ -25,8 +25,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel, Field
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.stored import Graph, get_session
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.choice import embedded_roles

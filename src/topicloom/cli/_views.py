@@ -17,8 +17,8 @@ from rich.text import Text
 
 from topicloom.cli.console import print_dim, strip_control, to_one_line
 from topicloom.cli.words import say
-from topicloom.graph.memory import Memory
-from topicloom.graph.memory_values import FoundMessage, MemoryTopic
+from topicloom.memory.memory import Memory
+from topicloom.memory.values import FoundMessage, MemoryTopic
 from topicloom.state.recall import TopicNote, parse_message_number
 from topicloom.state.receipt import Call, Prices, Receipt, price_call
 from topicloom.state.stored_message import StoredMessage

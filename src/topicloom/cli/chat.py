@@ -38,9 +38,9 @@ from topicloom.cli.purge import forget
 from topicloom.cli.reflect import render_facts
 from topicloom.cli.words import say
 from topicloom.errors import InputError, ReplyError
-from topicloom.graph.background import make_scheduler
-from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph, find_deps, get_session
+from topicloom.memory.background import make_scheduler
+from topicloom.memory.memory import Memory
+from topicloom.memory.stored import Graph, find_deps, get_session
 from topicloom.nodes.runs import name_thread
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.reflection.scheduler import run_in_thread

@@ -20,8 +20,8 @@ from topicloom.graph.checkpoints import (
 )
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.deps import choose_models, make_deps
-from topicloom.graph.memory import Memory
 from topicloom.graph.session import build_session_graph
+from topicloom.memory.memory import Memory
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles

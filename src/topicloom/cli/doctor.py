@@ -30,8 +30,8 @@ from topicloom.cli.words import say
 from topicloom.errors import StorageUnavailableError, TopicLoomError
 from topicloom.extras import name_install
 from topicloom.graph.deps import choose_models, open_role_model
-from topicloom.graph.repair import check_session, repair_session
 from topicloom.index.encoders import open_embedder
+from topicloom.memory.repair import check_session, repair_session
 from topicloom.nodes.runs import name_thread
 from topicloom.state.safe_text import describe_error
 from topicloom.storage.disk import append_bytes, reachable

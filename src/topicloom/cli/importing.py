@@ -28,7 +28,7 @@ from topicloom.cli.console import (
 from topicloom.cli.context import CliContext, describe_model, open_context
 from topicloom.cli.words import say
 from topicloom.errors import InputError
-from topicloom.graph.stored import Graph, open_session
+from topicloom.memory.stored import Graph, open_session
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import read_exports
 from topicloom.recordings.formats.known import FORMATS

@@ -25,7 +25,7 @@ from topicloom.cli.context import open_context
 from topicloom.cli.reflect import render_spans
 from topicloom.cli.words import say
 from topicloom.errors import InputError
-from topicloom.graph.person_memory import DeletionReceipt, PersonMemory, PersonThread
+from topicloom.memory.persons import DeletionReceipt, PersonMemory, PersonThread
 
 
 def run_person(

@@ -15,9 +15,9 @@ from topicloom.cli.console import CliOptions, open_console, print_dim, print_jso
 from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.cli.words import say
-from topicloom.graph.memory import Memory
-from topicloom.graph.memory_values import Forgotten, MemoryTopic
-from topicloom.graph.purge import compact_file
+from topicloom.memory.memory import Memory
+from topicloom.memory.purge import compact_file
+from topicloom.memory.values import Forgotten, MemoryTopic
 from topicloom.nodes.runs import name_thread
 
 _NAMED = 12

@@ -24,7 +24,7 @@ from topicloom.cli.console import (
 )
 from topicloom.cli.context import CliContext, open_context, open_roles
 from topicloom.cli.words import say
-from topicloom.graph.review import review_session
+from topicloom.memory.review import review_session
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.due import DueState, ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan

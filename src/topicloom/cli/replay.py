@@ -59,8 +59,8 @@ from topicloom.cli.context import (
 from topicloom.cli.words import say
 from topicloom.context.tokens import choose_counter
 from topicloom.errors import InputError
-from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.memory import Memory
+from topicloom.memory.stored import Graph, get_session
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import (

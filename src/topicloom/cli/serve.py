@@ -32,11 +32,11 @@ from topicloom.cli.context import (
 )
 from topicloom.cli.replay import feed_recording, open_small
 from topicloom.errors import ConfigurationError
-from topicloom.graph.background import run_background
 from topicloom.graph.checkpoints import LocalCheckpointer
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, find_storage
+from topicloom.memory.background import run_background
+from topicloom.memory.stored import Graph, find_storage
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import RESPONDER, RecordedResponder

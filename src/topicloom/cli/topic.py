@@ -11,8 +11,8 @@ from rich.text import Text
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 
 if TYPE_CHECKING:
-    from topicloom.graph.memory import Memory
-    from topicloom.graph.memory_values import MemoryTopic
+    from topicloom.memory.memory import Memory
+    from topicloom.memory.values import MemoryTopic
 
 app = typer.Typer(
     help="Rename, move, merge, split, pin and archive topics; undo changes.",

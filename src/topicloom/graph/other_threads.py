@@ -14,11 +14,10 @@ from datetime import datetime
 import numpy as np
 from langgraph.store.base import BaseStore
 
-from topicloom.graph.memory_values import enter_all
 from topicloom.index.embedder import Embedder
 from topicloom.index.time_expressions import Days, parse_when, time_in
 from topicloom.index.words import words_of
-from topicloom.nodes.workspace import Workspace, Workspaces
+from topicloom.nodes.workspace import Workspace, Workspaces, enter_all
 from topicloom.prompts.loader import Cues
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.persons import see_facts

@@ -21,8 +21,8 @@ from topicloom.index.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import TopicTable
-from topicloom.storage.base import Storage
+from topicloom.state.topics import Topic, TopicTable
+from topicloom.storage.base import TRANSCRIPT, Storage
 from topicloom.storage.caches import count_shared
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
@@ -206,3 +206,22 @@ class Workspaces:
             )
         with self._lock:
             return self._stores.setdefault(id(store), StoreStorage(store))
+
+
+class _Tail(Topic):
+    """The messages that are in no topic yet, as an index takes them: for a topic of its own."""
+
+    @property
+    def chain(self) -> str:
+        return TRANSCRIPT
+
+
+def enter_all(index: SessionIndex, store: SessionStore, session: Session) -> str:
+    """Bring an index of all messages up to date; returns the id of those in no topic."""
+    said = store.messages(session, session.tail)
+    head = session.transcript if said else None
+    # Edits make it another one, so that no words are found that are said no more.
+    tail = _Tail(id=f"tail-{session.superseded}", name="", head=head)
+    table = TopicTable({**store.topic_table(session).topics, tail.id: tail})
+    index.update(table, lambda t, n: said[n:] if t is tail else store.topic_messages(t, n))
+    return tail.id

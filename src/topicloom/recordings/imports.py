@@ -9,7 +9,7 @@ from functools import partial
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
-from topicloom.graph.stored import Graph, get_session, open_session
+from topicloom.memory.stored import Graph, get_session, open_session
 from topicloom.recordings.spool import ChatPiece
 from topicloom.state.channels import TurnOptions
 from topicloom.state.chats import ImportedChat

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from topicloom.errors import ConfigurationError, InputError
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.serve import anthropic_messages
 from topicloom.serve.anthropic_messages import read_messages_request
 from topicloom.serve.chat_completions import read_chat, write_error, write_model, write_models

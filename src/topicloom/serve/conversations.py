@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import StateSnapshot
 
 from topicloom.errors import InputError, ReplyError
-from topicloom.graph.stored import Graph, find_deps
+from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
 from topicloom.serve.digests import find_ends, is_part

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.types import StateSnapshot
 
-from topicloom.graph.stored import Graph, find_deps
+from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
 from topicloom.serve.side_calls import (

@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.stored import open_session
+from topicloom.memory.stored import open_session
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import read_exports
 from topicloom.recordings.imports import record_messages, select_new

@@ -24,9 +24,9 @@ from starlette.responses import Response
 from topicloom.background import submit_daemon
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.memory import Memory
-from topicloom.graph.memory_access import open_facts
-from topicloom.graph.memory_values import check_count, read_number
+from topicloom.memory.access import open_facts
+from topicloom.memory.memory import Memory
+from topicloom.memory.values import check_count, read_number
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.conversations import make_case
 from topicloom.state.activation import ActivationPolicy, replay_activation

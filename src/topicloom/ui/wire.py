@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, Field, RootModel
 
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.memory import Memory
+from topicloom.memory.memory import Memory
 from topicloom.state.recall import ELSEWHERE
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text

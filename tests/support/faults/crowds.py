@@ -31,7 +31,7 @@ from faults.raw import read_files
 from faults.stages import FilesStage, Opened, PostgresStage, Stage, postgres_server
 from faults.talk import CONFIG, ROUNDS, expected, make_graph, say, talk, talking, told
 from topicloom.errors import NoNewMessageError, TopicLoomError
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.testing import ScriptedResponder, fake_roles
 
 CROWDS = ("threads", "tasks", "two", "beside", "cancel", "setup")

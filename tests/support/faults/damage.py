@@ -18,7 +18,7 @@ from faults.operations import operations, run_command
 from faults.stages import NAME, FilesStage
 from faults.talk import CONFIG, ROUNDS, expected, say, talk, talking
 from topicloom.errors import TopicLoomError, TopicLoomWarning
-from topicloom.graph.stored import open_session
+from topicloom.memory.stored import open_session
 from topicloom.state.stored_message import REMOVED
 
 Harm = Callable[[bytes], bytes | None]

@@ -30,9 +30,9 @@ from faults.stages import NAME, FilesStage
 from topicloom.domain import Domain
 from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps
-from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
+from topicloom.memory.review import review_session
+from topicloom.memory.stored import Graph
 from topicloom.reflection.reflect import reflect_once
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions

@@ -22,10 +22,10 @@ from faults.stages import NAME, FilesStage, Stage
 from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
 from topicloom.cli import main
 from topicloom.errors import TopicLoomError
-from topicloom.graph.memory import Memory
-from topicloom.graph.purge import purge_messages
-from topicloom.graph.review import review_session
-from topicloom.graph.stored import open_session
+from topicloom.memory.memory import Memory
+from topicloom.memory.purge import purge_messages
+from topicloom.memory.review import review_session
+from topicloom.memory.stored import open_session
 from topicloom.reflection.reflect import reflect_once
 from topicloom.settings import Settings
 

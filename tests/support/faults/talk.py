@@ -14,7 +14,7 @@ from sessions import chatter, open_graph, thread
 from faults.checker import Said
 from faults.stages import NAME, Opened, Stage
 from topicloom.errors import NoNewMessageError
-from topicloom.graph.stored import Graph
+from topicloom.memory.stored import Graph
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER
 from topicloom.roles.registry import Roles

@@ -22,8 +22,8 @@ from topicloom.context.prefix import PrefixMeter
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.tokens import choose_counter
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.stored import Graph
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import as_message, cut_rounds
 from topicloom.roles.base import Answer, LocalRole

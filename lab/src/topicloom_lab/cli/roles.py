@@ -26,9 +26,9 @@ from topicloom.cli.console import print_dim
 from topicloom.context.prefix import PrefixMeter
 from topicloom.domain import Domain
 from topicloom.errors import UnusableAnswerError
-from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.review import review_session
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.reflection.reflect import reflect_once

@@ -20,8 +20,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
 from topicloom.index.encoders import default_embedder
+from topicloom.memory.stored import Graph
 from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles

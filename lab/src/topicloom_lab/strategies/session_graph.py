@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.memory.stored import Graph, get_session
 from topicloom.recordings.conversations import Conversation, RecordedMessage
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles

@@ -16,9 +16,9 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.purge import adelete_session, delete_session, purge_from
-from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
+from topicloom.memory.purge import adelete_session, delete_session, purge_from
+from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.deps import KnownFact
 from topicloom.nodes.elsewhere import fill_notes

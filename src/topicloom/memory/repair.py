@@ -7,7 +7,7 @@ from langchain_core.runnables import RunnableConfig
 
 from topicloom.errors import StorageError, StorageUnavailableError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.stored import Graph, find_deps, find_storage, get_session, save_session
+from topicloom.memory.stored import Graph, find_deps, find_storage, get_session, save_session
 from topicloom.nodes.catch_up import show_newest
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.session import Session

@@ -17,9 +17,15 @@ from langgraph.store.base import BaseStore
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
-from topicloom.graph.memory_absence import Absence, explain_absence
-from topicloom.graph.memory_access import Access, StorageAccess, open_access, open_facts
-from topicloom.graph.memory_values import (
+from topicloom.index.embedder import Embedder
+from topicloom.index.encoders import open_embedder
+from topicloom.index.session_index import SessionIndex
+from topicloom.index.time_expressions import Days
+from topicloom.memory.absence import Absence, explain_absence
+from topicloom.memory.access import Access, StorageAccess, open_access, open_facts
+from topicloom.memory.persons import PersonMemory
+from topicloom.memory.stored import Graph
+from topicloom.memory.values import (
     Forgotten,
     FoundMessage,
     MemoryChange,
@@ -27,7 +33,6 @@ from topicloom.graph.memory_values import (
     check_author,
     check_count,
     check_name,
-    enter_all,
     find_numbers,
     get_topic,
     invert_change,
@@ -36,12 +41,7 @@ from topicloom.graph.memory_values import (
     read_numbers,
     show_topic,
 )
-from topicloom.graph.person_memory import PersonMemory
-from topicloom.graph.stored import Graph
-from topicloom.index.embedder import Embedder
-from topicloom.index.encoders import open_embedder
-from topicloom.index.session_index import SessionIndex
-from topicloom.index.time_expressions import Days
+from topicloom.nodes.workspace import enter_all
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact, FactChanges, Said

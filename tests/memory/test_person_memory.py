@@ -16,7 +16,7 @@ from sessions import thread
 
 from topicloom import FileStorage, Memory
 from topicloom.errors import InputError
-from topicloom.graph.person_memory import PersonMemory
+from topicloom.memory.persons import PersonMemory
 
 __all__ = ["run"]
 USER, SCOPE = "canary.user@example.org", "canary scope"

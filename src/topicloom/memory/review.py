@@ -18,8 +18,8 @@ from langgraph.types import RetryPolicy, Send
 from topicloom.effects import Step, both, either
 from topicloom.errors import InputError, MissingThreadError
 from topicloom.graph.deps import choose_models, make_deps
-from topicloom.graph.stored import find_deps, make_review_thread
 from topicloom.index.embedder import Embedder
+from topicloom.memory.stored import find_deps, make_review_thread
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import name_thread
 from topicloom.review.apply import apply, index_archived, judge, move_archived

@@ -16,8 +16,8 @@ from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, past, record, tell, thread
 
 from topicloom.cli.context import make_context
-from topicloom.graph.background import run_background
-from topicloom.graph.stored import Graph
+from topicloom.memory.background import run_background
+from topicloom.memory.stored import Graph
 from topicloom.reflection.scheduler import ReflectionScheduler
 from topicloom.reflection.store import ReflectionStore
 from topicloom.settings import Settings
@@ -83,7 +83,7 @@ async def test_a_setting_turns_it_off(tmp_path: Path) -> None:
 
 _SERVER = """
 import asyncio, sys
-from topicloom.graph.app import open_checkpointer
+from topicloom.app import open_checkpointer
 async def serve():
     async with open_checkpointer():
         print("up", flush=True)

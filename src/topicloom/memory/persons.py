@@ -16,10 +16,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
-from topicloom.graph.memory_access import open_facts
-from topicloom.graph.memory_values import read_day
-from topicloom.graph.purge import delete_person
-from topicloom.graph.stored import Graph, find_deps
+from topicloom.memory.access import open_facts
+from topicloom.memory.purge import delete_person
+from topicloom.memory.stored import Graph, find_deps
+from topicloom.memory.values import read_day
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.fact_spans import FactSpan, ThreadFact, find_spans
 from topicloom.reflection.persons import select_holding

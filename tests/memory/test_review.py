@@ -14,15 +14,15 @@ from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
 from sessions import last_receipt, past, record, tell, thread
 
 from topicloom.errors import MissingThreadError, NoNewMessageError
-from topicloom.graph.review import (
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.review import (
     ReviewOptions,
     areview_session,
     build_review_graph,
     review_session,
 )
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.review.channels import build_report
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER

@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
 from topicloom import adelete_session, delete_session, delete_with_threads
-from topicloom.graph.stored import get_session, make_review_thread
+from topicloom.memory.stored import get_session, make_review_thread
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.storage.files import FileStorage

@@ -15,7 +15,7 @@ from postgres import open_postgres
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
 from topicloom import FileStorage, InputError, Memory, ReplyError, purge_messages
-from topicloom.graph.stored import get_session
+from topicloom.memory.stored import get_session
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.stored_message import REMOVED, get_text
 from topicloom.testing import ScriptedResponder, fake_roles

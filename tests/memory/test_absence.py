@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from topicloom.graph.memory_absence import AbsenceStep, find_step
+from topicloom.memory.absence import AbsenceStep, find_step
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Search

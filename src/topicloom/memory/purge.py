@@ -21,7 +21,7 @@ from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.purged_state import MADE_IN_A_TURN
-from topicloom.graph.stored import Graph, find_deps, get_session, make_review_thread, open_session
+from topicloom.memory.stored import Graph, find_deps, get_session, make_review_thread, open_session
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import dump
 from topicloom.reflection.store import ReflectionStore

@@ -11,7 +11,6 @@ from pydantic import BaseModel, PrivateAttr
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
-from topicloom.index.session_index import SessionIndex
 from topicloom.reflection.facts import Fact
 from topicloom.state.changes import REVIEW, ChangeEntry, TopicChange, invert_topic
 from topicloom.state.hierarchy import build_full_name
@@ -21,7 +20,6 @@ from topicloom.state.safe_text import clip
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark, Topic, TopicTable
-from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.sessions import SessionStore
 
 _NAME = 80
@@ -122,25 +120,6 @@ def show_topic(
     )
     shown._kept = store, topic
     return shown
-
-
-class _Tail(Topic):
-    """The messages that are in no topic yet, as an index takes them: for a topic of its own."""
-
-    @property
-    def chain(self) -> str:
-        return TRANSCRIPT
-
-
-def enter_all(index: SessionIndex, store: SessionStore, session: Session) -> str:
-    """Bring an index of all messages up to date; returns the id of those in no topic."""
-    said = store.messages(session, session.tail)
-    head = session.transcript if said else None
-    # Edits make it another one, so that no words are found that are said no more.
-    tail = _Tail(id=f"tail-{session.superseded}", name="", head=head)
-    table = TopicTable({**store.topic_table(session).topics, tail.id: tail})
-    index.update(table, lambda t, n: said[n:] if t is tail else store.topic_messages(t, n))
-    return tail.id
 
 
 def invert_change(

@@ -15,8 +15,8 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from topicloom.graph.review import areview_session, review_session
-from topicloom.graph.stored import Graph, find_deps
+from topicloom.memory.review import areview_session, review_session
+from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.reflect import reflect_beside
 from topicloom.reflection.scheduler import ReflectionScheduler

@@ -17,8 +17,8 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, copy_saver, kept, open_graph, past, record, tell, thread
 
 from topicloom.errors import InputError
-from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph, get_session, open_session
+from topicloom.memory.memory import Memory
+from topicloom.memory.stored import Graph, get_session, open_session
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import Answer, Role

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from topicloom.errors import InputError
-from topicloom.graph.memory_values import enter_all, read_number
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
+from topicloom.memory.values import read_number
+from topicloom.nodes.workspace import enter_all
 from topicloom.state.lifecycle import TopicState, get_state
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt

@@ -8,8 +8,8 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
 
-from topicloom.graph.memory import Memory
 from topicloom.graph.session import build_session_graph
+from topicloom.memory.memory import Memory
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 
