@@ -151,7 +151,7 @@ class TestModelAsks:
         """Out of view now, though there is no room to activate it."""
         reader = SteadyReader()
         roles = fake_roles(reader=reader)
-        graph = open_graph(tmp_path, roles, activation=ROOM_FOR_ONE, window=2_400)
+        graph = open_graph(tmp_path, roles, activation=ROOM_FOR_ONE, window=4_000)
         record(graph, CONFIG, *past("茶", "雨", "山"))
         tell(graph, CONFIG, "Hello", keep=0)
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")

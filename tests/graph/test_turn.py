@@ -111,8 +111,8 @@ class TestSplit:
 
     def test_messages_stay_in_view_whether_split_or_not(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
-        graph = open_graph(tmp_path, fake_roles(responder), window=2_200)
-        record(graph, CONFIG, *past("茶", "雨", rounds=6))
+        graph = open_graph(tmp_path, fake_roles(responder), window=2_600)
+        record(graph, CONFIG, *past("茶", "雨", rounds=12))
         tell(graph, CONFIG, chatter("山", 1))
         session = get_session(graph, CONFIG)
         assert session.view < session.tail

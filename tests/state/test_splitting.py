@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -21,7 +24,7 @@ from topicloom.state.splitting import (
 )
 from topicloom.state.stored_message import StoredMessage
 
-POLICY = SplitPolicy(target=0.6, keep_messages=20, keep_share=0.8)
+POLICY = SplitPolicy(target=0.6, unsplit=0.25)
 TOPICS = {"t1": None, "t2": None}
 
 
@@ -42,57 +45,114 @@ def to(topic: str, *messages: str) -> list[Assignment]:
     return [Assignment(message=m, name=topic) for m in messages]
 
 
+NOW = SplitPlan(tail=1, view=1)
+
+
 class TestPlan:
-    def test_the_tail_comes_to_the_target(self) -> None:
-        # 60 % of 1,000 tokens are six rounds of 100; eight fit the 80 % for the view.
-        plan = plan_split(make_blocks(20), [100] * 20, 1_000, POLICY)
-        assert plan.tail == 14 * 2 + 1
-        assert plan.view == 12 * 2 + 1
+    def test_what_is_in_view_comes_to_the_target_and_most_of_it_moves(self) -> None:
+        # 60 % of 1,000 tokens are six rounds of 100, and 25 % two.
+        plan = plan_split(NOW, make_blocks(20), [100] * 20, 1_000, POLICY)
+        assert plan == SplitPlan(tail=18 * 2 + 1, view=14 * 2 + 1)
 
-    def test_twenty_messages_stay_in_view_if_they_fit(self) -> None:
-        plan = plan_split(make_blocks(20), [10] * 19 + [590], 1_000, POLICY)
-        assert plan.tail == 18 * 2 + 1
-        assert plan.view == 10 * 2 + 1
+    def test_nothing_moves_as_long_as_what_leaves_the_view_is_in_a_topic(self) -> None:
+        now = SplitPlan(tail=14 * 2 + 1, view=1)
+        plan = plan_split(now, make_blocks(20), [100] * 20, 1_000, POLICY)
+        assert plan == SplitPlan(tail=14 * 2 + 1, view=14 * 2 + 1)
+        early = SplitPlan(tail=13 * 2 + 1, view=1)
+        assert plan_split(early, make_blocks(20), [100] * 20, 1_000, POLICY).tail == 18 * 2 + 1
 
-    def test_no_more_than_twenty_beyond_the_tail(self) -> None:
-        # Eight rounds would fit the view, five of four messages are enough.
-        plan = plan_split(make_blocks(20, replies=3), [5] * 17 + [100, 100, 399], 1_000, POLICY)
-        assert plan.tail == 17 * 4 + 1
-        assert plan.view == 15 * 4 + 1
+    def test_long_replies_do_not_fill_more_than_the_target(self) -> None:
+        plan = plan_split(NOW, make_blocks(10), [190] * 10, 1_000, POLICY)
+        assert plan == SplitPlan(tail=9 * 2 + 1, view=7 * 2 + 1)
 
-    def test_a_tail_of_more_messages_is_not_cut_to_twenty(self) -> None:
-        plan = plan_split(make_blocks(40), [1] * 40, 1_000, POLICY)
-        assert (plan.tail, plan.view) == (1, 1)
+    def test_what_fits_stays(self) -> None:
+        assert plan_split(NOW, make_blocks(40), [1] * 40, 1_000, POLICY) == NOW
+        later = SplitPlan(tail=5, view=1)
+        assert plan_split(later, make_blocks(40), [1] * 40, 1_000, POLICY) == later
+
+    def test_messages_that_were_removed_before_all_that_is_in_view_move_nothing(self) -> None:
+        assert plan_split(NOW, make_blocks(3, start=3), [10] * 3, 1_000, POLICY) == NOW
 
     def test_the_newest_block_stays_whatever_its_size(self) -> None:
-        plan = plan_split(make_blocks(3), [10, 10, 9_999], 100, POLICY)
+        plan = plan_split(NOW, make_blocks(3), [10, 10, 9_999], 100, POLICY)
         assert (plan.tail, plan.view) == (5, 5)
 
     def test_one_block_cannot_be_split(self) -> None:
-        plan = plan_split(make_blocks(1, start=7), [9_999], 100, POLICY)
-        assert (plan.tail, plan.view) == (7, 7)
+        now = SplitPlan(tail=7, view=7)
+        assert plan_split(now, make_blocks(1, start=7), [9_999], 100, POLICY) == now
+
+    def test_no_more_stays_unsplit_than_in_view(self) -> None:
+        policy = SplitPolicy(target=0.3, unsplit=0.9)
+        plan = plan_split(NOW, make_blocks(20), [100] * 20, 1_000, policy)
+        assert (plan.tail, plan.view) == (17 * 2 + 1, 17 * 2 + 1)
 
 
 @given(
     sizes=st.lists(st.integers(1, 400), min_size=1, max_size=40),
     room=st.integers(1, 3_000),
     replies=st.integers(0, 3),
+    split=st.integers(0, 40),
 )
-def test_a_plan_keeps_whole_blocks_within_their_shares(
-    sizes: list[int], room: int, replies: int
+def test_every_plan_comes_to_the_target(
+    sizes: list[int], room: int, replies: int, split: int
 ) -> None:
     rounds = make_blocks(len(sizes), replies)
-    plan = plan_split(rounds, sizes, room, POLICY)
     firsts = [b.first for b in rounds]
+    now = SplitPlan(tail=firsts[min(split, len(rounds) - 1)], view=1)
+    plan = plan_split(now, rounds, sizes, room, POLICY)
     tail, view = firsts.index(plan.tail), firsts.index(plan.view)
-    assert view <= tail < len(rounds)
-    assert sum(sizes[tail:]) <= POLICY.target * room or tail == len(rounds) - 1
-    assert sum(sizes[view:]) <= POLICY.keep_share * room or view == len(rounds) - 1
-    if tail > 0:
-        assert sum(sizes[tail - 1 :]) > POLICY.target * room, "more moves than has to"
-    shown = sum(len(b.messages) for b in rounds[view:])
-    if shown < POLICY.keep_messages and view > 0:
-        assert sum(sizes[view - 1 :]) > POLICY.keep_share * room, "less in view than fits"
+    assert view <= tail
+    assert plan.tail >= now.tail
+    assert sum(sizes[view:]) <= POLICY.target * room or view == len(rounds) - 1
+    if view > 0:
+        assert sum(sizes[view - 1 :]) > POLICY.target * room, "more leaves the view than has to"
+    if plan.tail == now.tail:
+        return
+    assert plan.view > now.tail, "rounds moved that did not have to"
+    assert sum(sizes[tail:]) <= POLICY.unsplit * room or tail == len(rounds) - 1
+    assert sum(sizes[tail - 1 :]) > POLICY.unsplit * room, "more moves than is wanted"
+
+
+@given(
+    round_tokens=st.integers(20, 3_000),
+    note_tokens=st.integers(0, 1_500),
+    fixed=st.integers(0, 30_000),
+    window=st.sampled_from([8_000, 32_000, 128_000]),
+    policy=st.sampled_from([POLICY, SplitPolicy(), SplitPolicy(trigger=0.5, target=0.3)]),
+)
+def test_in_a_steady_conversation_splits_are_far_apart(
+    round_tokens: int, note_tokens: int, fixed: int, window: int, policy: SplitPolicy
+) -> None:
+    """Between two splits lie as many rounds as fill the target, less what the first left unsplit.
+
+    Room is made no sooner than what is free is full, unless the fixed parts alone fill the window.
+    """
+    room = policy.trigger * window - fixed
+    target = policy.target * max(room, window // 10)
+    left = max(min(policy.unsplit * max(room, window // 10), target), round_tokens)
+    apart_splits = (target - left) / round_tokens
+    apart_any = (room - max(target, round_tokens)) / (round_tokens + note_tokens)
+    now, notes, splits, made = NOW, 0, list[int](), list[int]()
+    turns = min(400, 4 * int(room / round_tokens + 1) + 40)
+    for turn in range(1, turns + 1):
+        shown = turn - now.view // 2
+        expected = fixed + notes + round_tokens * shown
+        plan = decide_split(
+            now,
+            partial(make_blocks, shown, start=now.view),
+            lambda message: round_tokens if message.role == "user" else 0,
+            expected=expected,
+            room=room,
+            window=window,
+            policy=policy,
+        )
+        if plan is not None:
+            made.append(turn)
+            splits += [turn] if plan.tail > now.tail else []
+            now, notes = plan, 0
+        notes += note_tokens
+    assert all(b - a > apart_splits for a, b in pairwise(splits))
+    assert all(b - a > apart_any for a, b in pairwise(made))
 
 
 class TestDecide:
@@ -128,21 +188,16 @@ class TestDecide:
 
     def test_past_it_the_tail_is_cut(self) -> None:
         plan = self.decided(1_401, 50)
-        assert plan == plan_split(make_blocks(20), [100] * 20, 1_000, POLICY)
+        assert plan == plan_split(self.NOW, make_blocks(20), [100] * 20, 1_000, POLICY)
 
     def test_where_notes_alone_fill_the_window_they_are_dropped(self) -> None:
         assert self.decided(1_401, 15) == self.NOW
 
-    def test_what_is_split_stays_so(self) -> None:
-        plan = self.decided(1_401, 16)
-        assert plan is not None
-        assert (plan.tail, plan.view) >= (self.NOW.tail, self.NOW.view)
-
     def test_there_is_always_some_room(self) -> None:
         plan = self.decided(1_401, 10, room=-500)
         assert plan is not None
-        # 60 % of a tenth of the window are six rounds of 20.
-        assert plan.tail == 14 * 2 + 1
+        # Of a tenth of the window, 60 % are six rounds of 20 and 25 % two.
+        assert plan == SplitPlan(tail=18 * 2 + 1, view=14 * 2 + 1)
 
 
 class TestKeep:
@@ -324,6 +379,11 @@ class TestExplanation:
         now = SplitPlan(tail=1, view=1)
         assert self.explained(now, now).endswith("; recall notes were dropped")
 
-    def test_one_round(self) -> None:
+    def test_one_round_is_one(self) -> None:
         said = self.explained(SplitPlan(tail=3, view=1), SplitPlan(tail=5, view=3))
         assert said.endswith("; 1 round moved into topics, 1 round left the view")
+
+    def test_nothing_may_be_in_view(self) -> None:
+        assert plan_split(NOW, [], [], 1_000, POLICY) == NOW
+        said = explain_split(NOW, NOW, [], self.PARTS, 32_000, SplitPolicy())
+        assert said.endswith("; recall notes were dropped")

@@ -249,7 +249,8 @@ def cut_runs(said: Said, words: Mapping[str, int], voices: Mapping[str, int]) ->
     begin = np.flatnonzero(starts)
     end = np.append(begin, len(said))[1:] - 1
     sums = np.zeros((count, said.vectors.shape[1]), dtype=np.float64)
-    np.add.at(sums, run, said.vectors)
+    if count:
+        np.add.reduceat(said.vectors, begin, axis=0, dtype=np.float64, out=sums)
     near = np.zeros(count, dtype=np.bool_)
     near[1:] = said.number[begin[1:]] == said.number[begin[1:] - 1] + 1
     odds = np.clip(said.continues[begin], -_CONTINUES, _CONTINUES)
@@ -405,15 +406,23 @@ def compare_pairs(runs: Runs, rows: NDArray[np.intp]) -> Pairs:
 
 
 def _word_products(runs: Runs, rows: NDArray[np.intp]) -> Odds:
-    """Cosines of the words of some runs [r] and of each run [r, k]."""
+    """Cosines of the words of some runs [r] and of each run [r, k].
+
+    Each run is looked up word by word: most words are in few runs.
+    """
     found = np.zeros((len(rows), len(runs)))
-    asked = np.zeros(int(runs.word.max(initial=0)) + 1)
+    order = np.argsort(runs.word, kind="stable")
+    holder, weight = runs.word_at[order], runs.weight[order]
+    ends = np.searchsorted(runs.word[order], np.arange(int(runs.word.max(initial=0)) + 2))
     begin = np.searchsorted(runs.word_at, np.arange(len(runs) + 1))
     for row, place in enumerate(rows.tolist()):
         own = slice(begin[place], begin[place + 1])
-        asked[runs.word[own]] = runs.weight[own]
-        found[row] = np.bincount(runs.word_at, runs.weight * asked[runs.word], minlength=len(runs))
-        asked[runs.word[own]] = 0
+        starts = ends[runs.word[own]]
+        held = ends[runs.word[own] + 1] - starts
+        # The places of all holders of its first word, then of its second.
+        at = np.arange(held.sum()) + np.repeat(starts - np.cumsum(held) + held, held)
+        shared = weight[at] * np.repeat(runs.weight[own], held)
+        found[row] = np.bincount(holder[at], shared, minlength=len(runs))
     return found
 
 

@@ -13,16 +13,16 @@ from topicloom.state.stored_message import StoredMessage
 
 
 class SplitPolicy(BaseModel, frozen=True, extra="forbid"):
-    """Thresholds of a split; the defaults are the design's values."""
+    """Thresholds of a split."""
 
     trigger: float = Field(default=0.7, gt=0, le=1)
-    """Share of the main window past which something has to move."""
+    """Share of the main window past which room has to be made."""
     target: float = Field(default=0.5, gt=0, lt=1)
-    """Share of the room for the tail that an unsplit tail may fill after a split."""
-    keep_messages: int = Field(default=20, ge=1)
-    """Newest messages that stay in view whether split or not."""
-    keep_share: float = Field(default=0.8, gt=0, le=1)
-    """Share of the room for the tail up to which `keep_messages` is honoured."""
+    """Share of the room for messages that the newest ones fill once room was made. A split moves
+    messages into topics only where those that are in no topic fill more."""
+    unsplit: float = Field(default=0.125, ge=0, lt=1)
+    """Share of this room that a split leaves in no topic, at most the target. What moves stays in
+    view as far as it fits the target."""
 
 
 class SplitPlan(BaseModel, frozen=True):
@@ -97,20 +97,15 @@ def decide_split(
 ) -> SplitPlan | None:
     """The cut to make before the next reply; None if the prompt is not past the trigger.
 
-    Where the tail is small and only recall notes pile up, nothing moves: the notes are dropped.
     `rounds` gives those in view, oldest first, and is only called if the prompt will not fit;
     the `size` of a message, `expected`, `room` for them until the next split and `window` are
     tokens.
     """
     if expected <= policy.trigger * window:
         return None
-    room = max(room, window // 10)
     shown = rounds()
     sizes = [sum(map(size, round_.messages)) for round_ in shown]
-    if sum(sizes) <= policy.target * room:
-        return now
-    plan = plan_split(shown, sizes, room, policy)
-    return SplitPlan(tail=max(plan.tail, now.tail), view=max(plan.view, now.view))
+    return plan_split(now, shown, sizes, max(room, window // 10), policy)
 
 
 def explain_split(
@@ -151,22 +146,30 @@ def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first:
 
 
 def plan_split(
-    rounds: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
+    now: SplitPlan,
+    rounds: Sequence[Round],
+    sizes: Sequence[int],
+    room: float,
+    policy: SplitPolicy,
 ) -> SplitPlan:
-    """Choose the cut that brings the tail back under its target; `sizes` and `room` are tokens.
+    """Choose the cut that brings the messages in view to the target; sizes and room are tokens.
 
-    The newest round always stays, whatever its size. What stays in view beyond the unsplit tail is
-    whole rounds, as many as make up `keep_messages` and fit `keep_share` of the room.
+    Notes are dropped whenever room is made, which costs no model anything. Messages leave the view
+    for it, whole rounds, the oldest first; the newest round always stays, whatever its size. Only
+    where one would leave that is in no topic do rounds move into topics, and then all but the
+    newest few: they stay in view, and many turns pass until the next rounds have to move. Of rounds
+    of s tokens, more than min(t - u, t - s) / s come between two splits, with t and u the target's
+    and the unsplit share of the room.
     """
-    tail = _find_suffix(sizes, policy.target * room)
-    fitting = _find_suffix(sizes, policy.keep_share * room)
-    wanted = len(rounds)
-    messages = 0
-    while wanted > 0 and messages < policy.keep_messages:
-        wanted -= 1
-        messages += len(rounds[wanted].messages)
-    view = min(tail, max(fitting, wanted))
-    return SplitPlan(tail=rounds[tail].first, view=rounds[view].first)
+    # There is no round where all that was in view was removed.
+    start = _find_suffix(sizes, policy.target * room) if sizes else 0
+    if start == 0:
+        return now
+    view = rounds[start].first
+    if view <= now.tail:
+        return SplitPlan(tail=now.tail, view=view)
+    tail = _find_suffix(sizes, min(policy.unsplit, policy.target) * room)
+    return SplitPlan(tail=rounds[tail].first, view=view)
 
 
 def _find_suffix(sizes: Sequence[int], limit: float) -> int:
