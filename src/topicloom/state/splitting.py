@@ -17,9 +17,10 @@ class SplitPolicy(BaseModel, frozen=True, extra="forbid"):
 
     trigger: float = Field(default=0.7, gt=0, le=1)
     """Share of the main window past which room has to be made."""
-    target: float = Field(default=0.5, gt=0, lt=1)
+    target: float = Field(default=0.58, gt=0, lt=1)
     """Share of the room for messages that the newest ones fill once room was made. A split moves
-    messages into topics only where those that are in no topic fill more."""
+    messages into topics only where those that are in no topic fill more. With more, providers'
+    caches serve less of the prompt (`docs/research/benchmarks.md`)."""
     unsplit: float = Field(default=0.125, ge=0, lt=1)
     """Share of this room that a split leaves in no topic, at most the target. What moves stays in
     view as far as it fits the target."""
