@@ -12,8 +12,9 @@ from domains import the_document
 from hypothesis import example, given, strategies as st
 
 from topicloom.domain import Domain
-from topicloom.domain.document import find_derived_anchors, format_yaml
+from topicloom.domain.document import find_derived_anchors
 from topicloom.domain.skeleton import SkeletonRenderer, split_elements
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
 from topicloom.state.session import TurnPlan
 

@@ -32,10 +32,10 @@ from topicloom.roles.registry import ROLES
 from topicloom.roles.rewriter import RewriteRequest, build_rewriter_prompt
 from topicloom.roles.router import RouteRequest, build_router_prompt
 from topicloom.roles.splitter import SplitRequest, build_splitter_prompt
+from topicloom.state.fence import fence
 from topicloom.state.language import Language
 from topicloom.state.recall import CuratedEntry, Layer, Note, TopicNote
 from topicloom.state.rounds import group_rounds
-from topicloom.state.safe_text import fence
 from topicloom.state.session import SearchScope, TurnPlan
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.state.topics import Topic

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from topicloom.context.transcript import describe_blocks, show_stretches
 from topicloom.prompts.wording import Wording, get_wording
+from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.recall import (
     CuratedEntry,
@@ -16,7 +17,6 @@ from topicloom.state.recall import (
     TopicNote,
     parse_message_number,
 )
-from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.stored_message import StoredMessage
 
 _KNOWLEDGE_KINDS = frozenset({"lore"})

@@ -29,9 +29,9 @@ from topicloom.roles.markup import (
     stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs
+from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.recall import SourceKind
-from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.session import TurnPlan
 from topicloom.state.stored_message import StoredMessage
 

@@ -21,8 +21,9 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from topicloom.domain import Domain
+from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy
-from topicloom.domain.curator import Curator, curate
+from topicloom.domain.curator import Curator
 from topicloom.domain.document import Document, list_active_events
 from topicloom.domain.edit import edit
 from topicloom.domain.edits import replay_edits
