@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import BoundedSemaphore, Event, Lock
 
@@ -30,6 +30,8 @@ from topicloom.domain.curation import (
     scale_weights,
     select_by_id,
 )
+from topicloom.domain.plan import TurnPlan
+from topicloom.domain.recall_source import RecallSource
 from topicloom.domain.selector import Selector, SelectRequest
 from topicloom.domain.sources import (
     CandidateSource,
@@ -38,10 +40,9 @@ from topicloom.domain.sources import (
 from topicloom.effects import Step, run_step
 from topicloom.roles.calls import ask_role
 from topicloom.state.language import Language
-from topicloom.state.recall import CuratedEntry, SourceKind
+from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
-from topicloom.state.session import TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500
@@ -68,7 +69,10 @@ class CurationRequest:
     """The messages before it, oldest first."""
     plan: TurnPlan
     language: Language
-    sources: Mapping[SourceKind, CandidateSource]
+    sources: Mapping[str, CandidateSource]
+    """By kind."""
+    own: Mapping[str, RecallSource] = field(default_factory=dict)
+    """The application's, by kind."""
     seen: tuple[CuratedEntry, ...] = ()
 
 
@@ -80,7 +84,9 @@ def run_curation(
     Raises:
         CancelledError: `closed` is set: the result is not wanted any more.
     """
-    weights = {k: w for k, w in scale_weights(request.plan.search).items() if k in request.sources}
+    own = {kind: source.knowledge for kind, source in request.own.items()}
+    weights = scale_weights(request.plan.search, own)
+    weights = {kind: weight for kind, weight in weights.items() if kind in request.sources}
     wide = policy.candidates + len(request.seen)
     found, events = _search_sources(request, weights, wide)
     merged = merge_candidates(found, weights, wide)
@@ -98,6 +104,7 @@ def run_curation(
         candidates=candidates,
         limit=policy.picks,
         language=request.language,
+        kinds={kind: source.purpose for kind, source in request.own.items()},
     )
     selection, call = yield from ask_role("selector", selector, question)
     if selection is None:
@@ -106,7 +113,13 @@ def run_curation(
         picks = select_by_id(selection.ids, candidates, policy.picks)
         made = made.model_copy(update={"rationale": selection.rationale, "model": selector.model})
     entries = (
-        CuratedEntry(id=c.id, kind=c.kind, title=c.title, text=truncate(c.text, _ENTRY_TOKENS))
+        CuratedEntry(
+            id=c.id,
+            kind=c.kind,
+            knowledge=c.knowledge,
+            title=c.title,
+            text=truncate(c.text, _ENTRY_TOKENS),
+        )
         for c in picks
     )
     made = made.model_copy(update={"entries": tuple(entries)})
@@ -114,9 +127,9 @@ def run_curation(
 
 
 def _search_sources(
-    request: CurationRequest, kinds: Iterable[SourceKind], limit: int
+    request: CurationRequest, kinds: Iterable[str], limit: int
 ) -> tuple[list[list[Candidate]], list[str]]:
-    searches: dict[SourceKind, Future[list[Candidate]]] = {
+    searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
             partial(request.sources[kind].search, request.query, request.plan.search, limit)
         )

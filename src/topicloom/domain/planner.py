@@ -21,6 +21,7 @@ from topicloom.domain.document import (
 )
 from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edits import parse_edits
+from topicloom.domain.plan import DomainWeights, SearchIntent, TurnKind, TurnPlan
 from topicloom.domain.targets import ObjectResolver
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
@@ -41,7 +42,6 @@ from topicloom.roles.markup import (
 from topicloom.roles.values import note_repairs, parse_score
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
-from topicloom.state.session import DomainWeights, SearchIntent, TurnKind, TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 TimeFocus = Literal["now", "past", "future"]

@@ -19,6 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
+from topicloom.domain.state import DomainInput
 from topicloom.errors import (
     InputError,
     MissingThreadError,
@@ -31,7 +32,7 @@ from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, name_thread, warn_of_left_out, warn_of_part
 from topicloom.nodes.step import NO_THREAD
-from topicloom.state.channels import DomainInput, SessionInput, SessionState, TurnOptions
+from topicloom.state.channels import SessionInput, SessionState, TurnOptions
 from topicloom.state.message_form import make_update_storable, read_messages, select_usable
 from topicloom.state.messages import check_content
 from topicloom.state.persons import Person, check_person, read_person
