@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import isclass
 from pathlib import Path
@@ -18,9 +17,10 @@ from inspected import inspect
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from sessions import last_receipt, prompt_of, thread
+from tickets import PRINTER, Tickets
 
 import topicloom.domain
-from topicloom import Domain, RecallHit, RecallQuery, TurnOptions
+from topicloom import Domain, RecallHit, TurnOptions
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain.curate import make_sources
@@ -37,23 +37,6 @@ from topicloom.memory.stored import get_session
 from topicloom.prompts.loader import Prompts
 from topicloom.state.layers import CuratedItem
 from topicloom.testing import ScriptedResponder, fake_roles
-
-PRINTER = "The printer on floor two jams when the paper is damp. We dried it, and it works."
-
-
-@dataclass
-class Tickets:
-    """The example of `RecallSource`, over a list."""
-
-    kind: str = "ticket"
-    purpose: str = "tickets of the help desk"
-    knowledge: bool = False
-    hits: Sequence[Any] = (RecallHit("T/7", PRINTER, 0.9, title="Printer jams", tags=("solved",)),)
-    queries: list[RecallQuery] = field(default_factory=list)
-
-    def search(self, query: RecallQuery) -> Sequence[RecallHit]:
-        self.queries.append(query)
-        return self.hits
 
 
 def open_desk(

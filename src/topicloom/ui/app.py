@@ -35,10 +35,11 @@ from topicloom.serve.web import answer_errors, describe_error, read_json, write_
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.storage.names import make_session_name
+from topicloom.ui.answers import FoundExport, ShownForgotten, show_message
 from topicloom.ui.guard import Guard
 from topicloom.ui.session_pages import SessionPages, WritePage, send
 from topicloom.ui.turns import Event, describe_part
-from topicloom.ui.wire import Change, Editing, Forget, NewMessage, show_message
+from topicloom.ui.wire import Change, Editing, Forget, NewMessage
 
 _EXPORT_BYTES = 100_000_000
 """Of an export."""
@@ -141,11 +142,11 @@ class _Inspector(SessionPages):
             return send(await asyncio.to_thread(self._preview_import, name, spool))
         return self._stream_work(name, self._import(name, spool))
 
-    def _preview_import(self, name: str, spool: ImportSpool) -> dict[str, Any]:
+    def _preview_import(self, name: str, spool: ImportSpool) -> FoundExport:
         with spool:
             session, store = open_session(self._graph, name_thread(name))
             new = sum(1 for _ in select_new(spool.pieces(), store, session))
-            return spool.summary.describe(new)
+            return FoundExport.model_validate(spool.summary.describe(new))
 
     async def _import(self, name: str, spool: ImportSpool) -> AsyncIterator[Event]:
         thread, found = name_thread(name), spool.summary
@@ -185,8 +186,14 @@ class _Inspector(SessionPages):
             )
         if not dry_run:  # what is in memory of it goes: the index is made anew
             self._indexing.pop(request.path_params["session"], None)
-        told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
-        return send({"messages": [show_message(m) for m in gone.messages], **told})
+        return send(
+            ShownForgotten(
+                messages=tuple(show_message(m) for m in gone.messages),
+                topics=gone.topics,
+                facts=gone.facts,
+                left=gone.left,
+            )
+        )
 
     async def begin_fork(self, request: Request) -> Response:
         """Begin a branch at a point in time; it is the newest of the session from then on."""
@@ -234,7 +241,8 @@ class _Inspector(SessionPages):
         async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
             for event in describe_part(self._graph, kind, data):
                 if event["type"] == "receipt":
-                    event |= {"receipt": self._price(Receipt.model_validate(event["receipt"]))}
+                    receipt = self._price(Receipt.model_validate(event["receipt"]), {})
+                    event |= {"receipt": receipt.model_dump(mode="json")}
                 yield event
 
     async def stop_turn(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.state.recall import ELSEWHERE
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
+from topicloom.ui.answers import Moment
 
 Event = dict[str, Any]
 _HISTORY = 1_000
@@ -54,7 +55,7 @@ def _describe_update(
                     yield {"type": "quoted", "quotes": [i for t in note.topics for i in t.quotes]}
 
 
-def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[dict[str, object]]:
+def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[Moment]:
     """The ends of a thread's turns, of all branches, the newest first.
 
     Each is a checkpoint, its `parent` the end of the turn before it, "" if that is out of reach.
@@ -72,7 +73,7 @@ def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[di
         return checkpoint
 
     return [
-        {"id": i, "parent": climb(parents[i]), "turn": s.turn, "count": s.count, "time": time}
+        Moment(id=i, parent=climb(parents[i]), turn=s.turn, count=s.count, time=time)
         for i, (s, time) in ended.items()
     ]
 

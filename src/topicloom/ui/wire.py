@@ -1,16 +1,12 @@
-"""What the inspector's page sends, and the messages that it is sent."""
+"""What the inspector's page sends."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
 from topicloom.memory.memory import Memory
-from topicloom.state.stored_message import StoredMessage
-
-_TEXT = 20_000
-"""Characters of a message in a list; one that is asked for alone comes whole."""
 
 
 class NewMessage(BaseModel, frozen=True):
@@ -109,24 +105,3 @@ class Change(
     ]
 ):
     """A change to topics, by the name of what `Memory` does."""
-
-
-def show_message(
-    message: StoredMessage, topic: str = "", *, most: int = _TEXT, relevance: float | None = None
-) -> dict[str, Any]:
-    """A message with the topic that it is in, cut to some characters.
-
-    Where it was searched for, `relevance` says how well it fits: 0 to 1.
-    """
-    return {
-        "id": message.id,
-        "seq": message.seq,
-        "role": message.role,
-        "label": message.label,
-        "time": message.time,
-        "text": message.text[:most],
-        "whole": len(message.text) <= most,
-        "media": len(message.media),
-        "topic": topic,
-        "relevance": relevance,
-    }
