@@ -52,5 +52,9 @@ def _select_callbacks(*, streams: bool) -> Callbacks:
 
 
 def _streams(handler: BaseCallbackHandler) -> bool:
-    """True for those of `astream_events` and of the `messages` stream: they tap what is yielded."""
+    """True for those of `astream_events` and of the `messages` stream: they tap what is yielded.
+
+    Their classes are private: `tests/graph/test_what_langgraph_is_like.py` fails if one taps no
+    more.
+    """
     return hasattr(handler, "tap_output_iter")
