@@ -25,17 +25,19 @@ from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.bm25 import LexicalIndex, passages_of, select_sentences
 from topicloom.index.encoders import script_shares
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.index.keywords import extract_phrases
 from topicloom.index.time_expressions import asked_for, parse_when
-from topicloom.index.words import NameFinder, extract_phrases, telling_words, words_of
+from topicloom.index.words import NameFinder, telling_words, words_of
 from topicloom.prompts.loader import load_cues, normalize
-from topicloom.reflection.grounding import find_assertions, find_statements
+from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
 from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
 from topicloom.serve.digests import describe_said
+from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
-from topicloom.state.safe_text import KnownText, clip, describe_error, fence, fence_line
+from topicloom.state.safe_text import KnownText, clip, describe_error
 from topicloom.state.stored_message import to_stored_message
 
 

@@ -27,6 +27,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.domain import Domain
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource
+from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
@@ -36,7 +37,7 @@ from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
 from topicloom.state.receipt import Receipt
-from topicloom.state.session import SearchIntent, Session, TurnPlan
+from topicloom.state.session import Session
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.boundary.features import RETROSPECTIVE_NAMES, Features
+from topicloom.boundary.features import Features
 from topicloom.boundary.model import BoundaryModel, Matrix, Network
+from topicloom.boundary.retrospective import RETROSPECTIVE_NAMES
 from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom_lab.segmentation import load_dialogues

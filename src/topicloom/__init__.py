@@ -8,6 +8,9 @@ A session
     build_session_graph local_checkpointer SessionGraph Settings TurnOptions SessionState
     SessionInput Domain ModelSpec TopicChange ImportedChat TokenCounter TopicMiddleware
     ReceiptStream
+An application's own data
+    Sources that a turn recalls from, beside the conversation.
+    RecallSource RecallQuery RecallHit
 Policies
     The groups of settings.
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy

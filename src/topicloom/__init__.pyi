@@ -13,10 +13,16 @@ from .context.tokens import count_budget_tokens as count_budget_tokens
 from .domain import (
     Domain as Domain,
 )
+from .domain.plan import TurnPlan as TurnPlan
 from .domain.planner import (
     PLANNER as PLANNER,
     Planner as Planner,
     PlanRequest as PlanRequest,
+)
+from .domain.recall_source import (
+    RecallHit as RecallHit,
+    RecallQuery as RecallQuery,
+    RecallSource as RecallSource,
 )
 from .domain.selector import (
     SELECTOR as SELECTOR,
@@ -228,6 +234,7 @@ from .state.channels import (
 from .state.chats import (
     ImportedChat as ImportedChat,
 )
+from .state.journal import JournalEntry as JournalEntry
 from .state.persons import Person as Person
 from .state.recall import (
     Note as Note,
@@ -237,7 +244,6 @@ from .state.recall import (
 )
 from .state.receipt import (
     Call as Call,
-    JournalEntry as JournalEntry,
     Receipt as Receipt,
 )
 from .state.rounds import (
@@ -245,7 +251,6 @@ from .state.rounds import (
 )
 from .state.session import (
     Session as Session,
-    TurnPlan as TurnPlan,
 )
 from .state.splitting import (
     Assignment as Assignment,

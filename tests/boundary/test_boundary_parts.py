@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 from topicloom.boundary.cues import CUE_NAMES, Utterance, asking_side, cues_of, novelty, same_side
-from topicloom.boundary.features import (
-    ONLINE_NAMES,
-    REACH,
-    RETROSPECTIVE_NAMES,
-    online_features,
-    retrospective_features,
-)
+from topicloom.boundary.features import ONLINE_NAMES, REACH, online_features
+from topicloom.boundary.retrospective import RETROSPECTIVE_NAMES, retrospective_features
 from topicloom.boundary.similarity import Band, lagged, mean_known
 from topicloom.index.embedder import unit_rows
 

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from command_line import Run
 from rich.cells import cell_len
+from rich.columns import Columns
+from rich.table import Table
+from typer import rich_utils
 from typer.main import get_command
 
 from topicloom.cli import program
@@ -42,6 +45,15 @@ def test_every_help_has_chinese() -> None:
     command = get_command(app)
     assert {"eval", "train", "tune"} <= set(command.commands)  # type: ignore[attr-defined]
     assert not [text for text in list_helps(command) if not has_chinese(text)]
+
+
+def test_typer_has_the_places_where_its_own_words_are_put() -> None:
+    """`speak_chinese` sets them while a command runs; one that is renamed would stay English."""
+    words = {value for value in vars(rich_utils).values() if isinstance(value, str)}
+    assert {"Arguments", "Options", "Commands", "Error", "Aborted.", "[required]"} <= words & SAID
+    assert vars(rich_utils)["Table"] is Table
+    assert vars(rich_utils)["Columns"] is Columns
+    assert callable(rich_utils.highlighter)
 
 
 def read_template(node: ast.expr) -> str | None:

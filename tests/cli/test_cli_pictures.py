@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from topicloom.cli._views import (
-    choose_axis,
-    count_quotes,
-    draw_row,
-    find_excerpt,
-    find_maximum,
-    format_day,
-    format_runs,
-    shorten,
-)
+from topicloom.cli._account import TermRarity, select_exchanges
+from topicloom.cli._timeline import choose_axis, draw_row, find_maximum
+from topicloom.cli._views import count_quotes, find_excerpt, format_day, format_runs, shorten
 from topicloom.cli.console import strip_control, to_one_line
-from topicloom.cli.replay import TermRarity, select_exchanges
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session

@@ -32,7 +32,8 @@ from topicloom.context.tokens import choose_encoding, count_budget_tokens
 from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.activate_topic import make_activate_tool
-from topicloom.state.session import Session, TokenCalibration
+from topicloom.state.calibration import TokenCalibration
+from topicloom.state.session import Session
 
 O200K: TokenCounter = EstimatingCounter("o200k")
 TEXTS = st.text(st.sampled_from("ab Z19'.,(){}\t\n\r今天はé。…Ж\x00😀") | st.characters())

@@ -11,8 +11,8 @@ from langchain_core.messages import HumanMessage
 from topicloom.context.layout import Layout
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.transcript import TranscriptFormatter, excerpt, shorten
+from topicloom.state.fence import fence
 from topicloom.state.language import Language
-from topicloom.state.safe_text import fence
 from topicloom.state.stored_message import to_stored_message
 
 COUNT = EstimatingCounter("o200k").text

@@ -34,6 +34,7 @@ from sessions import (
 
 from topicloom import Memory
 from topicloom.domain import Domain
+from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
@@ -45,7 +46,6 @@ from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Call
-from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
@@ -20,10 +18,11 @@ from topicloom.domain.curation import (
     scale_weights,
     select_by_id,
 )
-from topicloom.state.recall import CuratedEntry, SourceKind
-from topicloom.state.session import DomainWeights, SearchIntent
+from topicloom.domain.plan import DomainWeights, SearchIntent
+from topicloom.domain.recall_source import BUILT_IN_KINDS
+from topicloom.state.layers import CuratedEntry
 
-KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
+KINDS = BUILT_IN_KINDS
 
 shares = st.floats(0, 1)
 candidates = st.builds(
@@ -35,7 +34,7 @@ candidates = st.builds(
 )
 
 
-def candidate(name: str, score: float = 0.5, kind: SourceKind = "lore", **more: str) -> Candidate:
+def candidate(name: str, score: float = 0.5, kind: str = "lore", **more: str) -> Candidate:
     return Candidate(id=name, kind=kind, score=score, preview=more.pop("preview", name), **more)
 
 

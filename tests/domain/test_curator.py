@@ -22,11 +22,11 @@ from topicloom.domain.curation import (
     TurnInterest,
 )
 from topicloom.domain.curator import Curator
+from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
 from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.roles.base import Answer, LocalRole
-from topicloom.state.recall import CuratedEntry
+from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
-from topicloom.state.session import DomainWeights, SearchIntent, TurnPlan
 from topicloom.testing import FailingRole, FixedRole
 
 POLICY = CurationPolicy(deadline=0.05, age=3, kept=2, running=2)

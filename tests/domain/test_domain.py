@@ -23,9 +23,9 @@ from sessions import (
 
 from topicloom.domain import Domain
 from topicloom.domain.document import Document
+from topicloom.domain.plan import TurnPlan
 from topicloom.errors import ConfigurationError
 from topicloom.memory.stored import get_session
-from topicloom.state.session import TurnPlan
 from topicloom.state.stored_message import get_text
 from topicloom.testing import FailingRole, FixedRole, ScriptedResponder, SteadyReader, fake_roles
 

@@ -35,7 +35,7 @@ from sessions import (
 
 from topicloom.domain import Domain
 from topicloom.memory.stored import Graph, get_session
-from topicloom.state.receipt import JournalEntry
+from topicloom.state.journal import JournalEntry
 from topicloom.testing import (
     ScriptedResponder,
     fake_roles,

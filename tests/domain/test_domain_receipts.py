@@ -7,7 +7,7 @@ from pathlib import Path
 from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, say, the_document
 from sessions import last_receipt, past, record
 
-from topicloom.state.session import TurnPlan
+from topicloom.domain.plan import TurnPlan
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 
@@ -19,7 +19,9 @@ def test_plan_edits_and_errors(tmp_path: Path) -> None:
     graph = open_domain(tmp_path, fake_roles(responder), planner=planner)
     say(graph, "Hello", the_document())
     receipt = last_receipt(tmp_path, graph, CONFIG)
-    assert (receipt.plan, receipt.edits, receipt.edit_errors) == (TurnPlan(goal="Go"), (), ())
+    assert receipt.plan is not None
+    assert TurnPlan.model_validate(receipt.plan.model_dump()) == TurnPlan(goal="Go")
+    assert (receipt.edits, receipt.edit_errors) == ((), ())
     say(graph, "Health 3")
     receipt = last_receipt(tmp_path, graph, CONFIG)
     assert receipt.plan is not None

@@ -11,6 +11,7 @@ from openai_behaviours import Behaviour, Empty, Garbage, Hang, Reply, Status, Us
 from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
+from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.planner import ChatPlanner, PlanRequest
 from topicloom.effects import arun_step, run_step
 from topicloom.prompts.loader import load_prompt
@@ -20,7 +21,6 @@ from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
 from topicloom.state.receipt import Call
-from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 REQUEST = PlanRequest(

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from topicloom.domain.document import is_active, list_events
 from topicloom.domain.edits import apply_edits
+from topicloom.domain.plan import TurnPlan
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
-from topicloom.state.session import TurnPlan
 
 MORE: dict[str, Any] = {
     "shopping": ["milk", "eggs"],

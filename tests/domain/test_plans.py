@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.domain.edits import parse_edits
+from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
 from topicloom.domain.planner import parse_plan
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
-from topicloom.state.session import DomainWeights, SearchIntent, TurnPlan
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 EDIT = ("SET", "item_sword_01.count", 3)

@@ -13,7 +13,7 @@ from topicloom.domain.curation import (
     find_prefetched,
     retain_recent,
 )
-from topicloom.state.recall import CuratedEntry
+from topicloom.state.layers import CuratedEntry
 
 KEY = CuratedEntry(id="lore_1", kind="lore", text="A key of jade.")
 DOOR = CuratedEntry(id="lore_2", kind="lore", text="A door of oak.")

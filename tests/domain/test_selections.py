@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
 
+from topicloom.domain.recall_source import BUILT_IN_KINDS
 from topicloom.domain.selector import parse_selection
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
-from topicloom.state.recall import SourceKind
 
 BOTH = ("lore_12", "narrative_t4")
 
@@ -86,4 +85,4 @@ def test_the_prompt_names_the_lines_as_they_are(language: Language) -> None:
     (example,) = re.findall(r"<selection>\n.*?</selection>", text, re.DOTALL)
     assert parse_selection(example).ids == ("lore_ombrix",)
     assert "[lore_ombrix]" in text
-    assert all(f"`{kind}`" in text for kind in get_args(SourceKind))
+    assert all(f"`{kind}`" in text for kind in BUILT_IN_KINDS)

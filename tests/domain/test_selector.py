@@ -17,6 +17,7 @@ from topicloom.context.prefix import PrefixMeter
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain.curation import FAINT, Candidate
+from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import (
     ChatSelector,
     EmbeddedSelector,
@@ -33,7 +34,6 @@ from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
-from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import StoredMessage, get_text
 
 COUNTER = EstimatingCounter("o200k")

@@ -12,10 +12,11 @@ from domains import the_document
 from hypothesis import example, given, strategies as st
 
 from topicloom.domain import Domain
-from topicloom.domain.document import find_derived_anchors, format_yaml
+from topicloom.domain.document import find_derived_anchors
+from topicloom.domain.plan import TurnPlan
 from topicloom.domain.skeleton import SkeletonRenderer, split_elements
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
-from topicloom.state.session import TurnPlan
 
 yaml: Any = pytest.importorskip("yaml")
 OURS = SkeletonRenderer(Domain())

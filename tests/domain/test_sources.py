@@ -20,13 +20,13 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.domain.curation import PREVIEW_TOKENS, collapse_whitespace
+from topicloom.domain.event_source import EventSource
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource, VectorStoreLoreIndex
+from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import EmbeddedSelector, SelectRequest
+from topicloom.domain.session_sources import NarrativeSource, TopicSource
 from topicloom.domain.sources import (
     CandidateSource,
-    EventSource,
-    NarrativeSource,
-    TopicSource,
     add_keywords,
     make_preview,
     scale_scores,
@@ -37,7 +37,6 @@ from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits
-from topicloom.state.session import SearchIntent, TurnPlan
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.file_rows import vectors_in

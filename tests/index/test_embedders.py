@@ -24,19 +24,16 @@ from topicloom import Session, SessionStore, open_session
 from topicloom.boundary.features import WINDOW
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.index import encoders
-from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
-from topicloom.index.encoders import (
+from topicloom.index import bundled
+from topicloom.index.bundled import (
     BGE_CHINESE,
     MINILM as MINILM_MODEL,
     MODEL_FOLDER,
     BundledEmbedder,
     BundledModel,
-    ForeignEmbedder,
-    MixedEmbedder,
-    open_embedder,
-    script_shares,
 )
+from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
+from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, open_embedder, script_shares
 from topicloom.index.hashing import CHUNK_TEXTS, HashingEmbedder
 from topicloom.index.vectors import StoredVectors
 from topicloom.settings import Settings
@@ -186,15 +183,15 @@ class TestMiniLM:
         assert hashlib.sha256(shipped).hexdigest() == model.sha256
         (tmp_path / model.file).write_bytes(shipped[:-1] + b"\0")
         (tmp_path / model.tokenizer).write_bytes((MODEL_FOLDER / model.tokenizer).read_bytes())
-        monkeypatch.setattr("topicloom.index.encoders.MODEL_FOLDER", tmp_path)
+        monkeypatch.setattr("topicloom.index.bundled.MODEL_FOLDER", tmp_path)
         with pytest.raises(ConfigurationError, match="not what was shipped"):
             BundledEmbedder(model).embed(["tea"])
 
     def test_no_batch_of_the_tokenizer_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It reads the environment: where another thread changed that, the process was ended."""
-        whole = encoders._tokenizer(MINILM_MODEL)
+        whole = bundled._tokenizer(MINILM_MODEL)
         one_by_one = SimpleNamespace(encode=whole.encode)
-        monkeypatch.setattr(encoders, "_tokenizer", lambda model: one_by_one)
+        monkeypatch.setattr(bundled, "_tokenizer", lambda model: one_by_one)
         texts = ["tea", "", "a cup of tea"]
         assert np.array_equal(BundledEmbedder(MINILM_MODEL).embed(texts), MINILM.embed(texts))
 

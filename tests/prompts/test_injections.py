@@ -18,6 +18,7 @@ from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain import Domain
 from topicloom.domain.curation import Candidate
+from topicloom.domain.plan import TurnPlan
 from topicloom.domain.planner import PlanRequest, build_planner_prompt
 from topicloom.domain.selector import SelectRequest, build_selector_prompt
 from topicloom.domain.skeleton import SkeletonRenderer
@@ -32,11 +33,12 @@ from topicloom.roles.registry import ROLES
 from topicloom.roles.rewriter import RewriteRequest, build_rewriter_prompt
 from topicloom.roles.router import RouteRequest, build_router_prompt
 from topicloom.roles.splitter import SplitRequest, build_splitter_prompt
+from topicloom.state.fence import fence
 from topicloom.state.language import Language
-from topicloom.state.recall import CuratedEntry, Layer, Note, TopicNote
+from topicloom.state.layers import CuratedEntry, Layer
+from topicloom.state.recall import Note, TopicNote
 from topicloom.state.rounds import group_rounds
-from topicloom.state.safe_text import fence
-from topicloom.state.session import SearchScope, TurnPlan
+from topicloom.state.session import SearchScope
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
 

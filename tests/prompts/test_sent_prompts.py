@@ -19,6 +19,7 @@ from topicloom.context.notes import render_note
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain.curation import Candidate
+from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.planner import PlanRequest, build_planner_prompt
 from topicloom.domain.selector import SelectRequest, build_selector_prompt
 from topicloom.graph.deps import choose_zone
@@ -31,7 +32,7 @@ from topicloom.roles.responder import ChatResponder, ReplyRequest
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.language import Language
 from topicloom.state.recall import Note
-from topicloom.state.session import SearchIntent, SearchScope, TurnPlan
+from topicloom.state.session import SearchScope
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.testing import FixedRole, ScriptedResponder, fake_roles
 

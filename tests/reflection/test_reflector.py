@@ -17,13 +17,13 @@ from topicloom.context.windows import PromptWindow
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.reflection.facts import Claim, Fact
-from topicloom.reflection.grounding import find_frame, find_statements
 from topicloom.reflection.reflector import (
     ChatReflector,
     EmbeddedReflector,
     ReflectRequest,
     build_reflector_prompt,
 )
+from topicloom.reflection.statements import find_frame, find_statements
 from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from topicloom.index.encoders import default_embedder
-from topicloom.index.words import extract_phrases
+from topicloom.index.keywords import extract_phrases
 from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
 from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom import FileStorage, Settings, TurnOptions, build_session_graph, open_session
 from topicloom.index.encoders import default_embedder
-from topicloom.index.words import extract_keywords
+from topicloom.index.keywords import extract_keywords
 from topicloom.prompts.loader import LANGUAGES
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.recordings.replay import find_sample, load_first_conversation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topicloom.state.safe_text import fence
+from topicloom.state.fence import fence
 
 LINES = (
     *(

@@ -8,11 +8,11 @@ from threading import Event
 
 from topicloom.domain.curation import Candidate, ConversationPosition, TurnInterest
 from topicloom.domain.curator import CurationRequest
+from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.domain.sources import CandidateSource
 from topicloom.roles.base import Answer, LocalRole
-from topicloom.state.recall import CuratedEntry, SourceKind
-from topicloom.state.session import SearchIntent, TurnPlan
+from topicloom.state.layers import CuratedEntry
 
 PATIENCE = 20.0
 """Seconds after which a test that waits is broken."""
@@ -22,7 +22,7 @@ PATIENCE = 20.0
 class Texts:
     """A source of some texts, in that order."""
 
-    kind: SourceKind
+    kind: str
     texts: Mapping[str, str]
     error: Exception | None = None
     """Raised by a search."""
@@ -81,9 +81,7 @@ def work(
 ) -> CurationRequest:
     """What a turn wants, with a position of its own unless one is given."""
     own = TurnPlan(search=SearchIntent(keywords=("temple", "key")))
-    listed: dict[SourceKind, CandidateSource] = {
-        s.kind: s for s in sources or (lore("lore_1", "lore_2"),)
-    }
+    listed: dict[str, CandidateSource] = {s.kind: s for s in sources or (lore("lore_1", "lore_2"),)}
     return CurationRequest(
         session=session,
         turn=turn,

@@ -28,7 +28,8 @@ from topicloom.serve.web import LOCAL
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
-from topicloom.ui.app import Guard, make_inspector
+from topicloom.ui.app import make_inspector
+from topicloom.ui.guard import Guard
 
 NAME = "lake"
 THREAD: RunnableConfig = {"configurable": {"thread_id": NAME}}

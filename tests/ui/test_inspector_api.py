@@ -15,6 +15,7 @@ import pytest
 from inspected import HOSTILE, NAME, THREAD, inspect, open_folder
 from langchain_core.messages import AIMessageChunk, HumanMessage, RemoveMessage
 from people import People
+from pydantic import TypeAdapter
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.compiled import CompiledSessionGraph
@@ -32,9 +33,11 @@ from topicloom.state.stored_message import REMOVED
 from topicloom.storage.files import FileStorage
 from topicloom.storage.names import make_session_name
 from topicloom.testing import ScriptedResponder, fake_roles
+from topicloom.ui.answers import PageEvent
 
 BASE = "http://127.0.0.1:8322"
 SESSION = f"/api/session/{NAME}"
+EVENTS = TypeAdapter[PageEvent](PageEvent)
 
 
 def open_client(graph: CompiledSessionGraph, *, editing: bool = False) -> httpx.AsyncClient:
@@ -219,6 +222,8 @@ async def test_a_turn_streams_and_long_texts_are_cut(graph: CompiledSessionGraph
             f"{SESSION}/turns", json={"text": "How many kilometres did I run?"}
         )
         events = [json.loads(e[6:]) for e in answer.text.split("\n\n") if e]
+        for event in events:
+            EVENTS.validate_python(event)
         kinds = [event["type"] for event in events]
         assert kinds[-2:] == ["receipt", "end"]
         assert {"text", "reading", "read", "quoted"} <= set(kinds)

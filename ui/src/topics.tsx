@@ -288,7 +288,7 @@ function WhatIf() {
   if (!found) return null;
   const [policy, then] = found.policy;
   const now = found.in_force[1];
-  const move = (name: keyof Policy, value: number) => {  // floor <= usual <= ceiling
+  const move = (name: keyof typeof SLIDERS, value: number) => {  // floor <= usual <= ceiling
     const next = { ...policy, ...tried, [name]: value };
     if (name === "floor" || name === "usual") next.ceiling = Math.max(next.ceiling, value);
     if (name !== "usual") next.usual = Math.min(next.ceiling, Math.max(next.usual, next.floor));
@@ -297,7 +297,7 @@ function WhatIf() {
   return (
     <div class="what-if">
       <p class="quiet">{t("whatIfLead")}</p>
-      {(Object.keys(SLIDERS) as (keyof Policy)[]).map((name) => {
+      {(Object.keys(SLIDERS) as (keyof typeof SLIDERS)[]).map((name) => {
         const [min, max, step] = SLIDERS[name];
         const value = tried[name] ?? policy[name];
         return <label key={name}><span>{t(name)}</span><input type="range" min={min} max={max} step={step} value={value} onInput={(e) => move(name, Number(e.currentTarget.value))} /><b>{value}</b></label>;

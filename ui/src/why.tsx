@@ -27,6 +27,8 @@ function Account({ receipt }: { receipt: Receipt }) {
       {receipt.searches.map((search, n) => (
         <p class="searched" key={n}>{t("searched")} <q>{search.query}</q> {search.when} {search.reason}</p>))}
       <Grounds receipt={receipt} />
+      {receipt.curated.length > 0 && <section class="part" aria-label={t("curated")}><h3>{t("curated")}</h3>
+        <ul>{receipt.curated.map((item) => <li key={item.id}><b>{item.kind}</b> {item.title} <span class="id">{item.id}</span></li>)}</ul></section>}
       <Scores receipt={receipt} />
       {(receipt.split.length > 0 || split.length > 0) && <section class="part" aria-label={t("movedInto")}><h3>{t("movedInto")}</h3>
         <p class="chips">{receipt.split.map((id) => <TopicChip id={id} key={id} />)}</p>

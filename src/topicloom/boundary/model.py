@@ -18,15 +18,14 @@ from pydantic import BaseModel, ValidationError
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.features import (
     ONLINE_NAMES,
-    RETROSPECTIVE_NAMES,
     VERSION,
     WINDOW,
     Features,
     band_of,
     online_features,
-    retrospective_features,
 )
 from topicloom.boundary.policy import Thresholds
+from topicloom.boundary.retrospective import RETROSPECTIVE_NAMES, retrospective_features
 from topicloom.boundary.similarity import Floats
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors, dot_products

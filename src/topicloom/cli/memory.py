@@ -26,7 +26,7 @@ from typing import Any
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, print_line
 from topicloom.cli.context import open_context
 from topicloom.errors import StorageError
-from topicloom.index.words import extract_keywords
+from topicloom.index.keywords import extract_keywords
 from topicloom.state.hierarchy import build_full_name, find_path, list_children
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage

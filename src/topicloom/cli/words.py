@@ -32,7 +32,12 @@ def wants_chinese(arguments: Sequence[str], environment: Mapping[str, str]) -> b
 
 @contextmanager
 def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
-    """Say in Chinese what the catalogues of some packages have, Typer's own words among it."""
+    """Say in Chinese what the catalogues of some packages have, Typer's own words among it.
+
+    Typer looks its words up by gettext, but once, when it is imported, and most of them are of
+    messages that only their highlighter passes on. So its module for help has other values as long
+    as a command runs; `tests/cli/test_cli_chinese.py` names the one that is gone.
+    """
     from typer import rich_utils
 
     rows = {key: row for package in packages for key, row in load_catalogue(package).items()}

@@ -45,9 +45,9 @@ from topicloom.context.transcript import (
 )
 from topicloom.prompts.wording import get_wording
 from topicloom.state.content_blocks import Block, give_back, is_broken
+from topicloom.state.fence import fence
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
-from topicloom.state.safe_text import fence
 from topicloom.state.stored_message import StoredMessage
 
 _MAX_TOKENS_PER_CHARACTER = 2

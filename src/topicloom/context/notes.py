@@ -7,20 +7,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 from topicloom.context.transcript import describe_blocks, show_stretches
 from topicloom.prompts.wording import Wording, get_wording
+from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
-from topicloom.state.recall import (
-    CuratedEntry,
-    Layer,
-    Note,
-    Stretches,
-    TopicNote,
-    parse_message_number,
-)
-from topicloom.state.safe_text import fence, fence_line
+from topicloom.state.layers import CuratedEntry, Layer
+from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
 from topicloom.state.stored_message import StoredMessage
-
-_KNOWLEDGE_KINDS = frozenset({"lore"})
-"""Kinds of sources that say how things are; the others say what happened."""
 
 _BEGINNING = ((0, 1_000),)
 """What is shown of an original that a note of version 0.1 quotes in part."""
@@ -36,8 +27,8 @@ def format_layer(layer: Layer) -> str:
     model = f" model={quoteattr(layer.model)}" if layer.model else ""
     why = fence(escape(layer.rationale))
     rationale = f"<rationale>{why}</rationale>" if why else ""
-    known = [e for e in layer.entries if e.kind in _KNOWLEDGE_KINDS]
-    remembered = [e for e in layer.entries if e.kind not in _KNOWLEDGE_KINDS]
+    known = [e for e in layer.entries if e.is_knowledge]
+    remembered = [e for e in layer.entries if not e.is_knowledge]
     parts = [rationale, *_format_entries("knowledge_base", "entry", known)]
     parts += _format_entries("relevant_memories", "memory", remembered)
     return _frame(f'type="probabilistic"{model}', filter(None, parts))

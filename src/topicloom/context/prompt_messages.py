@@ -18,8 +18,9 @@ from topicloom.context.transcript import date_messages
 from topicloom.context.windows import SMALLEST
 from topicloom.prompts.wording import get_wording
 from topicloom.state.content_blocks import Block, get_media_kind, is_text
+from topicloom.state.fence import fence
 from topicloom.state.language import Language
-from topicloom.state.safe_text import clip, fence
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 
 Shorten = Callable[[str, int], str]

@@ -19,9 +19,9 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import date_messages, describe_blocks, show_message
 from topicloom.prompts.wording import get_wording
+from topicloom.state.fence import fence
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.safe_text import fence
 from topicloom.state.stored_message import StoredMessage
 
 _SHORTEST, _LONGEST = 5, 8

@@ -25,10 +25,10 @@ from topicloom.state.content_blocks import (
     is_broken,
     is_text,
 )
+from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
-from topicloom.state.safe_text import fence, fence_line
 from topicloom.state.stored_message import StoredMessage
 
 

@@ -13,9 +13,10 @@ from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.segments import SegmentLayout
 from topicloom.context.token_count import TokenCounter
 from topicloom.prompts.loader import LANGUAGES, Prompts
+from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.language import Language
 from topicloom.state.recall import Note
-from topicloom.state.session import SAFETY_MARGIN, Session
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 
 

@@ -15,10 +15,10 @@ from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.prompts.wording import get_wording
+from topicloom.state.calibration import SAFETY_MARGIN
+from topicloom.state.fence import fence_line
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.safe_text import fence_line
-from topicloom.state.session import SAFETY_MARGIN
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

@@ -11,6 +11,8 @@ from typing import Any
 from langchain_core.documents import Document as LoreDocument
 from langchain_core.vectorstores import VectorStore
 
+from topicloom.domain.recall_source import RecallSource
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
@@ -29,6 +31,8 @@ class Domain:
     lore: Sequence[LoreDocument] | VectorStore = ()
     """Background to look things up in: documents, or a vector store that holds them. Metadata may
     have a `title`, by which documents refer to one another, and `tags`."""
+    sources: Sequence[RecallSource] = ()
+    """Sources of the application's own, each a class with a `search`: tickets, notes, a wiki."""
     deadline: float = 1.5
     """Seconds that a turn waits for what is looked up; what is late may serve a later turn."""
     candidates: int = 50

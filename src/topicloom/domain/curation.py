@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
-from topicloom.state.recall import CuratedEntry, Layer, SourceKind
+from topicloom.domain.plan import SearchIntent
+from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.receipt import Call
-from topicloom.state.session import SearchIntent
 
 
 class Candidate(BaseModel, frozen=True):
@@ -19,7 +20,10 @@ class Candidate(BaseModel, frozen=True):
 
     id: str
     """Its id among the candidates: `lore_3`, `narrative_t12`."""
-    kind: SourceKind
+    kind: str
+    """The kind of its source."""
+    knowledge: bool = False
+    """True if it says how things are, not what happened."""
     title: str = ""
     """Its name, if it has one: others may mention it by that."""
     preview: str
@@ -72,21 +76,28 @@ class Curation(BaseModel, frozen=True):
     """Sources that failed, each with its error."""
 
 
-def scale_weights(search: SearchIntent) -> dict[SourceKind, float]:
-    """The weight of each kind of source, the strongest 1: only their relations say anything."""
+def scale_weights(
+    search: SearchIntent, own: Mapping[str, bool] = MappingProxyType({})
+) -> dict[str, float]:
+    """The weight of each kind of source, the strongest 1: only their relations say anything.
+
+    Of the application's `own` kinds, those that say how things are (True) count like lore, those
+    that say what happened (False) like the conversation.
+    """
     narrative = search.weights.narrative * (_PAST if search.when == "past" else 1.0)
-    given: dict[SourceKind, float] = {
+    given = {
         "lore": search.weights.lore,
         "narrative": narrative,
         "event": search.weights.event,
         "topic": narrative,
+        **{kind: search.weights.lore if known else narrative for kind, known in own.items()},
     }
     most = max(given.values())
     return {kind: weight / most for kind, weight in given.items() if weight > 0}
 
 
 def merge_candidates(
-    found: Iterable[Sequence[Candidate]], weights: Mapping[SourceKind, float], limit: int
+    found: Iterable[Sequence[Candidate]], weights: Mapping[str, float], limit: int
 ) -> list[Candidate]:
     """The best candidates of all sources by weighted score, each id once, best first."""
     weighed = (

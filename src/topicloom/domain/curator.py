@@ -1,21 +1,18 @@
-"""Curation: what else is worth knowing, found beside the turn and not waited for too long.
+"""Runs curations: what else is worth knowing, found beside the turn and not waited for too long.
 
 Every source is searched, and a selector picks by previews.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import BoundedSemaphore, Event, Lock
 
 from cachetools import LRUCache
-from langchain_core.runnables import Runnable
 
 from topicloom.background import submit_daemon
 from topicloom.domain.curation import (
@@ -25,7 +22,6 @@ from topicloom.domain.curation import (
     CurationPolicy,
     CurationResult,
     TurnInterest,
-    build_curated_layer,
     drop_shown,
     find_prefetched,
     merge_candidates,
@@ -34,27 +30,19 @@ from topicloom.domain.curation import (
     scale_weights,
     select_by_id,
 )
-from topicloom.domain.document import digest_json, list_events
-from topicloom.domain.lore import LoreIndex, LoreSource
+from topicloom.domain.plan import TurnPlan
+from topicloom.domain.recall_source import RecallSource
 from topicloom.domain.selector import Selector, SelectRequest
 from topicloom.domain.sources import (
     CandidateSource,
-    EventSource,
-    NarrativeSource,
-    TopicSource,
     truncate,
 )
-from topicloom.effects import Step, either, run_step
-from topicloom.index.words import words_of
-from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dumped, node, open_turn
+from topicloom.effects import Step, run_step
 from topicloom.roles.calls import ask_role
-from topicloom.state.channels import DomainState
 from topicloom.state.language import Language
-from topicloom.state.recall import CuratedEntry, SourceKind
+from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
-from topicloom.state.session import TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500
@@ -81,7 +69,10 @@ class CurationRequest:
     """The messages before it, oldest first."""
     plan: TurnPlan
     language: Language
-    sources: Mapping[SourceKind, CandidateSource]
+    sources: Mapping[str, CandidateSource]
+    """By kind."""
+    own: Mapping[str, RecallSource] = field(default_factory=dict)
+    """The application's, by kind."""
     seen: tuple[CuratedEntry, ...] = ()
 
 
@@ -93,7 +84,9 @@ def run_curation(
     Raises:
         CancelledError: `closed` is set: the result is not wanted any more.
     """
-    weights = {k: w for k, w in scale_weights(request.plan.search).items() if k in request.sources}
+    own = {kind: source.knowledge for kind, source in request.own.items()}
+    weights = scale_weights(request.plan.search, own)
+    weights = {kind: weight for kind, weight in weights.items() if kind in request.sources}
     wide = policy.candidates + len(request.seen)
     found, events = _search_sources(request, weights, wide)
     merged = merge_candidates(found, weights, wide)
@@ -111,6 +104,7 @@ def run_curation(
         candidates=candidates,
         limit=policy.picks,
         language=request.language,
+        kinds={kind: source.purpose for kind, source in request.own.items()},
     )
     selection, call = yield from ask_role("selector", selector, question)
     if selection is None:
@@ -119,7 +113,13 @@ def run_curation(
         picks = select_by_id(selection.ids, candidates, policy.picks)
         made = made.model_copy(update={"rationale": selection.rationale, "model": selector.model})
     entries = (
-        CuratedEntry(id=c.id, kind=c.kind, title=c.title, text=truncate(c.text, _ENTRY_TOKENS))
+        CuratedEntry(
+            id=c.id,
+            kind=c.kind,
+            knowledge=c.knowledge,
+            title=c.title,
+            text=truncate(c.text, _ENTRY_TOKENS),
+        )
         for c in picks
     )
     made = made.model_copy(update={"entries": tuple(entries)})
@@ -127,9 +127,9 @@ def run_curation(
 
 
 def _search_sources(
-    request: CurationRequest, kinds: Iterable[SourceKind], limit: int
+    request: CurationRequest, kinds: Iterable[str], limit: int
 ) -> tuple[list[list[Candidate]], list[str]]:
-    searches: dict[SourceKind, Future[list[Candidate]]] = {
+    searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
             partial(request.sources[kind].search, request.query, request.plan.search, limit)
         )
@@ -252,81 +252,3 @@ def _run_in_slot(slots: BoundedSemaphore, steps: Step[CurationResult]) -> Curati
         return run_step(steps)
     finally:
         slots.release()
-
-
-_TAIL = 6
-"""Messages before the new one that a selector sees."""
-
-
-def curate(
-    deps: Deps, curator: Curator, lore: LoreIndex | None, events: str
-) -> Runnable[DomainState, Update]:
-    """The node that has a curation made, and gives what there is of it by the deadline."""
-
-    def step(state: DomainState) -> Step[Update]:
-        plan = TurnPlan.model_validate(state.get("plan") or {})
-        if not plan.search.enabled:
-            return {}
-        began = time.monotonic()
-        request = _build_request(deps, state, plan, lore, events)
-        future = curator.begin(request)
-        if future is not None:
-            left = max(0.0, began + curator.policy.deadline - time.monotonic())
-            yield from either(lambda: wait([future], left), lambda: _wait_for(future, left))
-        session, _, workspace = open_turn(deps.workspaces, state)
-        refs = workspace.store.transcript_refs(session)
-        made, calls = curator.collect(request, future, refs, time.monotonic() - began)
-        layer = build_curated_layer(made)
-        update: Update = {"calls": dumped(calls)}
-        if layer is not None:
-            update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
-        return update
-
-    return node(step, "curate")
-
-
-async def _wait_for(future: Future[CurationResult], seconds: float) -> None:
-    """Wait for a while, on the event loop. The work itself goes on whatever happens here."""
-    waiting = asyncio.wrap_future(future)
-    try:
-        await asyncio.wait([waiting], timeout=seconds)
-    finally:
-        if not waiting.cancel():
-            waiting.exception()  # looked at, or asyncio complains of it
-
-
-def _build_request(
-    deps: Deps, state: DomainState, plan: TurnPlan, lore: LoreIndex | None, events: str
-) -> CurationRequest:
-    """The request of a turn; topics that are read in this turn are no sources of it."""
-    session, turn, workspace = open_turn(deps.workspaces, state)
-    store, document = workspace.store, state.get("document") or {}
-    notes = deps.window.layout.select_shown(store.notes(session), turn.user)
-    shown = {i for note in notes for topic in note.topics for i in topic.quotes}
-    shown |= {f"m{n}" for n in range(session.view, session.count + 1)}
-    table = store.topic_table(session)
-    dormant = [t for t in table.open() if t.id not in session.active]
-    sources: dict[SourceKind, CandidateSource] = {
-        "narrative": NarrativeSource([*dormant, *table.archived()]),
-        "event": EventSource(list_events(document, events), plan.focus),
-        "topic": TopicSource(dormant, workspace.index.search, store.topic_messages, shown),
-    }
-    if lore is not None:
-        sources["lore"] = LoreSource(lore)
-    terms = words_of(" ".join(plan.search.keywords) or turn.query)
-    return CurationRequest(
-        session=session.id,
-        turn=session.turn + 1,
-        position=ConversationPosition(
-            session.count, session.transcript, (store.log.purges, session.superseded)
-        ),
-        basis=f"{digest_json(plan.model_dump(mode='json'))}{digest_json(document)}",
-        # A single CJK character says nothing: it stands in words of all kinds.
-        interest=TurnInterest(plan.focus, frozenset(t for t in terms if len(t) > 1)),
-        query=turn.query,
-        tail=store.messages(session, turn.first - _TAIL, turn.first - 1),
-        plan=plan,
-        language=session.language,
-        sources=sources,
-        seen=tuple(e for note in notes for layer in note.layers for e in layer.entries),
-    )

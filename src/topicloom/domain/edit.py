@@ -20,15 +20,16 @@ from topicloom.domain.edits import (
     apply_edits,
     parse_edits,
 )
+from topicloom.domain.plan import TurnPlan
+from topicloom.domain.state import DomainState, current_plan
 from topicloom.nodes.activate_topic import never_called
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, current_plan, dump, node, open_turn
+from topicloom.nodes.step import Update, dump, node, open_turn
 from topicloom.prompts.wording import Wording, get_wording
-from topicloom.state.channels import DomainState
+from topicloom.state.journal import JournalEntry
 from topicloom.state.language import Language
 from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
-from topicloom.state.receipt import JournalEntry
-from topicloom.state.session import Session, Turn, TurnPlan
+from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import get_text
 from topicloom.storage.sessions import SessionStore
 

@@ -38,7 +38,7 @@ from topicloom.domain.targets import (
 )
 from topicloom.errors import InputError
 from topicloom.roles.markup import find_json_values
-from topicloom.state.receipt import JournalEntry
+from topicloom.state.journal import JournalEntry
 from topicloom.state.safe_text import clip
 
 Edit = tuple[Any, ...]

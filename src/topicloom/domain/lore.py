@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -18,7 +17,9 @@ from langchain_core.vectorstores import VectorStore
 
 from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
+from topicloom.domain.plan import SearchIntent
 from topicloom.domain.sources import (
+    NOT_IN_ID,
     Passage,
     add_keywords,
     build_word_index,
@@ -32,7 +33,6 @@ from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.ranking import Floats, standardize
 from topicloom.index.session_index import SURE_COSINE, SURE_COVER
 from topicloom.index.words import NameFinder
-from topicloom.state.session import SearchIntent
 from topicloom.storage.vectors import VectorLog
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ _WIDER = 4
 """Times as many hits as candidates that a store of the application is asked for: words choose
 among what it gives."""
 _BATCH = 8
-_NOT_IN_ID = re.compile(r"[^\w.-]+")
 _SUNSET = "`langchain-community` is being sunset"
 
 
@@ -110,7 +109,9 @@ class LoreSource:
         scores = scale_scores(standardize(found.dense) + standardize(found.words), found.sureness)
         order = np.argsort(-scores, kind="stable").tolist()
         best = _add_named(order, found, limit)
-        return list_candidates("lore", ((found.passages[row], scores[row]) for row in best))
+        return list_candidates(
+            "lore", ((found.passages[row], scores[row]) for row in best), knowledge=True
+        )
 
 
 def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
@@ -239,7 +240,7 @@ def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> li
     found: dict[str, Passage] = {}
     for number, document in enumerate(documents, start=1):
         name = document.id or (_hash_text(document.page_content) if whole else str(number))
-        for passage in _cut_document(document, f"lore_{_NOT_IN_ID.sub('-', name)}", whole):
+        for passage in _cut_document(document, f"lore_{NOT_IN_ID.sub('-', name)}", whole):
             if passage.id in found and not whole:
                 raise ConfigurationError(
                     f"two documents of the lore have the id {name!r}: give each its own, or none"

@@ -15,17 +15,19 @@ from topicloom.domain.document import (
     Document,
     DocumentEvent,
     find_derived_anchors,
-    format_yaml,
     get_anchor,
     get_label,
     to_json_native,
 )
 from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edits import parse_edits
+from topicloom.domain.plan import DomainWeights, SearchIntent, TurnKind, TurnPlan
 from topicloom.domain.targets import ObjectResolver
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
 from topicloom.errors import InputError
-from topicloom.index.words import extract_keywords, words_of
+from topicloom.index.keywords import extract_keywords
+from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_cues, load_word_groups
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
@@ -38,9 +40,8 @@ from topicloom.roles.markup import (
     unescape,
 )
 from topicloom.roles.values import note_repairs, parse_score
+from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
-from topicloom.state.safe_text import fence, fence_line
-from topicloom.state.session import DomainWeights, SearchIntent, TurnKind, TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 TimeFocus = Literal["now", "past", "future"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from itertools import accumulate, islice, takewhile
-from typing import Protocol, get_args
+from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
@@ -14,6 +14,8 @@ from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain.curation import FAINT, Candidate, collapse_whitespace
+from topicloom.domain.plan import TurnPlan
+from topicloom.domain.recall_source import BUILT_IN_KINDS
 from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.index.words import NameFinder
@@ -29,17 +31,14 @@ from topicloom.roles.markup import (
     stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs
+from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
-from topicloom.state.recall import SourceKind
-from topicloom.state.safe_text import fence, fence_line
-from topicloom.state.session import TurnPlan
 from topicloom.state.stored_message import StoredMessage
 
 _RATIONALE = 300
 """Characters of a rationale."""
 _MESSAGE_TOKENS = 200
 """Tokens that a message of the conversation is shown with."""
-_ID = re.compile(rf"(?:{'|'.join(get_args(SourceKind))})_[\w.-]*\w", re.I)
 _MESSAGE_ID = re.compile(r"\[m\d+\] ")
 """Before a message in a preview; small models take it for the id of the candidate."""
 _PICKS = ("pick", "item", "entry", "id")
@@ -66,6 +65,8 @@ class SelectRequest:
     """Best first."""
     limit: int
     language: Language
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """What is in the application's own sources, by their kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,11 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
         prompt = build_selector_prompt(request, self._chat.prompt_window)
         known = {c.id for c in request.candidates}
         asked = yield from self.ask(
-            request, "selector", prompt, lambda t: _parse_known(t, known), "<selection>"
+            request,
+            "selector",
+            prompt,
+            lambda t: _parse_known(t, known, request.kinds),
+            "<selection>",
         )
         unknown = [i for i in asked.value.ids if i not in known]
         ids = [i for i in asked.value.ids if i in known]
@@ -103,9 +108,9 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
         return Answer(chosen, remarks=asked.remarks + repairs)
 
 
-def _parse_known(text: str, known: Set[str]) -> Selection:
+def _parse_known(text: str, known: Set[str], kinds: Iterable[str]) -> Selection:
     """A selection of at least one candidate, unless nothing was to be picked."""
-    selection = parse_selection(text)
+    selection = parse_selection(text, kinds)
     if selection.ids and known.isdisjoint(selection.ids):
         raise UnusableAnswerError(f"none of {len(selection.ids)} picked ids is a candidate")
     return selection
@@ -122,7 +127,8 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     parts = {words.message: request.query, words.goal: request.plan.goal, words.keywords: search}
     wanted = "\n".join(f"{line}\n{fence(text)}" for line, text in parts.items() if text)
     asked = f"{wanted}\n{words.candidates}\n"
-    asked += words.picks.format(limit=request.limit)
+    own = [f"`{kind}`: {fence_line(purpose)}" for kind, purpose in request.kinds.items()]
+    asked += "\n".join([words.picks.format(limit=request.limit), *own])
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
     room -= sum(counter.text(line) + 1 for line in listed)
@@ -149,16 +155,23 @@ def _candidate_line(candidate: Candidate) -> str:
     return f"[{fence(candidate.id)}] {fence_line(named)}: {fence_line(preview)}"
 
 
-def parse_selection(text: str) -> Selection:
-    """The ids that a selector picked; they may be made up.
+def parse_selection(text: str, kinds: Iterable[str] = ()) -> Selection:
+    """The ids that a selector picked, of built-in and other `kinds`; they may be made up.
 
     Raises:
         UnusableAnswerError: If there is neither a pick nor an empty selection.
     """
-    return first_of(text, "selection", _selection_of_tags, _selection_of_json, _selection_of_words)
+    ids = re.compile(rf"(?:{'|'.join((*BUILT_IN_KINDS, *kinds))})_[\w.-]*\w", re.I)
+    return first_of(
+        text,
+        "selection",
+        lambda t: _selection_of_tags(t, ids),
+        _selection_of_json,
+        lambda t: _selection_of_words(t, ids),
+    )
 
 
-def _selection_of_tags(text: str) -> Selection | None:
+def _selection_of_tags(text: str, pattern: re.Pattern[str]) -> Selection | None:
     for name in _PICKS:
         ids = _unique_ids(e.field("id") or e.body for e in find_elements(text, name, "selection"))
         if ids:
@@ -166,7 +179,7 @@ def _selection_of_tags(text: str) -> Selection | None:
     inside = find_child_text(text, "selection")
     if not has_tag(text, "selection") or inside.startswith(("[", "{")):
         return None
-    return Selection(_unique_ids(_ID.findall(inside)), _parse_rationale(text))
+    return Selection(_unique_ids(pattern.findall(inside)), _parse_rationale(text))
 
 
 def _selection_of_json(text: str) -> Selection | None:
@@ -186,8 +199,8 @@ def _selection_of_json(text: str) -> Selection | None:
     return None
 
 
-def _selection_of_words(text: str) -> Selection | None:
-    ids = _unique_ids(_ID.findall(text))
+def _selection_of_words(text: str, pattern: re.Pattern[str]) -> Selection | None:
+    ids = _unique_ids(pattern.findall(text))
     return Selection(ids) if ids else None
 
 

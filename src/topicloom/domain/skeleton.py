@@ -23,19 +23,21 @@ from topicloom.domain import Domain
 from topicloom.domain.document import (
     Document,
     find_derived_anchors,
-    format_yaml,
     get_anchor,
     list_active_events,
     list_events,
 )
+from topicloom.domain.plan import TurnPlan
+from topicloom.domain.state import DomainState, current_plan
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, current_plan, dumped, node, open_turn
-from topicloom.state.channels import DomainState
-from topicloom.state.recall import Layer
+from topicloom.nodes.step import Update, dumped, node, open_turn
+from topicloom.state.fence import fence
+from topicloom.state.layers import Layer
 from topicloom.state.receipt import Call
-from topicloom.state.safe_text import describe_error, fence
-from topicloom.state.session import Session, Turn, TurnPlan
+from topicloom.state.safe_text import describe_error
+from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
 
 DEFAULT = "default"

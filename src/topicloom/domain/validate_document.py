@@ -21,10 +21,10 @@ from referencing.exceptions import Unresolvable
 
 from topicloom.domain.document import REFUSED, Document, get_anchor, parse_document
 from topicloom.domain.edits import DocumentCheck
+from topicloom.domain.state import DomainState
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, node, open_workspace
-from topicloom.state.channels import DomainState
 from topicloom.state.messages import select_unstored
 from topicloom.state.stored_message import get_message_type
 

@@ -21,15 +21,19 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from topicloom.domain import Domain
+from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy
-from topicloom.domain.curator import Curator, curate
+from topicloom.domain.curator import Curator
 from topicloom.domain.document import Document, list_active_events
 from topicloom.domain.edit import edit
 from topicloom.domain.edits import replay_edits
 from topicloom.domain.lore import DocumentLoreIndex, LoreIndex, VectorStoreLoreIndex
+from topicloom.domain.plan import TurnPlan
 from topicloom.domain.planner import PLANNER, EmbeddedPlanner, PlanRequest, sanitize_plan
+from topicloom.domain.recall_source import check_sources
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_skeleton
+from topicloom.domain.state import DomainInput, DomainState, current_plan
 from topicloom.domain.validate_document import (
     decline,
     make_checker,
@@ -43,11 +47,10 @@ from topicloom.index.embedder import Embedder
 from topicloom.nodes.catch_up import Replay
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.rewriting import rewrite_query
-from topicloom.nodes.step import Update, current_plan, dump, dumped, node, open_turn
+from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.roles.calls import ask_first
-from topicloom.state.channels import DomainInput, DomainState, SessionInput, SessionState
+from topicloom.state.channels import SessionInput, SessionState
 from topicloom.state.receipt import Call
-from topicloom.state.session import TurnPlan
 from topicloom.storage.disk import make_folder
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.files import FileStorage
@@ -81,9 +84,10 @@ class DomainRuntime:
         """Get a domain ready; with the lore of another runtime of it, if there is one `beside`.
 
         Raises:
-            ConfigurationError: If its schema, a template or a number of it cannot be used, or two
-                documents of its lore have the same id.
+            ConfigurationError: If its schema, a template, a source or a number of it cannot be
+                used, or two documents of its lore have the same id.
         """
+        check_sources(domain.sources)
         check = make_checker(domain.schema) if domain.schema is not None else None
         skeletons = SkeletonService(SkeletonRenderer(domain), deps)
         closed = Event()
@@ -96,7 +100,7 @@ class DomainRuntime:
             "plan": plan(deps, domain.events, skeletons.renderer.templates),
             "skeleton": render_skeleton(skeletons),
             "edit": edit(deps, check),
-            "curate": curate(deps, curator, lore, domain.events),
+            "curate": curate(deps, curator, lore, domain),
         }
         document = Annotated[dict[str, Any], make_document_reducer(check)]
         return cls(

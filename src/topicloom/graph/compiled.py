@@ -15,10 +15,12 @@ from cachetools import LRUCache
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import merge_configs
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
+from topicloom.domain.state import DomainInput
 from topicloom.errors import (
     InputError,
     MissingThreadError,
@@ -31,7 +33,7 @@ from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, name_thread, warn_of_left_out, warn_of_part
 from topicloom.nodes.step import NO_THREAD
-from topicloom.state.channels import DomainInput, SessionInput, SessionState, TurnOptions
+from topicloom.state.channels import SessionInput, SessionState, TurnOptions
 from topicloom.state.message_form import make_update_storable, read_messages, select_usable
 from topicloom.state.messages import check_content
 from topicloom.state.persons import Person, check_person, read_person
@@ -39,8 +41,6 @@ from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 
-_KEPT = "__pregel_checkpointer"
-"""Where LangGraph hands the checkpointer of a graph on to those in it."""
 _OWNERS = 4_096
 """Threads of which it is remembered whose they are."""
 _END = object()
@@ -246,7 +246,11 @@ class CompiledSessionGraph(
             raise MissingThreadError(NO_THREAD)
         if replace_surrogates(thread := str(given["thread_id"])) != thread:
             raise InputError(f"thread_id {thread!r} has half of a character, which nothing keeps")
-        if not self.checkpointer and given.get("thread_id") and _KEPT not in given:
+        if (
+            not self.checkpointer
+            and given.get("thread_id")
+            and CONFIG_KEY_CHECKPOINTER not in given
+        ):
             warnings.warn(
                 f"nothing keeps thread {given['thread_id']!r}, and its next turn begins anew:"
                 " compile the graph with checkpointer=local_checkpointer()",
@@ -275,7 +279,9 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
         """Compile it as any LangGraph graph; its event streams have its receipts as well."""
         streams = [ReceiptStream, *(transformers or ())]
         compiled = super().compile(*args, transformers=streams, **options)
-        compiled.__class__ = CompiledSessionGraph
+        # `StateGraph.compile` names the class that it makes. `Pregel.copy` makes another one of its
+        # attributes, but drops the types that strict checkpointers let through.
+        compiled.__class__ = CompiledSessionGraph  # tests/graph/test_what_langgraph_is_like.py
         return cast("CompiledSessionGraph", compiled)
 
 

@@ -29,7 +29,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
-from topicloom.nodes.deps import Deps, KnownFact
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
 from topicloom.reflection.persons import see_facts, share_facts
@@ -45,6 +45,7 @@ from topicloom.roles.responder import RESPONDER
 from topicloom.roles.servers import Server
 from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
+from topicloom.state.facts import KnownFact
 from topicloom.state.session import Session
 from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.base import Storage
@@ -139,7 +140,7 @@ def make_deps(
 
 def _read_facts(store: BaseStore, session: str) -> dict[str, KnownFact]:
     return {
-        key: (fact.at[:10], fact.text, fact.refs, fact.messages)
+        key: KnownFact(fact.at[:10], fact.text, fact.refs, fact.messages)
         for key, fact in ReflectionStore(store).facts(session).items()
     }
 
@@ -151,7 +152,7 @@ def _read_person_facts(
     seen = see_facts(ReflectionStore(kept), store, session, alone=alone)
     spans = [s for s in seen if s.holds_at(now)]
     return {
-        s.key: (s.since[:10], show_fact(s.text, s.quote), (), ())
+        s.key: KnownFact(s.since[:10], show_fact(s.text, s.quote))
         for s in sorted(spans, key=lambda s: (parse_iso_seconds(s.at) or 0.0, s.key))
     }
 

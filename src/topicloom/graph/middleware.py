@@ -73,8 +73,9 @@ _ALL = 2**53
 """More messages than there are."""
 
 _DURABILITY = "__pregel_durability"
-"""Where LangGraph hands on how an agent's checkpoints are written. A graph without any fails where
-it is to wait for them (1.2.22)."""
+"""Where LangGraph hands on how an agent's checkpoints are written. A graph without checkpoints
+fails where it is handed "sync" (1.2.22), and `invoke(durability=...)` warns there, so that this is
+set instead. `tests/graph/test_what_langgraph_is_like.py` fails when either changes."""
 
 Update = dict[str, Any]
 Handler = Callable[[ModelRequest[Any]], Any]

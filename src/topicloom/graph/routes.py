@@ -16,12 +16,14 @@ from langgraph.types import Send
 
 from topicloom.domain.document import REFUSED
 from topicloom.domain.edit import EDIT_STATE
+from topicloom.domain.plan import TurnPlan
+from topicloom.domain.state import DomainState
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
-from topicloom.state.channels import DomainState, ReadTask, SessionState, TurnOptions
+from topicloom.state.channels import ReadTask, SessionState, TurnOptions
 from topicloom.state.messages import find_edit_calls, find_other_calls
 from topicloom.state.recall import ELSEWHERE
-from topicloom.state.session import Session, Turn, TurnPlan
+from topicloom.state.session import Session, Turn
 
 Graph = StateGraph[Any, TurnOptions, Any, Any]
 Next = str | list[str | Send]

@@ -20,13 +20,13 @@ from topicloom.index.session_index import SessionIndex
 from topicloom.memory.purge import adelete_session, delete_session, purge_from
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.apply_changes import make_changes
-from topicloom.nodes.deps import KnownFact
 from topicloom.nodes.elsewhere import fill_notes
+from topicloom.nodes.facts import format_chosen
 from topicloom.nodes.runs import name_thread
-from topicloom.nodes.step import format_chosen, select_valid
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.session_client import SessionClient
 from topicloom.state.changes import TopicChange
+from topicloom.state.facts import KnownFact, drop_outdated
 from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
@@ -190,7 +190,7 @@ class GraphAccess:
         elif session.user_id:
             known = deps.person_facts(kept, store, session, deps.clock().timestamp())
         else:
-            known = select_valid(store, session, deps.known_facts(kept, session.id))
+            known = drop_outdated(deps.known_facts(kept, session.id), store.superseded(session))
         notes = [note for note in store.notes(session) if note.after <= asked]
         quotes = [quote for note in notes for quote in note.elsewhere]
         if quotes and self.graph.store is not None:

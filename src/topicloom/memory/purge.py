@@ -221,6 +221,8 @@ def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
         yield from _delete_threads(saver, thread_id, *own)
 
     delete_thread, adelete_thread = both(_delete_thread)
+    # The server asks for a checkpointer of the type that it knows, and so do `isinstance` checks
+    # here: another object around this one is none. tests/graph/test_what_langgraph_is_like.py
     vars(saver).update(delete_thread=delete_thread, adelete_thread=adelete_thread)
     return saver
 

@@ -46,7 +46,11 @@ def find_storage(graph: Graph) -> Storage:
 
 
 def _find_owners(graph: Graph) -> list[tuple[str, Deps]]:
-    """The collaborators of a graph, and of the hooks of a middleware, by the names of the nodes."""
+    """The collaborators of a graph, and of the hooks of a middleware, by the names of the nodes.
+
+    An agent does not say which middleware it has: a hook in a node is a method of it.
+    `tests/graph/test_what_langgraph_is_like.py` says if it is no more.
+    """
     hooks = ((n, getattr(node.runnable, "func", None)) for n, node in graph.builder.nodes.items())
     owners = [
         ("", graph.builder),

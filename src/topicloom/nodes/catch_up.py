@@ -11,8 +11,8 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspace
+from topicloom.state.journal import JournalEntry
 from topicloom.state.messages import find_visible
-from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Session
 from topicloom.state.superseding import align_ids, find_edit
 from topicloom.storage.lines import Head, find_edits, merge_sessions

@@ -24,12 +24,10 @@ from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.elsewhere import ElsewhereQuote
+from topicloom.state.facts import KnownFact
 from topicloom.state.language import Language
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
-
-KnownFact = tuple[str, str, Sequence[str], Sequence[str]]
-"""Day, text and refs of a fact, and the short ids of the messages that it rests on."""
 
 
 class OtherThreadsSource(Protocol):

@@ -9,7 +9,8 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, node, open_turn, show_facts, turn_options
+from topicloom.nodes.facts import show_facts
+from topicloom.nodes.step import Update, dump, node, open_turn, turn_options
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn

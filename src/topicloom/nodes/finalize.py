@@ -23,7 +23,6 @@ from topicloom.nodes.elsewhere import keep_card
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
-    current_plan,
     dump,
     emit,
     node,
@@ -37,7 +36,7 @@ from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import find_visible, list_removals, select_unstored
 from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
-from topicloom.state.receipt import Call, Receipt, list_unasked
+from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
@@ -223,6 +222,7 @@ class _TurnEnd:
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
         calls = [Call.model_validate(c) for c in self.state.get("calls") or ()]
         took = _measure(datetime.fromisoformat(turn.started), self.now)
+        plan = self.state.get("plan") if turn.answer else None
         return Receipt(
             turn=session.turn,
             user=f"m{turn.user}",
@@ -231,6 +231,7 @@ class _TurnEnd:
             scores=scores,
             quoted=tuple(t for n in written if n.after == turn.user for t in n.topics),
             elsewhere=tuple(q for n in written if n.after == turn.user for q in n.elsewhere),
+            curated=tuple(e.item for n in written if n.after == turn.user for e in n.curated),
             crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
             reading=turn.effect,
             view=session.view,
@@ -246,7 +247,7 @@ class _TurnEnd:
             abandoned=turn.abandoned,
             calls=tuple(c for c in calls if not c.skipped),
             unasked=list_unasked(calls),
-            plan=current_plan(self.state) if turn.answer else None,
+            plan=PlannedTurn.model_validate(plan) if plan is not None else None,
             edits=turn.edited,
             edit_errors=turn.rejected,
             events=(*turn.events, *self._list_damage()),

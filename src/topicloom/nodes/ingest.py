@@ -15,13 +15,12 @@ from topicloom.effects import Step
 from topicloom.errors import TopicLoomWarning
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.facts import choose_facts
 from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
-    choose_facts,
     current_session,
-    date_facts,
     dump,
     dumped,
     node,
@@ -112,8 +111,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             events=(*past.edits, *past.events, *past.left_out),
         )
         if session.user_id and not (state.get("session") or {}).get("user_id"):
-            facts = choose_facts(deps, session, store.transcript_refs(session))
-            session = date_facts(deps, session, facts)
+            session = choose_facts(deps, session, store.transcript_refs(session))
         # A turn that failed left its calls: those of this one stand in their place.
         begun_anew = {"readings": None, "calls": Overwrite(dumped(calls))}
         return {**dump(session, turn), **begun_anew, **past.update}

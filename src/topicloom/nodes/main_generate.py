@@ -19,6 +19,7 @@ from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.elsewhere import show_elsewhere
+from topicloom.nodes.facts import show_facts
 from topicloom.nodes.step import (
     Update,
     dump,
@@ -27,7 +28,6 @@ from topicloom.nodes.step import (
     node,
     open_turn,
     publish_on_failure,
-    show_facts,
     turn_options,
 )
 from topicloom.nodes.stream_gate import Reply

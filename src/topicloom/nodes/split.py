@@ -12,14 +12,13 @@ from langchain_core.runnables import Runnable
 from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.facts import choose_facts
 from topicloom.nodes.move_chats import move_chats
 from topicloom.nodes.putting_right import put_right
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.split_draft import SplitDraft, remember_sizes
 from topicloom.nodes.step import (
     Update,
-    choose_facts,
-    date_facts,
     dump,
     dumped,
     emit,
@@ -92,8 +91,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
             draft.session = draft.session.model_copy(update={"language": spoken})
         if not current_run().fork:  # a fork shows what was known at its checkpoint until now
             draft.session = draft.session.model_copy(update={"facts_at": ""})
-        facts = choose_facts(deps, draft.session, store.transcript_refs(session))
-        draft.session = date_facts(deps, draft.session, facts)
+        draft.session = choose_facts(deps, draft.session, store.transcript_refs(session))
         session, turn = _conclude(draft, turn, plan)
         events = (*turn.events, _describe_split(moved, draft), *divided)
         turn = turn.model_copy(update={"events": events})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -14,16 +14,14 @@ from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel
 
-from topicloom.context.notes import format_facts
 from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import MissingThreadError
-from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
 from topicloom.state.persons import Person, claim_session, read_person
 from topicloom.state.safe_text import describe_error
-from topicloom.state.session import Session, Turn, TurnPlan
+from topicloom.state.session import Session, Turn
 from topicloom.storage.lines import publish
 from topicloom.storage.sessions import SessionStore
 
@@ -89,12 +87,6 @@ def current_person() -> Person | None:
     return read_person((options.user_id, options.scope), get_config().get("configurable", {}))
 
 
-def current_plan(state: Any) -> TurnPlan | None:
-    """The plan of the newest turn that was planned; None where nothing plans."""
-    plan = state.get("plan")
-    return None if plan is None else TurnPlan.model_validate(plan)
-
-
 def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
     """The workspace of a session, on the graph's own store if no other storage was given.
 
@@ -135,72 +127,6 @@ def turn_options() -> TurnOptions:
 
 
 _NO_OPTIONS = TurnOptions()
-
-
-def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> dict[str, str]:
-    """The newest facts about the user, to be shown as long as the prefix lasts: days by key.
-
-    They come to no more than a turn may recall; what was said on another branch than that of the
-    transcript's `refs` is none of them.
-    """
-    branch = frozenset(refs)
-    chosen: dict[str, str] = {}
-    left = deps.window.recall
-    for key, (day, text, said, _) in reversed(_read_facts(deps, session).items()):
-        if said and branch.isdisjoint(said):
-            continue
-        left -= deps.window.counter.text(text)
-        if left < 0 or len(chosen) == deps.settings.facts:
-            break
-        chosen[key] = day
-    return dict(reversed(chosen.items()))
-
-
-def date_facts(deps: Deps, session: Session, facts: Mapping[str, str]) -> Session:
-    """The session with the facts that were chosen now."""
-    chosen = deps.clock().isoformat(timespec="seconds") if session.user_id else ""
-    return session.model_copy(update={"facts": dict(facts), "facts_chosen": chosen})
-
-
-def show_facts(deps: Deps, session: Session) -> str:
-    """The caller's instructions for the turn, and the chosen facts that are kept still, as they
-    stand in the prompt; "" for none.
-    """
-    known = _read_facts(deps, session) if session.facts else {}
-    told = turn_options().instructions
-    return "\n\n".join(filter(None, [told, format_chosen(session, known)]))
-
-
-def format_chosen(session: Session, known: Mapping[str, KnownFact]) -> str:
-    """The session's chosen facts, as far as they are known, as they stand in the prompt."""
-    kept = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
-    return format_facts(kept, session.language)
-
-
-def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:
-    workspace = open_workspace(deps.workspaces, session)
-    if not deps.settings.facts:
-        return {}
-    if session.user_id:
-        now = deps.clock().timestamp()
-        return (
-            read_beside(
-                workspace,
-                lambda kept, _: dict(deps.person_facts(kept, workspace.store, session, now)),
-                session,
-            )
-            or {}
-        )
-    known = read_beside(workspace, deps.known_facts, session) or {}
-    return select_valid(workspace.store, session, known)
-
-
-def select_valid(
-    store: SessionStore, session: Session, known: Mapping[str, KnownFact]
-) -> dict[str, KnownFact]:
-    """The facts that rest on nothing that was superseded, by key."""
-    gone = {f"m{number}" for number in store.superseded(session)}
-    return {key: fact for key, fact in known.items() if gone.isdisjoint(fact[3])}
 
 
 def read_beside(

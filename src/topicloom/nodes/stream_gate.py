@@ -24,8 +24,8 @@ from pydantic import ConfigDict
 
 from topicloom.background import DaemonWorker
 from topicloom.effects import Step, either
-from topicloom.roles.chat import make_relay_config
 from topicloom.roles.responder import ReplyRequest, Responder
+from topicloom.roles.tracing import make_relay_config
 from topicloom.state.messages import breaks_off, identify_calls, is_json_so_far
 from topicloom.state.stored_message import get_text
 

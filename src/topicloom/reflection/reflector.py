@@ -16,7 +16,7 @@ from topicloom.context.windows import SMALLEST, PromptWindow, count_left_out
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.reflection.facts import Claim, Fact
-from topicloom.reflection.grounding import find_frame, find_statements
+from topicloom.reflection.statements import find_frame, find_statements
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
@@ -29,8 +29,8 @@ from topicloom.roles.markup import (
     unescape,
 )
 from topicloom.roles.values import clip, note_repairs, parse_message_ids
+from topicloom.state.fence import fence_line
 from topicloom.state.language import Language
-from topicloom.state.safe_text import fence_line
 from topicloom.state.stored_message import StoredMessage
 
 _FACT_LIMIT = 300

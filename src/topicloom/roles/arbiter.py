@@ -21,7 +21,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.values import clip, parse_verdict
-from topicloom.state.safe_text import fence
+from topicloom.state.fence import fence
 from topicloom.state.stored_message import get_text
 
 _SHOWN = 4_000

@@ -1,9 +1,4 @@
-"""A chat model that plays a role: its window, the cost of its calls, and asking once more.
-
-Tracers and counters of tokens see every call of a model itself. What streams the events of a run
-sees the reply alone, once, as it is released to the user; calls of roles too if the configuration
-asks for them by `"metadata": {"topicloom_roles": True}`.
-"""
+"""A chat model that plays a role: its window, the cost of its calls, and asking once more."""
 
 from __future__ import annotations
 
@@ -18,11 +13,8 @@ from functools import partial
 from itertools import count
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager, Callbacks
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig, ensure_config
-from langgraph.constants import TAG_NOSTREAM
 
 from topicloom.background import asubmit_daemon
 from topicloom.context.prefix import PrefixMeter
@@ -45,6 +37,7 @@ from topicloom.roles.models import (
     take_retries,
 )
 from topicloom.roles.servers import Server, find_server
+from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import get_text
@@ -267,45 +260,3 @@ def _read(text: str, prompt: Sequence[BaseMessage], parse: Callable[[str], T]) -
         if placeholder in answer:
             raise UnusableAnswerError(f"the answer repeats {placeholder} of the prompt's example")
     return parse(text)
-
-
-def make_config(role: RoleName, session: str, window: str = "") -> RunnableConfig:
-    """The configuration of an inner call: traced by role, topic and session, out of all streams."""
-    asked = ensure_config().get("metadata", {}).get("topicloom_roles")
-    hidden = role == "responder" or not asked
-    return RunnableConfig(
-        tags=[TAG_NOSTREAM],
-        run_name=f"topicloom-{role}",
-        metadata=_describe(role, session, window.partition(":")[2]),
-        callbacks=_select_callbacks(streams=False) if hidden else ensure_config()["callbacks"],
-    )
-
-
-def make_relay_config(session: str) -> RunnableConfig:
-    """The configuration of the reply as it is released: into streams, and to no tracer."""
-    return RunnableConfig(
-        run_name="topicloom-responder",
-        metadata=_describe("responder", session),
-        callbacks=_select_callbacks(streams=True),
-    )
-
-
-def _describe(role: RoleName, session: str, topic: str = "") -> dict[str, str]:
-    said = {"role": role, "session": session, "topic": topic}
-    return {f"topicloom_{key}": value for key, value in said.items() if value}
-
-
-def _select_callbacks(*, streams: bool) -> Callbacks:
-    """The handlers around that stream what happens, or all others."""
-    around = ensure_config()["callbacks"]
-    if not isinstance(around, BaseCallbackManager):
-        return [h for h in around or () if _streams(h) == streams]
-    chosen = around.copy()
-    for handlers in (chosen.handlers, chosen.inheritable_handlers):
-        handlers[:] = [h for h in handlers if _streams(h) == streams]
-    return chosen
-
-
-def _streams(handler: BaseCallbackHandler) -> bool:
-    """True for those of `astream_events` and of the `messages` stream: they tap what is yielded."""
-    return hasattr(handler, "tap_output_iter")

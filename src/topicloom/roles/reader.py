@@ -30,9 +30,9 @@ from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import Chat, ChatRole
 from topicloom.roles.markup import find_elements, first_of, lookups
 from topicloom.roles.values import clip, note_repairs, parse_message_ids, parse_score
+from topicloom.state.fence import fence_line
 from topicloom.state.language import Language
 from topicloom.state.recall import Quote, Reading
-from topicloom.state.safe_text import fence_line
 from topicloom.state.stored_message import StoredMessage, get_text, parse_iso_seconds
 from topicloom.state.topics import Topic
 

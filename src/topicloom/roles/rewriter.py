@@ -14,8 +14,9 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
+from topicloom.state.fence import fence
 from topicloom.state.language import Language
-from topicloom.state.safe_text import KEPT, clip, fence
+from topicloom.state.safe_text import KEPT, clip
 from topicloom.state.stored_message import StoredMessage
 
 

@@ -31,11 +31,11 @@ from topicloom.roles.values import (
     parse_topic_id,
     parse_topic_ids,
 )
+from topicloom.state.fence import fence_line
 from topicloom.state.grouping import LOOSE_ROUNDS, NEVER, Odds, link_groups
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round
-from topicloom.state.safe_text import fence_line
 from topicloom.state.splitting import LOOSE_ENDS, Assignment
 from topicloom.state.topics import Topic
 

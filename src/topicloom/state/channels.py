@@ -49,26 +49,6 @@ class SessionInput(TypedDict):
     """The new message, or several; older ones need not be passed again."""
 
 
-class DomainState(SessionState, total=False):
-    """State of the session graph of an application that has a domain."""
-
-    document: dict[str, Any]
-    """The application's document, with all edits so far."""
-    plan: dict[str, Any]
-    """The plan of the newest turn, a dumped `TurnPlan`."""
-    refused: str
-    """Why the document that came last could not be used."""
-    layers: Annotated[list[dict[str, Any]], append_or_reset]
-    """Dumped `Layer`s for the note of this turn."""
-
-
-class DomainInput(SessionInput, total=False):
-    """Input of such an application."""
-
-    document: dict[str, Any]
-    """The document, where it is new or was changed by the application; otherwise it stays."""
-
-
 class ReadTask(TypedDict):
     """Payload of one reader."""
 

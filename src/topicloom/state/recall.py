@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from topicloom.state.elsewhere import ElsewhereQuote
+from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.session import SearchScope
 
 ELSEWHERE = ""
@@ -51,43 +52,6 @@ class Reading(BaseModel, frozen=True):
     """Number of the oldest message that the reader was shown."""
 
 
-SourceKind = Literal["lore", "narrative", "event", "topic"]
-
-
-class CuratedEntry(BaseModel, frozen=True):
-    """Something picked, with its full text."""
-
-    id: str
-    """Id of the candidate."""
-    kind: SourceKind
-    """The kind of its source."""
-    title: str = ""
-    text: str
-    """All of it."""
-
-
-class Layer(BaseModel, frozen=True):
-    """A layer of context that the application's domain adds to a prompt, as a note keeps it.
-
-    A deterministic layer is the skeleton: facts that are exact. It is entered whole once, and later
-    only those of its elements that changed. A probabilistic layer holds what a curation picked.
-    """
-
-    kind: Literal["deterministic", "probabilistic"]
-    """Exact, or picked by relevance."""
-    text: str = ""
-    """Of a skeleton: its elements."""
-    since: str = ""
-    """Of a skeleton that gives changes only: short id of the message behind which the skeleton
-    before it stands."""
-    entries: tuple[CuratedEntry, ...] = ()
-    """Of a curation: what was picked, best first."""
-    rationale: str = ""
-    """Of a curation: why."""
-    model: str = ""
-    """Of a curation: who picked."""
-
-
 class TopicNote(BaseModel, frozen=True):
     """One topic's part of a recall note."""
 
@@ -128,6 +92,11 @@ class Note(BaseModel, frozen=True):
     """What the application's domain added."""
     elsewhere: tuple[ElsewhereQuote, ...] = ()
     """What it quotes of other threads of the user, behind all of this."""
+
+    @property
+    def curated(self) -> tuple[CuratedEntry, ...]:
+        """What curations picked for it, best first."""
+        return tuple(entry for layer in self.layers for entry in layer.entries)
 
     @property
     def recalls(self) -> bool:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from topicloom.state.elsewhere import ElsewhereQuote
+from topicloom.state.layers import CuratedItem
 from topicloom.state.recall import TopicNote
-from topicloom.state.session import ReadingEffect, Search, TurnPlan
+from topicloom.state.session import ReadingEffect, Search
 
 
 class Call(BaseModel, frozen=True):
@@ -62,6 +63,17 @@ def price_call(call: Call, prices: Prices) -> float | None:
     return sum(each * count for each, count in zip(price, tokens, strict=True)) / 1e6
 
 
+class PlannedTurn(BaseModel, frozen=True, extra="allow"):
+    """What a turn was planned to be. It keeps all fields of the plan, as the domain wrote them."""
+
+    kind: str = "narrative"
+    """`state_edit` if the message only wants the document changed, else `narrative`."""
+    focus: str | None = None
+    """Anchor of the active event that the turn is about."""
+    goal: str = ""
+    """What the reply is to achieve, in a sentence."""
+
+
 class Receipt(BaseModel, frozen=True):
     """The account of a turn. Streamed in `custom` mode and kept in the turn log."""
 
@@ -79,6 +91,8 @@ class Receipt(BaseModel, frozen=True):
     """What was quoted, best topic first."""
     elsewhere: tuple[ElsewhereQuote, ...] = ()
     """What was quoted of other threads of the user: where it is, not what it says."""
+    curated: tuple[CuratedItem, ...] = ()
+    """What a curation picked, best first, where the application has a domain."""
     crowded_out: tuple[str, ...] = ()
     """Short ids that models which read topics wanted quoted, and for which there was no room."""
     reading: ReadingEffect | None = None
@@ -111,7 +125,7 @@ class Receipt(BaseModel, frozen=True):
     unasked: dict[str, str] = {}
     """Roles that were not asked in this turn, and why: the turn had waited long enough, or the role
     rests as it was late. What stands in for a role answered instead."""
-    plan: TurnPlan | None = None
+    plan: PlannedTurn | None = None
     """What the turn was planned to be, where the application has a domain."""
     edits: tuple[tuple[Any, ...], ...] = ()
     """Edits of the application's document that were made."""
@@ -129,19 +143,3 @@ class Receipt(BaseModel, frozen=True):
     def failures(self) -> tuple[Call, ...]:
         """Calls that contributed nothing."""
         return tuple(c for c in self.calls if c.failure)
-
-
-class JournalEntry(BaseModel, frozen=True):
-    """Edits that were made together."""
-
-    turn: int
-    """Number of the turn, from 1."""
-    message: str
-    """Short id of the user message that called for them."""
-    edits: tuple[tuple[Any, ...], ...]
-    """The edits, in order."""
-    before: str
-    """Digest of the document before them. Another one than the entry before has after: the
-    application itself changed the document in between."""
-    after: str
-    """Digest of the document after them."""

@@ -2,51 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ValidationInfo, field_validator
 
 from topicloom.errors import NewerFormatError
+from topicloom.state.calibration import TokenCalibration
 from topicloom.state.language import Language
 from topicloom.state.splitting import SplitPlan
-
-SAFETY_MARGIN = 1.15
-"""Factor on a corrected estimate wherever a limit triggers something: an estimate may be short."""
-
-LOWEST_RATIO, HIGHEST_RATIO = 0.5, 2.0
-"""Bounds of one observation and so of the average; beyond them the report counts other things."""
-
-NEWEST_WEIGHT = 0.3
-"""Weight of the newest observation, once there are more than three."""
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCalibration:
-    """Running ratio of reported to estimated input tokens of one model.
-
-    Both fields are JSON numbers: `TokenCalibration(**asdict(calibration))` is the same calibration.
-    """
-
-    ratio: float = 1.0
-    """Exponential moving average of reported / estimated, 0.5 to 2.0."""
-
-    observations: int = 0
-    """How many reports the ratio has seen."""
-
-    def observe(self, estimated: int, reported: int) -> TokenCalibration:
-        """This with one report taken in, as it is if a number is not positive.
-
-        The first replaces the initial 1.0 and the next two average with it, so that the ratio is
-        useful from the second request on; after that each weighs `NEWEST_WEIGHT`. `estimated` is
-        without correction or margin.
-        """
-        if estimated <= 0 or reported <= 0:
-            return self
-        seen = min(max(reported / estimated, LOWEST_RATIO), HIGHEST_RATIO)
-        weight = max(NEWEST_WEIGHT, 1 / (self.observations + 1))
-        return TokenCalibration(self.ratio + weight * (seen - self.ratio), self.observations + 1)
-
 
 FORMAT = 1
 """Format of what is kept of a session, in checkpoints and in storage; what says none has the
@@ -301,47 +264,3 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     def sought(self) -> str:
         """What originals are looked for by: the newest search's query, or else the turn's own."""
         return (self.searches[-1].query if self.searches else "").strip() or self.query
-
-
-TurnKind = Literal["state_edit", "narrative"]
-
-
-class DomainWeights(BaseModel, frozen=True):
-    """Weights of the kinds of sources in the search, 0 to 1."""
-
-    narrative: float = Field(default=0.5, ge=0, le=1)
-    """The conversation: briefs, the archive, summaries."""
-    lore: float = Field(default=0.5, ge=0, le=1)
-    """The application's documents."""
-    event: float = Field(default=0.5, ge=0, le=1)
-    """Neighbours of the event in focus."""
-
-
-class SearchIntent(BaseModel, frozen=True):
-    """The search for what stands outside the conversation."""
-
-    enabled: bool = True
-    """False for no search, as for a state edit."""
-    keywords: tuple[str, ...] = ()
-    """Names of things and people, most telling first."""
-    when: Literal["now", "past", "future"] = "now"
-    """The time that the message is about."""
-    weights: DomainWeights = DomainWeights()
-
-
-class TurnPlan(BaseModel, frozen=True):
-    """The plan of a turn."""
-
-    kind: TurnKind = "narrative"
-    """`state_edit` if the message only wants the document changed."""
-    focus: str | None = None
-    """Anchor of the active event that the turn is about."""
-    goal: str = ""
-    """What the reply is to achieve, in a sentence."""
-    template: str = "default"
-    """The template that renders the skeleton."""
-    search: SearchIntent = SearchIntent()
-    edits: tuple[tuple[Any, ...], ...] = ()
-    """Edits of the document that the planner is sure of: `("SET", "sword.count", 0)`."""
-    reply: str = ""
-    """A short reply to go with these edits; empty to have one made of them."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial, reduce
 
 from topicloom.errors import MissingRecordError
+from topicloom.state.journal import JournalEntry
 from topicloom.state.recall import parse_message_number
-from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, make_message_key
 from topicloom.storage.base import EDITS, HEADS, SUPERSEDED, TRANSCRIPT

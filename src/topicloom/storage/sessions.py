@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from topicloom.errors import StorageError
 from topicloom.state.changes import ChangeEntry
+from topicloom.state.journal import JournalEntry
 from topicloom.state.recall import Note
-from topicloom.state.receipt import JournalEntry, Receipt
+from topicloom.state.receipt import Receipt
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage

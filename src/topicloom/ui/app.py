@@ -1,10 +1,8 @@
-"""The inspector as an ASGI application: its page, what the page asks, and who may see it."""
+"""The inspector as an ASGI application: its page, and what the page asks."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -15,19 +13,16 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
     JSONResponse,
-    PlainTextResponse,
     Response,
     StreamingResponse,
 )
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
@@ -40,16 +35,11 @@ from topicloom.serve.web import answer_errors, describe_error, read_json, write_
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.storage.names import make_session_name
+from topicloom.ui.answers import FoundExport, ShownForgotten, show_message
+from topicloom.ui.guard import Guard
 from topicloom.ui.session_pages import SessionPages, WritePage, send
-from topicloom.ui.wire import (
-    Change,
-    Editing,
-    Event,
-    Forget,
-    NewMessage,
-    describe_part,
-    show_message,
-)
+from topicloom.ui.turns import Event, describe_part
+from topicloom.ui.wire import Change, Editing, Forget, NewMessage
 
 _EXPORT_BYTES = 100_000_000
 """Of an export."""
@@ -152,11 +142,11 @@ class _Inspector(SessionPages):
             return send(await asyncio.to_thread(self._preview_import, name, spool))
         return self._stream_work(name, self._import(name, spool))
 
-    def _preview_import(self, name: str, spool: ImportSpool) -> dict[str, Any]:
+    def _preview_import(self, name: str, spool: ImportSpool) -> FoundExport:
         with spool:
             session, store = open_session(self._graph, name_thread(name))
             new = sum(1 for _ in select_new(spool.pieces(), store, session))
-            return spool.summary.describe(new)
+            return FoundExport.model_validate(spool.summary.describe(new))
 
     async def _import(self, name: str, spool: ImportSpool) -> AsyncIterator[Event]:
         thread, found = name_thread(name), spool.summary
@@ -196,8 +186,14 @@ class _Inspector(SessionPages):
             )
         if not dry_run:  # what is in memory of it goes: the index is made anew
             self._indexing.pop(request.path_params["session"], None)
-        told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
-        return send({"messages": [show_message(m) for m in gone.messages], **told})
+        return send(
+            ShownForgotten(
+                messages=tuple(show_message(m) for m in gone.messages),
+                topics=gone.topics,
+                facts=gone.facts,
+                left=gone.left,
+            )
+        )
 
     async def begin_fork(self, request: Request) -> Response:
         """Begin a branch at a point in time; it is the newest of the session from then on."""
@@ -245,7 +241,8 @@ class _Inspector(SessionPages):
         async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
             for event in describe_part(self._graph, kind, data):
                 if event["type"] == "receipt":
-                    event |= {"receipt": self._price(Receipt.model_validate(event["receipt"]))}
+                    receipt = self._price(Receipt.model_validate(event["receipt"]), {})
+                    event |= {"receipt": receipt.model_dump(mode="json")}
                 yield event
 
     async def stop_turn(self, request: Request) -> Response:
@@ -290,65 +287,3 @@ async def _explain(request: Request, error: Exception) -> Response:
     problem = cast("ValidationError", error).errors()[0]
     told = filter(None, [".".join(map(str, problem["loc"])), problem["msg"]])
     return JSONResponse({"error": ": ".join(told)}, 400)
-
-
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
-    " img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-}
-
-
-class Guard:
-    """Lets through who has the key, from pages of its own, under a name that is its own.
-
-    The key comes in the URL of the page once, and then in a cookie that scripts cannot read.
-    """
-
-    def __init__(self, app: ASGIApp, key: str, hosts: Collection[str]) -> None:
-        """Names that others may know the machine by are refused, but if there are no `hosts`."""
-        self._app, self._hosts = app, hosts
-        self._key, self._pass = key, hashlib.sha256(key.encode()).hexdigest()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request, grant = Request(scope), ""
-        problem = self._refuse(request)
-        if problem is None and not _equal(request.cookies.get(_name(request)), self._pass):
-            if request.url.path == "/" and _equal(request.query_params.get("key"), self._key):
-                grant = f"{_name(request)}={self._pass}; HttpOnly; SameSite=Strict; Path=/"
-            else:
-                text = "Open the address that `topicloom ui` printed: it has the key."
-                problem = PlainTextResponse(text, 401)
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(_HEADERS)
-                if grant:
-                    headers.append("Set-Cookie", grant)
-            await send(message)
-
-        await (problem or self._app)(scope, receive, send_guarded)
-
-    def _refuse(self, request: Request) -> Response | None:
-        """The refusal of a request that another site may have had a browser make."""
-        if self._hosts and request.url.hostname not in self._hosts:
-            return PlainTextResponse("This name of the machine is not known here.", 403)
-        own = f"{request.url.scheme}://{request.url.netloc}"
-        if request.headers.get("origin", own) != own:
-            return PlainTextResponse("Pages of other sites are not answered.", 403)
-        return None
-
-
-def _name(request: Request) -> str:
-    """The cookie's name: browsers do not tell servers at other ports apart."""
-    return f"topicloom_ui_{request.url.port}"
-
-
-def _equal(given: str | None, known: str) -> bool:
-    return hmac.compare_digest((given or "").encode(), known.encode())

@@ -9,12 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
-from threading import Lock
 
-from cachetools import LRUCache
 from langchain_core.runnables import RunnableConfig
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -34,64 +31,22 @@ from topicloom.state.persons import sees
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.ui.answers import (
+    IndexState,
+    PromptMessage,
+    Replays,
+    ShownGround,
+    ShownPerson,
+    ShownReceipt,
+    ShownSession,
+    ShownSpan,
+    ShownTopic,
+    TurnMark,
+    show_message,
+)
 from topicloom.ui.grounds import find_grounds
-from topicloom.ui.wire import list_moments, show_message
-
-MANY = 5_000
-"""Messages from which on it is remembered where they are, not looked up."""
-_SAID = 500_000
-"""Messages of whose topics it is remembered which they have, so that a change costs little."""
-_MOMENTS = 4
-"""Sessions, or points in time of one, of which it is remembered where messages are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Locations:
-    """Where the messages of a session are, and when they were said."""
-
-    topics: Mapping[int, str]
-    days: Mapping[int, str]
-
-
-class LocationFinder:
-    """Finds the topics and days of messages, and remembers those of the last sessions."""
-
-    def __init__(self, graph: CompiledSessionGraph) -> None:
-        """In the sessions of a graph."""
-        self._graph = graph
-        self._locations: LRUCache[tuple[str | int | None, ...], Locations] = LRUCache(_MOMENTS)
-        self._said: LRUCache[str | None, Mapping[int, str]] = LRUCache(_SAID, len)
-        self._lock = Lock()
-
-    def find_topics(self, memory: Memory, said: Sequence[StoredMessage]) -> Mapping[int, str]:
-        """The topics of some messages, by number: by a few topics, if these are all it can be."""
-        times = sorted(message.time for message in said)
-        held = [t for t in memory.topics() if t.count and times[:1] <= [t.last_at]]
-        likely = [t for t in held if [t.first_at] <= times[-1:]]
-        if sum(topic.count for topic in likely) > MANY:
-            return self.find(memory).topics
-        return {m.seq: topic.id for topic in likely for m in topic.messages()}
-
-    def find(self, memory: Memory) -> Locations:
-        """Where all messages are: of the last time, if nothing moved since."""
-        session = memory.session()
-        mark = session.id, session.roster, session.superseded, session.count
-        with self._lock:  # several parts of a page that opens ask for it at once
-            known = self._locations.get(mark)
-            if known is None:
-                topics, days = dict[int, str](), dict[int, str]()
-                store = self._graph.builder.workspaces.open(session.id, self._graph.store).store
-                for topic in (t for t in store.topic_table(session) if t.count):
-                    said = self._said.get(topic.head)
-                    if said is None:
-                        said = self._said[topic.head] = store.topic_days(topic)
-                    topics.update(dict.fromkeys(said, topic.id))
-                    days.update(said)
-                late = session.count - session.tail + 1
-                days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
-                known = self._locations[mark] = Locations(topics, days)
-            return known
-
+from topicloom.ui.locations import MANY, LocationFinder
+from topicloom.ui.turns import list_moments
 
 WritePage = Callable[[str, Sequence[StoredMessage], bool], str]
 """Writes a session's name and messages as a page, with other letters in them or not."""
@@ -129,9 +84,15 @@ class SessionPages:
         memory, name = self._open(request)
         session = memory.session()
         return send(
-            session.model_dump(include={"count", "tail", "turn"})
-            | {"name": name, "model": self._model, "editing": self._editing}
-            | {"sessions": sorted({self._home, *self._names()})}
+            ShownSession(
+                name=name,
+                count=session.count,
+                tail=session.tail,
+                turn=session.turn,
+                model=self._model,
+                editing=self._editing,
+                sessions=tuple(sorted({self._home, *self._names()})),
+            )
         )
 
     def list_topics(self, request: Request) -> Response:
@@ -139,7 +100,7 @@ class SessionPages:
         memory, _ = self._open(request)
         active = {name: fmean(scores) for name, scores in memory.session().active.items() if scores}
         topics = memory.topics()
-        return send([t.model_dump() | {"relevance": active.get(t.id)} for t in topics])
+        return send([ShownTopic(**t.model_dump(), relevance=active.get(t.id)) for t in topics])
 
     def count_days(self, request: Request) -> Response:
         """How much was said on which day, by topic."""
@@ -178,10 +139,10 @@ class SessionPages:
         """How many messages a search does without as yet; the index is made from now on."""
         memory, name = self._open(request)
         if self._has_index(memory, name):
-            return send({"left": 0})
+            return send(IndexState(left=0))
         session = memory.session()
         opened = self._graph.builder.workspaces.open(session.id, self._graph.store)
-        return send({"left": opened.whole.left or session.count})
+        return send(IndexState(left=opened.whole.left or session.count))
 
     def search(self, request: Request) -> Response:
         """What fits a text best: first what has it word for word.
@@ -203,8 +164,7 @@ class SessionPages:
         receipt = _find_receipt(memory, request.path_params["message"])
         if receipt is None:
             return send(None)
-        told = {"names": _name_gone(memory, receipt)}
-        return send({**self._price(receipt), **told})
+        return send(self._price(receipt, _name_gone(memory, receipt)))
 
     def show_grounds(self, request: Request) -> Response:
         """The sentences that the answer to a message rests on, those first that it does most.
@@ -227,16 +187,22 @@ class SessionPages:
         found = find_grounds(asked.text, reply, quoted, embedder)
         return send(
             [
-                {**show_message(g.message, topics.get(g.message.seq, "")), "text": g.sentence}
-                | {"score": g.score}
+                ShownGround(
+                    **{
+                        **show_message(g.message, topics.get(g.message.seq, "")).model_dump(),
+                        "text": g.sentence,
+                        "score": g.score,
+                    }
+                )
                 for g in found
             ]
         )
 
-    def _price(self, receipt: Receipt) -> Mapping[str, object]:
-        """A receipt with what each of its calls cost, in the currency of the settings' prices."""
+    def _price(self, receipt: Receipt, names: Mapping[str, str]) -> ShownReceipt:
+        """A receipt with what each of its calls cost, and names of topics that are gone."""
         prices = self._graph.builder.deps.settings.prices
-        return receipt.model_dump() | {"costs": [price_call(c, prices) for c in receipt.calls]}
+        costs = tuple(price_call(call, prices) for call in receipt.calls)
+        return ShownReceipt(**receipt.model_dump(), costs=costs, names=dict(names))
 
     def explain_absence(self, request: Request) -> Response:
         """Why a turn did not quote a message."""
@@ -272,7 +238,7 @@ class SessionPages:
     def show_prompt(self, request: Request) -> Response:
         """The prompt of the newest turn that answered, message by message."""
         memory, _ = self._open(request)
-        return send([{"role": m.type, "text": get_text(m)} for m in memory.prompt()])
+        return send([PromptMessage(role=m.type, text=get_text(m)) for m in memory.prompt()])
 
     def list_changes(self, request: Request) -> Response:
         """What people and reviews changed, the newest first."""
@@ -291,9 +257,13 @@ class SessionPages:
         kept = open_facts(self._graph.store)
         threads = kept.threads(session.user_id) if session.user_id else {}
         seen = {name: p.scope for name, p in threads.items() if sees(session.scope, p.scope)}
-        spans = [{"key": span.key, **span.value} for span in memory.fact_spans()]
-        told = {"user": session.user_id, "scope": session.scope, "threads": seen, "spans": spans}
-        return send(told)
+        spans = tuple(
+            ShownSpan.model_validate({"key": span.key, **span.value})
+            for span in memory.fact_spans()
+        )
+        return send(
+            ShownPerson(user=session.user_id, scope=session.scope, threads=seen, spans=spans)
+        )
 
     def replay_turns(self, request: Request) -> Response:
         """What other thresholds of activation would have done in the newest turns."""
@@ -302,8 +272,12 @@ class SessionPages:
         asked = {name: v for name, v in request.query_params.items() if name != "at"}
         policy = ActivationPolicy.model_validate({**in_force.model_dump(), **asked})
         receipts = memory.receipts(_REPLAYED)
-        tried = {"in_force": in_force, "policy": policy}
-        return send({name: (p, replay_activation(receipts, p)) for name, p in tried.items()})
+        return send(
+            Replays(
+                in_force=(in_force, replay_activation(receipts, in_force)),
+                policy=(policy, replay_activation(receipts, policy)),
+            )
+        )
 
     def write_session(self, request: Request) -> Response:
         """A page by itself of what was said, to take along."""
@@ -383,17 +357,17 @@ def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
     return found[:_FOUND]
 
 
-def _mark(receipt: Receipt, days: Mapping[int, str]) -> dict[str, object]:
+def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
     """What a turn did, for a line over the days: the message that it answered, ids of topics,
     and how many messages of each topic were quoted."""
-    return {
-        "message": receipt.user,
-        "day": days.get(parse_message_number(receipt.user), ""),
-        "quoted": {note.topic: len(note.quotes) for note in receipt.quoted if note.quotes},
-        "woken": receipt.woken,
-        "split": receipt.split,
-        "searched": bool(receipt.searches),
-    }
+    return TurnMark(
+        message=receipt.user,
+        day=days.get(parse_message_number(receipt.user), ""),
+        quoted={note.topic: len(note.quotes) for note in receipt.quoted if note.quotes},
+        woken=receipt.woken,
+        split=receipt.split,
+        searched=bool(receipt.searches),
+    )
 
 
 def _read_limit(request: Request) -> int:

@@ -26,13 +26,12 @@ from topicloom.boundary.cues import Utterance
 from topicloom.boundary.features import (
     REACH,
     Features,
-    following_features,
-    gap_features,
     in_cjk,
     message_features,
     similarity_features,
 )
 from topicloom.boundary.model import NAMES, Network
+from topicloom.boundary.retrospective import following_features, gap_features
 from topicloom.boundary.similarity import Band, Floats
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder, Vectors, unit_rows

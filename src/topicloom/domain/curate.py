@@ -1,0 +1,134 @@
+"""The node that has a curation made for a turn, and the sources that it searches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+
+from langchain_core.runnables import Runnable
+
+from topicloom.domain import Domain
+from topicloom.domain.curation import (
+    ConversationPosition,
+    CurationResult,
+    TurnInterest,
+    build_curated_layer,
+)
+from topicloom.domain.curator import CurationRequest, Curator
+from topicloom.domain.document import DocumentEvent, digest_json, list_events
+from topicloom.domain.event_source import EventSource
+from topicloom.domain.lore import LoreIndex, LoreSource
+from topicloom.domain.plan import TurnPlan
+from topicloom.domain.recall_source import RecallSource
+from topicloom.domain.session_sources import NarrativeSource, TopicSource
+from topicloom.domain.sources import ApplicationSource, CandidateSource
+from topicloom.domain.state import DomainState
+from topicloom.effects import Step, either
+from topicloom.index.words import words_of
+from topicloom.nodes.deps import Deps
+from topicloom.nodes.step import Update, dumped, node, open_turn
+from topicloom.nodes.workspace import Workspace
+from topicloom.state.recall import Note
+from topicloom.state.session import Session
+
+_TAIL = 6
+"""Messages before the new one that a selector sees."""
+
+
+def curate(
+    deps: Deps, curator: Curator, lore: LoreIndex | None, domain: Domain
+) -> Runnable[DomainState, Update]:
+    """The node that has a curation made, and gives what there is of it by the deadline."""
+
+    def step(state: DomainState) -> Step[Update]:
+        plan = TurnPlan.model_validate(state.get("plan") or {})
+        if not plan.search.enabled:
+            return {}
+        began = time.monotonic()
+        request = _build_request(deps, state, plan, lore, domain)
+        future = curator.begin(request)
+        if future is not None:
+            left = max(0.0, began + curator.policy.deadline - time.monotonic())
+            yield from either(lambda: wait([future], left), lambda: _wait_for(future, left))
+        session, _, workspace = open_turn(deps.workspaces, state)
+        refs = workspace.store.transcript_refs(session)
+        made, calls = curator.collect(request, future, refs, time.monotonic() - began)
+        layer = build_curated_layer(made)
+        update: Update = {"calls": dumped(calls)}
+        if layer is not None:
+            update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
+        return update
+
+    return node(step, "curate")
+
+
+async def _wait_for(future: Future[CurationResult], seconds: float) -> None:
+    """Wait for a while, on the event loop. The work itself goes on whatever happens here."""
+    waiting = asyncio.wrap_future(future)
+    try:
+        await asyncio.wait([waiting], timeout=seconds)
+    finally:
+        if not waiting.cancel():
+            waiting.exception()  # looked at, or asyncio complains of it
+
+
+def _build_request(
+    deps: Deps, state: DomainState, plan: TurnPlan, lore: LoreIndex | None, domain: Domain
+) -> CurationRequest:
+    """The request of a turn, of the session as it is now."""
+    session, turn, workspace = open_turn(deps.workspaces, state)
+    store, document = workspace.store, state.get("document") or {}
+    notes = deps.window.layout.select_shown(store.notes(session), turn.user)
+    terms = words_of(" ".join(plan.search.keywords) or turn.query)
+    return CurationRequest(
+        session=session.id,
+        turn=session.turn + 1,
+        position=ConversationPosition(
+            session.count, session.transcript, (store.log.purges, session.superseded)
+        ),
+        basis=f"{digest_json(plan.model_dump(mode='json'))}{digest_json(document)}",
+        # A single CJK character says nothing: it stands in words of all kinds.
+        interest=TurnInterest(plan.focus, frozenset(t for t in terms if len(t) > 1)),
+        query=turn.query,
+        tail=store.messages(session, turn.first - _TAIL, turn.first - 1),
+        plan=plan,
+        language=session.language,
+        sources=make_sources(
+            session,
+            workspace,
+            events=list_events(document, domain.events),
+            focus=plan.focus,
+            notes=notes,
+            lore=lore,
+            own=domain.sources,
+        ),
+        own={source.kind: source for source in domain.sources},
+        seen=tuple(entry for note in notes for entry in note.curated),
+    )
+
+
+def make_sources(
+    session: Session,
+    workspace: Workspace,
+    *,
+    events: Sequence[DocumentEvent],
+    focus: str | None,
+    notes: Sequence[Note],
+    lore: LoreIndex | None,
+    own: Sequence[RecallSource],
+) -> dict[str, CandidateSource]:
+    """All sources of a turn, by kind; topics that are read in this turn are none of them."""
+    store = workspace.store
+    shown = {i for note in notes for topic in note.topics for i in topic.quotes}
+    shown |= {f"m{n}" for n in range(session.view, session.count + 1)}
+    table = store.topic_table(session)
+    dormant = [t for t in table.open() if t.id not in session.active]
+    sources: dict[str, CandidateSource] = {
+        "narrative": NarrativeSource([*dormant, *table.archived()]),
+        "event": EventSource(events, focus),
+        "topic": TopicSource(dormant, workspace.index.search, store.topic_messages, shown),
+        **{source.kind: ApplicationSource(source, session) for source in own},
+    }
+    return sources if lore is None else {**sources, "lore": LoreSource(lore)}

@@ -1,0 +1,59 @@
+"""Facts about the user as a prompt shows them: which are shown, and which rest on nothing any more.
+
+How facts are found and kept is in `reflection/`; here is what a turn needs of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A fact about the user, as it is kept for a session."""
+
+    day: str
+    """The day on which it was said or from which on it holds, ISO 8601."""
+    text: str
+    refs: tuple[str, ...] = ()
+    """Refs of the messages with which it was said, by which its branch is known. Empty if it does
+    not depend on a branch."""
+    messages: tuple[str, ...] = ()
+    """Short ids of the messages that it rests on."""
+
+
+def choose_facts(
+    known: Mapping[str, KnownFact],
+    branch: Collection[str],
+    count_tokens: Callable[[str], int],
+    *,
+    tokens: int,
+    most: int,
+) -> dict[str, str]:
+    """The newest facts that fit: the day of each by its key, the newest last.
+
+    Args:
+        known: All facts by key, the newest last.
+        branch: Refs of the conversation's messages. A fact that was said on another branch only is
+            left out.
+        count_tokens: Counts the tokens of a text.
+        tokens: Tokens that the chosen facts may come to.
+        most: How many are chosen at most.
+    """
+    refs = frozenset(branch)
+    chosen: dict[str, str] = {}
+    for key, fact in reversed(list(known.items())):
+        if fact.refs and refs.isdisjoint(fact.refs):
+            continue
+        tokens -= count_tokens(fact.text)
+        if tokens < 0 or len(chosen) == most:
+            break
+        chosen[key] = fact.day
+    return dict(reversed(chosen.items()))
+
+
+def drop_outdated(known: Mapping[str, KnownFact], gone: Collection[int]) -> dict[str, KnownFact]:
+    """The facts that rest on none of the messages with these numbers: they were superseded."""
+    ids = {f"m{number}" for number in gone}
+    return {key: fact for key, fact in known.items() if ids.isdisjoint(fact.messages)}
