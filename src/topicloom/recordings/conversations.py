@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from topicloom.errors import NotAConversationError
+from topicloom.recordings.export_files import ExportFile
 from topicloom.recordings.times import read_time
 from topicloom.state.stored_message import StoredMessage
 
@@ -94,7 +94,7 @@ def load_conversations(path: Path) -> Iterator[Conversation]:
 
     Args:
         path: `.jsonl` with a conversation a line, `.json` or `.jsonl` with role/content messages,
-            either of them as `.xz`.
+            either of them as `.xz` or `.gz`.
 
     Raises:
         NotAConversationError: If the file cannot be read or holds something else; the message
@@ -111,12 +111,9 @@ def load_conversations(path: Path) -> Iterator[Conversation]:
 
 
 def read_recording(path: Path) -> str:
-    """The text of a file, unpacked if it is `.xz`; raises `NotAConversationError`."""
-    try:
-        data = path.read_bytes()
-        return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+    """The text of a file, unpacked if it is `.xz` or `.gz`; raises `NotAConversationError`."""
+    with ExportFile(path).open() as file:
+        return file.read()
 
 
 def parse_record(parse: Callable[[], T], line: str, kind: str, wanted: str) -> T:
