@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from topicloom.errors import NotAConversationError
+from topicloom.recordings.conversations import load_conversations
 from topicloom.recordings.exports import read_exports
 from topicloom.recordings.limits import MOST_NODES, UNPACKED_FREE
 
@@ -30,6 +34,53 @@ def test_an_archive_that_unpacks_to_too_much(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()
+
+
+PACKERS = [
+    pytest.param(".gz", gzip.compress, id="gz"),
+    pytest.param(".xz", lambda text: lzma.compress(text, preset=0), id="xz"),
+]
+
+
+@pytest.mark.parametrize(("ending", "compress"), PACKERS)
+def test_a_packed_file_that_unpacks_to_too_much(
+    tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]
+) -> None:
+    """What was unpacked before is not imported, and no more is unpacked than the limit."""
+    said = json.dumps({"messages": [{"role": "user", "content": "word"}]}).encode()
+    bomb = tmp_path / f"a.jsonl{ending}"
+    bomb.write_bytes(compress(said + b"\n" + b" " * (2 * UNPACKED_FREE)))
+    del said
+    tracemalloc.start()
+    try:
+        with pytest.raises(NotAConversationError, match=r"unpacks to 64,0.* bytes"):
+            list(read_exports([bomb]))
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(NotAConversationError, match=r"unpack it and import the parts"):
+        list(load_conversations(bomb))
+
+
+@pytest.mark.parametrize(("ending", "compress"), PACKERS)
+def test_a_packed_file_is_read_as_it_was(
+    tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]
+) -> None:
+    said = [{"role": "user", "content": f"{n} {'word ' * 20}"} for n in range(2_000)]
+    path = tmp_path / f"a.json{ending}"
+    path.write_bytes(compress(json.dumps(said).encode()))
+    (found,) = read_exports([path])
+    (loaded,) = load_conversations(path)
+    assert len(found.messages) == len(loaded.messages) == 2_000
+
+
+def test_a_packed_file_that_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b'[{"role": "user", "content": "hello"}]')[:-12])
+    (report,) = read_exports([path])
+    assert "cannot be read" in str(report.unread)
+    with pytest.raises(NotAConversationError, match="cannot be read"):
+        list(load_conversations(path))
 
 
 def test_one_that_is_as_large_as_conversations_are(tmp_path: Path) -> None:

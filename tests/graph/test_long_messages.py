@@ -24,7 +24,7 @@ TOPICS = ("tea", "boat", "oven", "dog")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["\n", "\n ", "\r#", "\\"])
+@pytest.mark.parametrize("unit", ["\n", "\n ", "\r#", "\\", "\n--", "中。"])
 def test_a_message_of_a_million_characters(tmp_path: Path, unit: str) -> None:
     graph = build_session_graph(
         settings=Settings(folder=tmp_path, window=2_000, fsync=False), clock=Clock()

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from langgraph.store.memory import InMemoryStore
 
+from topicloom.index.centroids import TopicVectorSums, compute_centroids
 from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.vectors import StoredVectors
-from topicloom.review.match import TopicVectorSums, compute_centroids
 from topicloom.state.lifecycle import mark_archived, mark_divided
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session

@@ -64,6 +64,18 @@ def test_a_question_is_held_without_the_words_that_it_asks_with() -> None:
     assert index.scores("什么时候下雪？")[1] < 0.5
 
 
+def test_a_text_that_stands_many_times_scores_like_as_many_texts() -> None:
+    apart, together = LexicalIndex(), LexicalIndex()
+    for text, times in (("the boat is red", 3), ("the oven", 1), ("船很红。", 2)):
+        together.add("", text, times)
+        for _ in range(times):
+            apart.add("", text)
+    for query in ("boat", "oven and boat", "红"):
+        (one, held), (each, same) = together.scores(query), apart.scores(query)
+        assert one.tolist() == each[[0, 3, 4]].tolist()
+        assert held == same
+
+
 def test_a_pair_says_more_than_its_characters_apart() -> None:
     index = LexicalIndex()
     for text in ("海鲜", "鲜海"):

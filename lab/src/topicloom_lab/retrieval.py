@@ -14,7 +14,7 @@ from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.ranking import Floats, Messages, rank, search_flat, trust_words, weights_for
-from topicloom.recordings.conversations import parse_record, read_recording
+from topicloom.recordings.records import parse_record, read_recording
 
 PART = 32
 """Texts between two reports of progress."""

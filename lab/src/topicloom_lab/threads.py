@@ -28,6 +28,7 @@ from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.memory.stored import Graph, get_session
 from topicloom.recordings.conversations import RecordedMessage
+from topicloom.recordings.records import read_records
 from topicloom.recordings.replay import as_message
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.registry import Roles
@@ -41,7 +42,6 @@ from topicloom.storage.sessions import SessionStore
 from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
 from topicloom_lab.known_topics import KnownSplitter, Labels
 from topicloom_lab.recorded_time import RecordedClock
-from topicloom_lab.segmentation import read_records
 
 WINDOW = 8_000
 """Tokens of the main window, as of `topicloom eval memory`."""

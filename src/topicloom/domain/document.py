@@ -13,11 +13,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from topicloom.errors import InputError
 from topicloom.prompts.loader import load_words
+from topicloom.state.safe_text import digest_text
 
 Document = dict[str, Any]
 """JSON-native data: an object."""
@@ -238,7 +238,7 @@ def find_label_field(value: Mapping[str, Any]) -> str | None:
 def digest_json(document: Document) -> str:
     """16 hex digits that stand for what a document says, whatever the order of its keys."""
     text = json.dumps(document, sort_keys=True, ensure_ascii=False)
-    return sha256(text.encode()).hexdigest()[:16]
+    return digest_text(text)
 
 
 def list_events(document: Document, key: str) -> list[DocumentEvent]:

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from hashlib import sha256
 from threading import Event, RLock
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +32,7 @@ from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.ranking import Floats, standardize
 from topicloom.index.session_index import SURE_COSINE, SURE_COVER
 from topicloom.index.words import NameFinder
+from topicloom.state.safe_text import digest_text
 from topicloom.storage.vectors import VectorLog
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class DocumentLoreIndex:
 
     def _load_vectors(self, embedder: Embedder) -> Vectors | None:
         """Vectors [n, d] of the passages; None if the encoder is down."""
-        texts = {_hash_text(p.headed): p.headed for p in self.passages}
+        texts = {digest_text(p.headed): p.headed for p in self.passages}
         log = self._open_log(embedder) if self._open_log else None
         known = dict(zip(*log.load(embedder.dimension), strict=True)) if log else {}
         missing = [key for key in texts if key not in known]
@@ -218,7 +218,7 @@ class DocumentLoreIndex:
             if log is not None:
                 whole = np.flatnonzero(fresh.any(axis=1))
                 log.append([keys[i] for i in whole], fresh[whole])
-        return np.stack([known[_hash_text(p.headed)] for p in self.passages])
+        return np.stack([known[digest_text(p.headed)] for p in self.passages])
 
 
 class VectorStoreLoreIndex:
@@ -239,7 +239,7 @@ def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> li
     """The passages of documents, long ones cut unless they are to stay whole."""
     found: dict[str, Passage] = {}
     for number, document in enumerate(documents, start=1):
-        name = document.id or (_hash_text(document.page_content) if whole else str(number))
+        name = document.id or (digest_text(document.page_content) if whole else str(number))
         for passage in _cut_document(document, f"lore_{NOT_IN_ID.sub('-', name)}", whole):
             if passage.id in found and not whole:
                 raise ConfigurationError(
@@ -256,10 +256,6 @@ def _cut_document(document: Document, name: str, whole: bool) -> Iterator[Passag
     texts = [document.page_content] if whole else passages_of(document.page_content, _PASSAGE)
     for part, text in enumerate(texts, start=1):
         yield Passage(name if len(texts) == 1 else f"{name}.{part}", title, text, tags)
-
-
-def _hash_text(text: str) -> str:
-    return sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
 def _import_faiss() -> type[FAISS]:

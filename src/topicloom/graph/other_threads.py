@@ -24,6 +24,7 @@ from topicloom.reflection.persons import see_facts
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.persons import Person, find_person, get_person
+from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage, parse_iso_seconds
 from topicloom.state.topics import Topic, TopicTable
@@ -167,7 +168,7 @@ class OtherThreads:
             tail = enter_all(workspace.whole, workspace.store, other)
             hits = workspace.whole.search(query, days, said=True)
             best = [m for m, worth in hits.weights.items() if worth >= _LEAST_WORTH][:_MESSAGES]
-            said = list(workspace.store.pick(other, (int(m[1:]) for m in best)).values())
+            said = list(workspace.store.pick(other, map(parse_message_number, best)).values())
             likeness = self._compare(query, [m.text[:_TEXT] for m in said])
             least = max(_LEAST_LIKE, _OF_BEST * max(likeness, default=0.0))
             for message, like in zip(said, likeness, strict=True):
@@ -207,7 +208,11 @@ class OtherThreads:
                 continue
             other, workspace = opened
             hidden = _find_hidden(workspace.store, other)
-            own = {int(q.message[1:]): q for q in quotes if q.message and q.thread == thread}
+            own = {
+                parse_message_number(q.message): q
+                for q in quotes
+                if q.message and q.thread == thread
+            }
             said = workspace.store.pick(other, (n for n in own if 0 < n <= other.count))
             texts |= {
                 own[n]: m.text

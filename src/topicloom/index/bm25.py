@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
+from itertools import accumulate
+from operator import mul
 from sys import intern
 
 import numpy as np
@@ -46,7 +48,8 @@ class LexicalIndex:
     def __init__(self) -> None:
         self._first = array("i")
         self._length = array("i")
-        self._words = 0
+        self._times = array("i")
+        self._passages = self._words = 0
         self._said: list[tuple[str, ...]] = []
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
         self._occurrences: Occurrences | None = None
@@ -54,15 +57,23 @@ class LexicalIndex:
     def __len__(self) -> int:
         return len(self._first)
 
-    def add(self, label: str, text: str) -> None:
-        """Add the next message; its label, the speaker, is found with every passage."""
+    def add(self, label: str, text: str, times: int = 1) -> None:
+        """Add the next message; its label, the speaker, is found with every passage.
+
+        Args:
+            label: What stands before its text.
+            text: Its text.
+            times: How many messages it stands for that are all the same.
+        """
         self._occurrences = None
         self._first.append(len(self._length))
         for passage in passages_of(text, _passage_of(text)):
             words = words_of(f"{label}: {passage}")
             number = len(self._length)
             self._length.append(len(words))
-            self._words += len(words)
+            self._times.append(times)
+            self._passages += times
+            self._words += times * len(words)
             counts = Counter(map(intern, words))
             self._said.append(tuple(counts))
             for word, count in counts.items():
@@ -84,8 +95,9 @@ class LexicalIndex:
                 del self._postings[word]
             else:
                 del where[left:], times[left:]
-        self._words -= sum(self._length[first:])
-        del self._first[count:], self._length[first:], self._said[first:]
+        self._passages -= sum(self._times[first:])
+        self._words -= sum(map(mul, self._length[first:], self._times[first:]))
+        del self._first[count:], self._length[first:], self._times[first:], self._said[first:]
 
     def occurrences(self) -> Occurrences:
         """All words of all messages; worked out anew after messages were added."""
@@ -113,7 +125,7 @@ class LexicalIndex:
         if not self._first:
             return np.zeros(0), 0.0
         length = np.asarray(self._length)
-        usual = max(self._words / len(length), 1e-9)
+        usual = max(self._words / self._passages, 1e-9)
         score, held = np.zeros(len(length)), np.zeros(len(length))
         asked, telling = 0.0, telling_words(query)
         for word, times_asked in Counter(words_of(query)).items():
@@ -151,8 +163,10 @@ class LexicalIndex:
 
     def _worth(self, word: str) -> float:
         """The inverse document frequency of a word; half of it for a character among pairs."""
-        found = len(self._postings[word][0]) if word in self._postings else 0
-        worth = math.log(1 + (len(self._length) - found + 0.5) / (found + 0.5))
+        times, found = np.asarray(self._times), 0
+        if word in self._postings:
+            found = int(times[np.asarray(self._postings[word][0])].sum())
+        worth = math.log(1 + (self._passages - found + 0.5) / (found + 0.5))
         return _CHARACTER * worth if is_character(word) else worth
 
 
@@ -165,8 +179,8 @@ _TELLING = 0.2
 without a word of the query."""
 _GAP, _MARK = 3, 3
 """Tokens of what stands between two stretches, and characters of a number with its full stop."""
-_CUT = re.compile(r"(?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？])")
-"""Ends of sentences and of lines; of blank lines in a row, one."""
+_CUT = re.compile(r"((?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？]))")
+"""Ends of sentences and of lines, as a group; of blank lines in a row, one."""
 
 
 def _passage_of(text: str) -> int:
@@ -230,10 +244,12 @@ def _rank_sentences(
     text: str, spans: Sequence[tuple[int, int]], query: str
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Places of sentences [n], the best first, and scores by place; neighbours count a little."""
-    index = LexicalIndex()
-    for begin, end in spans:
-        index.add("", text[begin:end])
-    own = index.scores(query)[0]
+    index, sentences = LexicalIndex(), [text[slice(*span)] for span in spans]
+    known = Counter(sentences)
+    for sentence, times in known.items():
+        index.add("", sentence, times)
+    scored = dict(zip(known, index.scores(query)[0], strict=True))
+    own = np.array([scored[sentence] for sentence in sentences])
     scores = np.convolve(own, (_BESIDE, 1, _BESIDE))[1:-1] if len(own) else own
     places: list[int] = np.argsort(-scores, kind="stable").tolist()
     return places, scores
@@ -244,9 +260,11 @@ def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
 
     These have `size` characters. A number or a letter with a full stop goes with what it counts.
     """
-    spans, begin = list[tuple[int, int]](), 0
-    for end, after in [*(m.span() for m in _CUT.finditer(text)), (len(text), len(text))]:
-        if "\n" not in text[end:after] and after < len(text) and end - begin <= _MARK:
+    spans, begin, length = list[tuple[int, int]](), 0, len(text)
+    pieces = [*_CUT.split(text), ""]  # sentences, each with the gap behind it
+    places = list(accumulate(map(len, pieces)))
+    for end, after, gap in zip(places[::2], places[1::2], pieces[1::2], strict=True):
+        if end - begin <= _MARK and after < length and "\n" not in gap:
             continue
         if end - begin > 2 * size:
             parts = ((i, min(i + size, end)) for i in range(begin, end, size))

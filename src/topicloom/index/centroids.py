@@ -1,18 +1,28 @@
-"""Topics by centroid and brief, in a FAISS index.
+"""Topics by vectors: sums of their messages', centroids, and the search for topics by a query.
 
-Queries find topics by it.
+A session's index keeps sums as messages come (`MessageTable`) and finds topics by centroid and
+brief, in a FAISS index. A review has no index: it sums what is stored, and compares topics with one
+another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from topicloom.index.embedder import Vectors, unit_rows
+from topicloom.errors import StorageError
+from topicloom.index.embedder import Embedder, Vectors, dot_products, unit_rows
 from topicloom.index.vectors import StoredVectors
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
+from topicloom.storage.sessions import SessionStore
 
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a centroid or brief that mean nothing and everything."""
@@ -113,3 +123,85 @@ class NearestRows:
         products, places = self._index.search(query[None, :], count)
         pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
         return [(place, product) for place, product in pairs if place >= 0]
+
+
+VectorSum = tuple[Vectors, int]
+"""Sum of the vectors of a topic's messages [d], and their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewCentroids:
+    """Mean vectors of topics and of the newest messages, less what all have in common.
+
+    That, such as the names of the speakers, says nothing about two of the topics.
+    """
+
+    row_numbers: Mapping[str, int]
+    rows: Vectors
+    """Unit vectors [topics, d]."""
+    now: Vectors
+    """That of the newest messages [1, d]; zero if there are none, or they cannot be embedded."""
+
+    def compare(self, one: str, other: str) -> float:
+        """Likeness of two topics: a cosine."""
+        return float(self.rows[self.row_numbers[one]] @ self.rows[self.row_numbers[other]])
+
+    def measure_nearness(self, topic: str, active: Sequence[str]) -> float:
+        """Likeness of a topic to the nearest of the active ones and the newest messages."""
+        others = [self.row_numbers[i] for i in active if i in self.row_numbers and i != topic]
+        discussed = np.concatenate([self.rows[others], self.now])
+        return float(dot_products(discussed, self.rows[self.row_numbers[topic]]).max())
+
+
+class TopicVectorSums:
+    """Sums of the vectors of topics' messages, cached by the heads, which change with them."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[str, VectorSum] = LRUCache(4_096)
+        self._lock = Lock()
+
+    def compute(
+        self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
+    ) -> dict[str, VectorSum]:
+        """Sum [d] and number of messages by topic; those that cannot be read are left out."""
+        heads = {t.id: t.head for t in topics if t.head is not None}
+        with self._lock:
+            known = {head: self._known[head] for head in heads.values() if head in self._known}
+        said: dict[str, Sequence[StoredMessage]] = {}
+        for unknown in (t for t in topics if heads.get(t.id) not in known):
+            with suppress(StorageError):
+                said[unknown.id] = store.topic_messages(unknown)
+        if said:
+            stored = StoredVectors(embedder, store.log)
+            places = [
+                (topic.chain, ref)
+                for topic in topics
+                if topic.id in said
+                for ref in store.log.refs(topic.chain, topic.head)
+            ]
+            vectors = stored.of([r for rs in said.values() for r in rs], places)
+            begins = np.cumsum([len(messages) for messages in said.values()])[:-1]
+            for topic, part in zip(said, np.split(vectors, begins), strict=True):
+                known[heads[topic]] = part.sum(axis=0), len(part)
+            if not stored.incomplete:
+                with self._lock:
+                    self._known.update(known)
+        return {topic: known[head] for topic, head in heads.items() if head in known}
+
+
+def compute_centroids(
+    sums: Mapping[str, VectorSum], embedder: Embedder, newest: Sequence[StoredMessage]
+) -> ReviewCentroids:
+    """The centroids of at least one topic, and of the newest messages of the conversation."""
+    counts = np.array([[count] for _, count in sums.values()], dtype=np.float32)
+    rows = np.stack([row for row, _ in sums.values()])
+    common = rows.sum(axis=0) / counts.sum()
+    now = np.zeros((1, embedder.dimension), dtype=np.float32)
+    said = embedder.embed([r.line for r in newest])
+    if said.any():
+        now = said.mean(axis=0, keepdims=True) - common
+    return ReviewCentroids(
+        row_numbers={topic: row for row, topic in enumerate(sums)},
+        rows=unit_rows(rows / counts - common),
+        now=unit_rows(now),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import add
 
 from topicloom.prompts.loader import load_rows, load_words
 from topicloom.state.language import CJK_RUN
@@ -27,11 +28,14 @@ def words_of(text: str) -> list[str]:
     """Words with their suffixes off; of CJK runs, characters and pairs of characters."""
     found: list[str] = []
     for run in _RUN.findall(text.lower()):
-        if not run.isascii() and CJK_RUN.match(run):
+        if run.isascii():
+            if run not in FUNCTION_WORDS:
+                found.append(stem(run))
+        elif len(run) > 1 and CJK_RUN.match(run):
             found += run
-            found += [run[i : i + 2] for i in range(len(run) - 1)]
-        elif run not in FUNCTION_WORDS:
-            found.append(stem(run))
+            found += map(add, run, run[1:])
+        else:
+            found.append(run)
     return found
 
 

@@ -151,7 +151,7 @@ def find_step(
         return "quoted"
     if not topic or 0 < receipt.view <= number:
         return "in_view"
-    standing = (r for r in earlier if 0 < receipt.noted <= int(r.user[1:]))
+    standing = (r for r in earlier if 0 < receipt.noted <= parse_message_number(r.user))
     if any(message in note.quotes for r in standing for note in r.quoted):
         return "quoted_before"
     asked = receipt.searches and receipt.searches[-1].archived

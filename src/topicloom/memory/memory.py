@@ -49,6 +49,7 @@ from topicloom.reflection.persons import see_facts, select_holding, to_fact
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.state.changes import TopicChange, explain_refusal, find_month, find_undoable
 from topicloom.state.persons import get_person, make_person
+from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -175,7 +176,7 @@ class Memory:
         asked = None if since is until is None else days
         tail = enter_all(whole, store, session)
         hits = whole.search(text, asked, include_archived=True, priced=False)
-        numbers = {int(i[1:]): weight for i, weight in hits.weights.items()}
+        numbers = {parse_message_number(i): weight for i, weight in hits.weights.items()}
         said = store.pick(session, numbers)
         found = [
             FoundMessage(said[n], hits.homes[f"m{n}"].replace(tail, ""), round(weight, 4))
@@ -499,7 +500,10 @@ class Memory:
         asked = [f"m{number}" for number in numbers]
         kept, thread = self._access.facts, self._access.thread
         facts = kept.find_resting_on(thread, asked)
-        said = [store.originals(session, int(i[1:]), int(i[1:]))[0] for i in plan.messages]
+        said = [
+            store.originals(session, number, number)[0]
+            for number in map(parse_message_number, plan.messages)
+        ]
         gone = (*said, *plan.versions)
         if dry_run:
             return Forgotten(gone, plan.topics, facts)

@@ -15,7 +15,7 @@ from topicloom.reflection.facts import Fact
 from topicloom.state.changes import REVIEW, ChangeEntry, TopicChange, invert_topic
 from topicloom.state.hierarchy import build_full_name
 from topicloom.state.lifecycle import TopicState, get_state
-from topicloom.state.recall import parse_message_number
+from topicloom.state.recall import find_number
 from topicloom.state.safe_text import clip
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -151,7 +151,7 @@ def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> 
     """Numbers of the messages that are named, by their ids or by topics."""
     table, numbers = store.topic_table(session), set[int]()
     for name in what:
-        if not (name[:1] == "t" and name[1:].isdecimal()):
+        if find_number(name, "t") is None:
             numbers |= set(read_numbers(session, name))
             continue
         topic = get_topic(table, name, session)
@@ -211,10 +211,7 @@ def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:
 
 def read_number(message_id: str, session: Session) -> int:
     """The number in a message's short id, or InputError if there is no such message."""
-    try:
-        number = parse_message_number(message_id)
-    except ValueError:
-        number = 0
+    number = find_number(message_id, "m") or 0
     if not 1 <= number <= session.count:
         known = f"m1 to m{session.count}" if session.count else "none yet"
         raise InputError(f"session {session.id!r} has no message {message_id!r} (there: {known})")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import lzma
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from topicloom.errors import NotAConversationError
+from topicloom.recordings.records import parse_record, read_lines, read_recording
 from topicloom.recordings.times import read_time
 from topicloom.state.stored_message import StoredMessage
-
-T = TypeVar("T")
 
 
 class RecordedMessage(BaseModel, frozen=True):
@@ -94,69 +92,41 @@ def load_conversations(path: Path) -> Iterator[Conversation]:
 
     Args:
         path: `.jsonl` with a conversation a line, `.json` or `.jsonl` with role/content messages,
-            either of them as `.xz`.
+            either of them as `.xz` or `.gz`.
 
     Raises:
         NotAConversationError: If the file cannot be read or holds something else; the message
             names the line.
     """
-    values = list(_values(path, read_recording(path)))
-    if not values:
-        raise NotAConversationError(f"{path} is empty: it holds no conversation")
+    values = list(_read_values(path))
     if all(_is_message(value) for _, value in values):
         yield _plain(path, [value for _, value in values])
         return
-    for line, value in values:
-        yield _plain(path, value) if isinstance(value, list) else _conversation(path, line, value)
+    for place, value in values:
+        yield _plain(path, value) if isinstance(value, list) else _conversation(place, value)
 
 
-def read_recording(path: Path) -> str:
-    """The text of a file, unpacked if it is `.xz`; raises `NotAConversationError`."""
-    try:
-        data = path.read_bytes()
-        return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}") from error
-
-
-def parse_record(parse: Callable[[], T], line: str, kind: str, wanted: str) -> T:
-    """A record of a file; raises `NotAConversationError`, which says where and what is wanted."""
-    try:
-        return parse()
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"])) or "it"
-        raise NotAConversationError(
-            f"{line} is no {kind}: {place}: {problem['msg']}. Wanted: {wanted}"
-        ) from error
-
-
-def _values(path: Path, text: str) -> Iterator[tuple[int, Any]]:
-    stripped = text.strip()
-    if stripped.startswith("["):
+def _read_values(path: Path) -> Iterator[tuple[str, Any]]:
+    """The JSON values of a file, each with where it stands: a list, or one a line."""
+    text = read_recording(path)
+    listed = text.lstrip().startswith("[")
+    lines = [(str(path), text)] if listed else read_lines(path, text)
+    for place, line in lines:
         try:
-            whole = json.loads(stripped)
+            yield place, json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise NotAConversationError(f"{path} is not JSON: {error}") from error
-        yield 1, whole
-        return
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                said = f"{path}, line {number} is not JSON ({error}): {line[:60]!r}"
-                raise NotAConversationError(said) from error
+            shown = "" if listed else f": {line[:60]!r}"
+            raise NotAConversationError(f"{place} is not JSON ({error}){shown}") from error
 
 
 def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and "role" in value and "messages" not in value
 
 
-def _conversation(path: Path, line: int, value: Any) -> Conversation:
+def _conversation(place: str, value: Any) -> Conversation:
     return parse_record(
         lambda: Conversation.model_validate(value),
-        f"{path}, line {line}",
+        place,
         "conversation",
         '{"id", "messages": [{"id", "role", "text"}]} or messages with "role" and "content"',
     )
@@ -164,7 +134,7 @@ def _conversation(path: Path, line: int, value: Any) -> Conversation:
 
 def _plain(path: Path, values: list[Any]) -> Conversation:
     messages = [_plain_message(path, number, value) for number, value in enumerate(values, start=1)]
-    return _conversation(path, 1, {"id": path.name, "messages": messages})
+    return _conversation(str(path), {"id": path.name, "messages": messages})
 
 
 def _plain_message(path: Path, number: int, value: Any) -> RecordedMessage:

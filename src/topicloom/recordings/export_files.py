@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TextIO, cast
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.limits import check_unpacked
+from topicloom.recordings.limits import LimitedReader, check_unpacked
 
 _TEXTS = frozenset({".json", ".jsonl", ".ndjson", ".txt", ".html", ".htm", ".xz", ".gz", ""})
 """Endings of files that are looked at within a folder or an archive."""
@@ -66,16 +66,20 @@ class ExportFile:
             with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as packed:
                 yield packed
             return
-        suffix = self.path.suffix
+        suffix = self.path.suffix.lower()
         with self.path.open("rb") as file:
             if suffix == ".xz":
                 with lzma.open(file) as unpacked:
-                    yield unpacked
+                    yield self._limit(unpacked)
             elif suffix == ".gz":
                 with gzip.open(file) as unpacked:
-                    yield cast("IO[bytes]", unpacked)
+                    yield self._limit(cast("IO[bytes]", unpacked))
             else:
                 yield file
+
+    def _limit(self, unpacked: IO[bytes]) -> IO[bytes]:
+        limited = LimitedReader(unpacked, self.path, self.path.stat().st_size)
+        return cast("IO[bytes]", io.BufferedReader(limited))
 
 
 def find_files(paths: Iterable[Path]) -> list[ExportFile]:
@@ -106,7 +110,8 @@ def _list_members(path: Path) -> Iterator[ExportFile]:
             members = [i for i in archive.infolist() if not i.is_dir() and _is_text(i.filename)]
     except _UNREADABLE as error:
         raise NotAConversationError(f"{path} cannot be read: {error}. Export it again") from error
-    check_unpacked(path, members)
+    # An archive cannot lie about it: `zipfile` reads no more bytes than it says.
+    check_unpacked(path, sum(m.file_size for m in members), sum(m.compress_size for m in members))
     for name in sorted(member.filename for member in members):
         yield ExportFile(path, name)
 

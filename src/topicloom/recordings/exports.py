@@ -18,6 +18,7 @@ from topicloom.recordings.formats.base import ExportFormat, Source
 from topicloom.recordings.formats.gemini import read_activity_page
 from topicloom.recordings.formats.known import FORMATS, find_format, holds_conversation
 from topicloom.recordings.json_stream import Entry, read_entries
+from topicloom.recordings.limits import UnpacksTooMuchError
 
 _LOOKED_AT = 50
 """Entries after which a file is given up in which nobody recognizes one."""
@@ -36,7 +37,8 @@ def read_exports(
         branches: True to read other branches than the one that was shown too.
 
     Raises:
-        NotAConversationError: A path does not exist, or an archive cannot be read.
+        NotAConversationError: A path does not exist, an archive cannot be read, or a packed file
+            unpacks to too much.
     """
     for file in find_files(paths):
         yield from _read_file(file, branches)
@@ -61,6 +63,8 @@ def _read_file(file: ExportFile, branches: bool) -> Iterator[ExportedConversatio
                 for conversation in known.read(chain(first, entries), source):
                     conversation.format = known.name
                     yield conversation
+    except UnpacksTooMuchError:
+        raise
     except NotAConversationError as error:
         report.report(UNREAD_FILES, str(error))
     if report.unread.counts:

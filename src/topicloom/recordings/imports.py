@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -13,6 +12,7 @@ from topicloom.memory.stored import Graph, get_session, open_session
 from topicloom.recordings.spool import ChatPiece
 from topicloom.state.channels import TurnOptions
 from topicloom.state.chats import ImportedChat
+from topicloom.state.safe_text import digest_text
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, make_message_key
 from topicloom.storage.message_rows import is_left_of
@@ -65,7 +65,7 @@ class _Held:
     def __init__(self, store: SessionStore, session: Session) -> None:
         self.chats: dict[str | None, str | None] = {}
         self._ids: set[str | None] = set()
-        self._keys: set[bytes] = set()
+        self._keys: set[str] = set()
         self._gone: dict[str | None, list[Callable[[BaseMessage], bool]]] = {}
         refs = store.transcript_refs(session)
         for first in range(1, len(refs) + 1, _READ_AT_ONCE):
@@ -85,8 +85,7 @@ class _Held:
             return None
         if message.id not in self._ids or _digest(message) in self._keys:
             return message
-        told = hashlib.sha256(make_message_key(message).encode()).hexdigest()[:8]
-        return message.model_copy(update={"id": f"{message.id}-{told}"})
+        return message.model_copy(update={"id": f"{message.id}-{_digest(message)[:8]}"})
 
     def take(self, message: BaseMessage, chat: str) -> bool:
         """Hold one more; False if it is held."""
@@ -98,8 +97,8 @@ class _Held:
         return True
 
 
-def _digest(message: BaseMessage) -> bytes:
-    return hashlib.sha256(make_message_key(message).encode()).digest()[:16]
+def _digest(message: BaseMessage) -> str:
+    return digest_text(make_message_key(message), 32)
 
 
 def record_messages(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Sequence
-from pathlib import Path
+import io
+from typing import IO
 
 from topicloom.errors import NotAConversationError
 
@@ -21,19 +20,53 @@ _LARGE = 1 << 24
 """Characters from which an entry is looked at."""
 
 
-def check_unpacked(path: Path, members: Sequence[zipfile.ZipInfo]) -> None:
-    """Raise `NotAConversationError` if members of an archive unpack to too much.
+class UnpacksTooMuchError(NotAConversationError):
+    """An export that unpacks to more than is read; nothing of it is imported."""
 
-    An archive cannot lie about it: `zipfile` reads no more bytes than it says.
-    """
-    size = sum(member.file_size for member in members)
-    packed = sum(member.compress_size for member in members)
-    most = min(LARGEST_EXPORT, max(UNPACKED_FREE, UNPACKED_TIMES * packed))
-    if size > most:
-        raise NotAConversationError(
-            f"{path} unpacks to {size:,} bytes of conversations, {most:,} at most are read."
+
+def most_unpacked(packed: int) -> int:
+    """Bytes that an export may unpack to that has `packed` bytes itself."""
+    return min(LARGEST_EXPORT, max(UNPACKED_FREE, UNPACKED_TIMES * packed))
+
+
+def check_unpacked(name: object, size: int, packed: int) -> None:
+    """Raise `UnpacksTooMuchError` if what has `packed` bytes unpacks to `size` bytes or more."""
+    if size > (most := most_unpacked(packed)):
+        raise UnpacksTooMuchError(
+            f"{name} unpacks to {size:,} bytes of conversations, {most:,} at most are read."
             " If it is right, unpack it and import the parts"
         )
+
+
+class LimitedReader(io.RawIOBase):
+    """A stream that is unpacked as it is read; raises `UnpacksTooMuchError` past its limit.
+
+    What a packed file says of its own size may be wrong, so the bytes are counted.
+    """
+
+    def __init__(self, stream: IO[bytes], name: object, packed: int) -> None:
+        """Take the stream, what to call it, and the bytes that the packed file has."""
+        self._stream, self._name, self._packed, self._size = stream, name, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._size = self._stream.seek(offset, whence)
+        return self._size
+
+    def tell(self) -> int:
+        return self._size
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._size += len(data)
+        check_unpacked(self._name, self._size, self._packed)
+        return len(data)
 
 
 def check_entry(text: str) -> None:

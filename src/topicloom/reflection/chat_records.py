@@ -6,7 +6,6 @@ notes nor prompts; external ones come from the application.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Literal, cast
 
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.state.rounds import group_rounds
-from topicloom.state.safe_text import clip
+from topicloom.state.safe_text import clip, digest_text
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 _SPOKEN = ("user", "assistant")
@@ -56,8 +55,7 @@ class _ExternalRecord:
     @property
     def id(self) -> str:
         """The application's id; a hash of what was said where it gives none."""
-        said = json.dumps(self.key, ensure_ascii=True).encode()
-        return self.given_id or f"x{hashlib.sha256(said).hexdigest()[:12]}"
+        return self.given_id or f"x{digest_text(json.dumps(self.key), 12)}"
 
 
 def select_native(

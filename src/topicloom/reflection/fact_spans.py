@@ -14,6 +14,7 @@ from functools import cmp_to_key
 from typing import NamedTuple
 
 from topicloom.reflection.facts import Fact, FactChanges, Said
+from topicloom.state.recall import find_number
 from topicloom.state.stored_message import parse_iso_seconds
 
 _REPLACED = 64
@@ -222,8 +223,7 @@ def _time_of(said: Said) -> float:
 
 
 def _number_of(said: Said) -> int:
-    number = said.message[1:]
-    return int(number) if number.isascii() and number.isdigit() else 0
+    return find_number(said.message, "m") or 0
 
 
 def limit_to_branch(fact: Fact, refs: Sequence[str]) -> Fact | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from topicloom.state.safe_text import digest_text
 from topicloom.state.stored_message import parse_iso_seconds
 
 _MESSAGES = 16
@@ -69,8 +69,7 @@ class Fact:
         What no store holds, such as NUL characters, counts for nothing.
         """
         text = " ".join(self.text.replace("\0", "").casefold().split()).rstrip(".!。！ ")
-        said = text.encode("utf-8", "replace")
-        return hashlib.sha256(said).hexdigest()[:24]
+        return digest_text(text, 24)
 
     @property
     def value(self) -> dict[str, Any]:

@@ -235,22 +235,21 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         _separate(sums, request.rounds, run_of, None if before is None else len(runs) + before)
         sizes = [1] * len(runs) + [ties.sizes[t.id] for t in topics]
         groups = link_groups(sums, sizes, [False] * len(runs) + [True] * len(topics))
-        homes = {len(runs) + place: Assignment("", t.id, t.name) for place, t in enumerate(topics)}
+        assigned = {
+            len(runs) + place: Assignment("", t.id, t.name) for place, t in enumerate(topics)
+        }
         goes_on = ties.goes_on if request.ties else not request.rounds[0].opens
         if goes_on and request.previous is not None:
-            homes.setdefault(groups[int(run_of[0])], self._go_on(request))
-        for group in dict.fromkeys(groups[run] for run in run_of.tolist()):
-            if group not in homes:
-                held = [
-                    b
-                    for b, r in zip(request.rounds, run_of.tolist(), strict=True)
-                    if groups[r] == group
-                ]
-                homes[group] = self._open(request, held, {h.name for h in homes.values()})
+            assigned.setdefault(groups[int(run_of[0])], self._go_on(request))
+        grouped = [(b, groups[run]) for b, run in zip(request.rounds, run_of.tolist(), strict=True)]
+        for group in dict.fromkeys(group for _, group in grouped):
+            if group not in assigned:
+                held = [b for b, own in grouped if own == group]
+                assigned[group] = self._open(request, held, {a.name for a in assigned.values()})
         return Answer(
             tuple(
-                replace(homes[groups[run]], message=message)
-                for round_, run in zip(request.rounds, run_of.tolist(), strict=True)
+                replace(assigned[group], message=message)
+                for round_, group in grouped
                 for message in round_.ids
             )
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from topicloom.state.safe_text import digest_text
 from topicloom.state.stored_message import REMOVED, get_text
 
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -40,7 +40,7 @@ def digest_histories(messages: Sequence[AnyMessage], before: str = "") -> list[s
 
 def digest(value: Any) -> str:
     """A digest of a value of JSON, in 24 hex digits."""
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
+    return digest_text(json.dumps(value), 24)
 
 
 def describe_said(message: AnyMessage) -> list[Any]:

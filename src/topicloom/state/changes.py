@@ -8,20 +8,20 @@ not fit any more is passed over; a person means a topic whatever has become of i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from pydantic import BaseModel
 
 from topicloom.state.lifecycle import apply_event, get_state, mark_archived
-from topicloom.state.safe_text import clip
+from topicloom.state.safe_text import clip, digest_text
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark, Topic, TopicTable
 
-_FINGERPRINT_FIELDS = set(
+_REVIEWED_FIELDS = frozenset(
     "head borrowed name brief summary importance once reviewed status by_hand".split()
 )
+_BRIEF_FIELDS = frozenset({"head", "name", "brief"})
 _BRIEF = 1_000
 """Characters of a brief."""
 REVIEW = "review"
@@ -67,10 +67,9 @@ class TopicChange(BaseModel, frozen=True):
     """Why it is merged or archived, or both."""
 
 
-def fingerprint_topic(topic: Topic) -> str:
-    """A digest of what a review saw of a topic: another one for everything that may change."""
-    text = topic.model_dump_json(include=_FINGERPRINT_FIELDS)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+def fingerprint_topic(topic: Topic, fields: frozenset[str] = _REVIEWED_FIELDS) -> str:
+    """A digest of some fields of a topic: of what a review sees, unless others are named."""
+    return digest_text(topic.model_dump_json(include=set(fields)))
 
 
 def explain_refusal(
@@ -292,7 +291,9 @@ def make_brief_update(topic: Topic, name: str, brief: str) -> BriefUpdate | None
     """The update that gives a topic a name and a brief; None if it has both already."""
     if (name, brief) == (topic.name, topic.brief):
         return None
-    return BriefUpdate(topic=topic.id, name=name, brief=brief, seen=_fingerprint(topic))
+    return BriefUpdate(
+        topic=topic.id, name=name, brief=brief, seen=fingerprint_topic(topic, _BRIEF_FIELDS)
+    )
 
 
 def apply_brief_updates(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[Topic]:
@@ -305,7 +306,7 @@ def apply_brief_updates(table: TopicTable, updates: Iterable[BriefUpdate]) -> li
     return [
         topic.described(u.name, u.brief)
         for topic, u in found
-        if topic.status == "open" and _fingerprint(topic) == u.seen
+        if topic.status == "open" and fingerprint_topic(topic, _BRIEF_FIELDS) == u.seen
     ]
 
 
@@ -322,8 +323,3 @@ def keep_names_apart(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[
             update = update.model_copy(update={"name": table[update.topic].name})
         kept.append(update)
     return kept
-
-
-def _fingerprint(topic: Topic) -> str:
-    said = "\0".join((topic.head or "", topic.name, topic.brief))
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

@@ -29,7 +29,7 @@ _WHOLE = (
 _BEGUN = (
     r"(?P<topic>[#＃])",  # # Boiler (t3)
     r"(?P<heading>={3})",  # === The conversation now ===
-    r"(?P<day>--)",  # -- 2026-03-02 (Monday) --
+    r"(?P<day>--)(?![ \t]*+\n)",  # -- 2026-03-02 (Monday) --
 )
 """The same, of lines that also need an end: `_FIND_END` has those."""
 _BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
@@ -41,14 +41,16 @@ _HIDDEN = rf"\s{_UNSEEN}"
 """Characters that nobody sees; a model may pass over them, too."""
 _NAMES = "|".join(f"[{_UNSEEN}]*+".join(tag) for tag in _TAGS)
 _TAG = re.compile(rf"[<＜](?=[{_HIDDEN}/／]*+(?:{_NAMES})\b)", re.IGNORECASE)
+_MARGIN = rf"[{_HIDDEN}>＞]"
 _LINE = re.compile(
-    rf"{_BREAK}[{_HIDDEN}>＞]*+(?:(?=(?P<whole>{'|'.join(_WHOLE)})|{'|'.join(_BEGUN)}))?",
+    rf"(?<!{_MARGIN})(?:(?!{_BREAK}){_MARGIN})*+{_BREAK}{_MARGIN}*+"
+    rf"(?=(?P<whole>{'|'.join(_WHOLE)})|{'|'.join(_BEGUN)})",
     re.MULTILINE,
 )
-"""Every break, with the hidden characters and marks of a quotation behind it; a group tells what
-line of ours may follow.
+"""A run of breaks, hidden characters and marks of a quotation before what may be a line of ours; a
+group names its kind.
 
-It matches whatever follows, so no break is looked at twice."""
+It begins where the run begins, so no break is looked at twice."""
 _TOPIC_END = re.compile(r"[(（]t\d++[)）]")
 
 
@@ -62,9 +64,7 @@ def fence(text: str) -> str:
     known = dict[str, tuple[int, int]]()  # by kind: how far a line goes, and where its end begins
 
     def mark(found: re.Match[str]) -> str:
-        kind, start = found.lastgroup, found.end()
-        if kind is None:
-            return found[0]
+        kind, start = str(found.lastgroup), found.end()
         if kind != "whole":
             stop, end = known.get(kind, (0, -1))
             if start >= stop:

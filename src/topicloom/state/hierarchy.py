@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from topicloom.state.recall import find_number
 from topicloom.state.topics import Topic, TopicTable
 
 PATH_SEPARATOR = " / "
@@ -104,13 +105,13 @@ def find_successors(topic_id: str | None, topics: Mapping[str, Topic]) -> list[T
             left += parts.get(current, ())
         else:
             left.append(topic.merged_into)
-    return sorted(found, key=lambda t: _parse_number(t.id))
+    return sorted(found, key=lambda t: find_number(t.id, "t") or 0)
 
 
 def find_continuation(topic_id: str | None, topics: Mapping[str, Topic]) -> Topic | None:
     """The open topic in which a topic goes on: the one of its heirs that was last spoken of."""
     found = find_successors(topic_id, topics)
-    return max(found, key=lambda t: (t.newest, _parse_number(t.id)), default=None)
+    return max(found, key=lambda t: (t.newest, find_number(t.id, "t") or 0), default=None)
 
 
 def strip_number(name: str) -> str:
@@ -122,8 +123,3 @@ def strip_number(name: str) -> str:
 def drop_empty(table: TopicTable) -> TopicTable:
     """The topics that have messages of their own: what an index holds."""
     return TopicTable({t.id: t for t in table if t.head is not None})
-
-
-def _parse_number(topic_id: str) -> int:
-    """The number in a short id; later topics have higher ones."""
-    return int(topic_id[1:]) if topic_id[1:].isdecimal() else 0

@@ -117,7 +117,13 @@ def parse_message_number(message_id: str) -> int:
     Raises:
         ValueError: If it is no short id.
     """
-    number = message_id[1:]
-    if not (message_id.startswith("m") and number.isascii() and number.isdigit()):
+    number = find_number(message_id, "m")
+    if number is None:
         raise ValueError(f"not a message id: {message_id!r}")
-    return int(number)
+    return number
+
+
+def find_number(short_id: str, kind: Literal["m", "t"]) -> int | None:
+    """The number in a short id of a message or a topic, 42 of `m42`; None if it is none."""
+    number = short_id[1:]
+    return int(number) if short_id[:1] == kind and number.isascii() and number.isdigit() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from contextlib import suppress
@@ -33,6 +34,11 @@ def hash_text(text: str) -> TextHash:
     topics at once.
     """
     return len(text), hash(text)
+
+
+def digest_text(text: str, digits: int = 16) -> str:
+    """What a text is known by for good: hexadecimal digits of SHA-256, 64 at most."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:digits]
 
 
 def clip(text: str, characters: int = KEPT) -> str:

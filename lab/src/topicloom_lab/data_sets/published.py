@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import lzma
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -12,12 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from topicloom.errors import InputError, NotAConversationError
+from topicloom.recordings.json_stream import read_entries
 from topicloom_lab.data_sets.catalogue import DATA_SETS
 from topicloom_lab.data_sets.rows import Row
-
-_PART = 1 << 20
-"""Characters that are read at first; doubled until a value is whole."""
-_BEGUN = re.compile(r"[^\s,]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,50 +88,18 @@ def read_published(name: str, path: Path) -> Iterator[Published]:
 def _read_file(name: str, path: Path) -> Iterator[Any]:
     try:
         with _open(path) as file:
-            yield from _read_values(file)
+            for entry in read_entries(file, lambda _: False):
+                if isinstance(entry.value, NotAConversationError):
+                    raise _refuse(name, entry.value)
+                yield entry.value
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
         raise NotAConversationError(f"{path} cannot be read: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise _refuse(name, error) from error
 
 
 def _open(path: Path) -> TextIO:
     if path.suffix == ".xz":
         return lzma.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
-
-
-def _read_values(file: TextIO) -> Iterator[Any]:
-    """The items of a JSON list, or JSON values one after the other, as they are read.
-
-    Raises:
-        ValueError: Something is no JSON, or ends too early.
-        RecursionError: Something is nested too deep.
-    """
-    decoder, size = json.JSONDecoder(), _PART
-    text = file.read(size).lstrip()
-    listed = text.startswith("[")
-    place = int(listed)
-    while True:
-        begun = _BEGUN.search(text, place)
-        place = begun.start() if begun else len(text)
-        if listed and text.startswith("]", place):
-            return
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except ValueError:
-            if not (more := file.read(size)):
-                if place == len(text) and not listed:
-                    return
-                raise
-        else:
-            # A value that ends where the text does may go on in what is still to be read.
-            more = file.read(size) if end == len(text) else ""
-            if not more:
-                yield value
-                place, size = end, _PART
-                continue
-        text, place, size = text[place:] + more, 0, 2 * size
 
 
 def _refuse(name: str, error: Exception) -> NotAConversationError:

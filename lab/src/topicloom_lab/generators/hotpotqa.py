@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, validate_call
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import Conversation, Question
+from topicloom.recordings.records import read_records
 from topicloom_lab.generators.spec import make_chat
-from topicloom_lab.segmentation import read_records
 
 
 class Paragraph(BaseModel, frozen=True):

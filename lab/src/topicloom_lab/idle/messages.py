@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -21,7 +20,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from topicloom.errors import ConfigurationError
-from topicloom.recordings.conversations import Conversation, parse_record, read_recording
+from topicloom.recordings.conversations import Conversation
+from topicloom.recordings.records import read_records
 from topicloom.recordings.replay import cut_rounds
 from topicloom.state.language import Language
 
@@ -67,17 +67,8 @@ def load_messages(path: Path | None = None) -> tuple[WrittenMessage, ...]:
         NotAConversationError: If the file cannot be read or holds something else.
     """
     where = path or Path(str(files("topicloom_lab.idle").joinpath("messages.jsonl")))
-    lines = enumerate(read_recording(where).splitlines(), start=1)
-    return tuple(
-        parse_record(
-            partial(WrittenMessage.model_validate_json, line),
-            f"{where}, line {number}",
-            "message to ask",
-            '{"id", "conversation", "lang", "kind", "category", "text", "after", "evidence"}',
-        )
-        for number, line in lines
-        if line.strip()
-    )
+    wanted = '{"id", "conversation", "lang", "kind", "category", "text", "after", "evidence"}'
+    return tuple(read_records(where, WrittenMessage, "message to ask", wanted))
 
 
 def load_openings() -> Mapping[str, tuple[str, ...]]:

@@ -6,7 +6,6 @@ no longer pause between is taken for one.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from topicloom.recordings.exported import (
 from topicloom.recordings.formats.base import Source, check_entry, join_parts, name_file
 from topicloom.recordings.json_stream import Entry
 from topicloom.recordings.times import parse_moment
+from topicloom.state.safe_text import digest_text
 
 _PRODUCTS = ("gemini", "bard")
 _PROMPT = re.compile(r"(?:Prompted|Asked|Said|发送了提示|提示|已提示)[ :：\u00a0]?")
@@ -104,7 +104,7 @@ def _read_activity(value: Mapping[str, Any], report: ExportedConversation) -> _S
     if not whole:
         report.skipped[EMPTY] += 1
         return None
-    key = hashlib.sha256(f"{value['time']}\n{title}".encode("utf-8", "replace")).hexdigest()[:16]
+    key = digest_text(f"{value['time']}\n{title}")
     return _Said(moment, key, whole, reply)
 
 

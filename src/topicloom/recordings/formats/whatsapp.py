@@ -6,7 +6,6 @@ order of day and month is that of the phone's language, so it is found out from 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 from topicloom.recordings.exported import EMPTY, INSTRUCTIONS, ExportedConversation, clean_title
 from topicloom.recordings.formats.base import Source, name_file
 from topicloom.recordings.json_stream import Entry
+from topicloom.state.safe_text import digest_text
 
 _HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\ufeff]")
 """Marks of direction that WhatsApp puts before times and names."""
@@ -147,8 +147,8 @@ def _tell(
     # An export holds the newest messages only, so their numbers change: the id is what was said.
     key = f"{moment.isoformat()}\n{line.sender}\n{text}"
     seen[key] += 1
-    said = f"{key}\n{seen[key]}".encode("utf-8", "replace")
-    id_ = f"{into.id}-{hashlib.sha256(said).hexdigest()[:16]}"
+    said = f"{key}\n{seen[key]}"
+    id_ = f"{into.id}-{digest_text(said)}"
     into.say("user", id_, moment.isoformat(), text, speaker=line.sender)
 
 
