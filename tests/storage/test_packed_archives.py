@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import lzma
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,16 +59,19 @@ class Packed:
         return {"configurable": self.expected["before"]}
 
     def written(self) -> str:
-        """All that is stored of it, as text; packed files unpacked."""
+        """All that is stored of it, as text, with the paths of files."""
         if self.place is not None:
             return str([item.value for item in self.place.search((), limit=10_000)])
         paths = (p for p in sorted((self.folder / "sessions").rglob("*")) if p.is_file())
-        return "".join(f"{path}\n{_read_text(path)}" for path in paths)
+        return "".join(f"{p}\n{p.read_bytes().decode('utf-8', 'replace')}" for p in paths)
 
-
-def _read_text(path: Path) -> str:
-    data = path.read_bytes()
-    return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8", "replace")
+    def is_plain(self) -> bool:
+        """True if nothing of it is packed any more."""
+        if self.place is None:
+            files = (self.folder / "sessions").rglob("archived/*/*")
+            return all(path.suffix == ".jsonl" for path in files)
+        items = self.place.search((), limit=10_000)
+        return not any(item.namespace[-1].startswith("%archived") for item in items)
 
 
 @pytest.fixture(params=["files", "store"])
@@ -116,6 +118,13 @@ def test_everything_is_read_as_it_was(packed: Packed) -> None:
     check_as_before(packed)
 
 
+def test_reading_changes_nothing(packed: Packed) -> None:
+    before = packed.written()
+    check_as_before(packed)
+    assert not packed.is_plain()
+    assert packed.written() == before
+
+
 def test_every_checkpoint_is_read(packed: Packed) -> None:
     states = [state for state in packed.graph.get_state_history(CONFIG) if not state.next]
     counts = [len(check_kept(packed.store, get_session(packed.graph, s.config))) for s in states]
@@ -137,8 +146,7 @@ def test_a_restored_topic_is_read_as_it_was(packed: Packed) -> None:
     for topic in store.topic_table(packed.session):
         store.restore(topic)
     check_as_before(packed)
-    assert ".xz" not in packed.written()
-    assert "%archived" not in packed.written()
+    assert packed.is_plain()
 
 
 def test_a_topic_that_is_archived_again_is_read_as_it_was(packed: Packed) -> None:
@@ -146,8 +154,10 @@ def test_a_topic_that_is_archived_again_is_read_as_it_was(packed: Packed) -> Non
     table = store.topic_table(packed.session)
     for name in ARCHIVED:
         store.archive(table[name], "2026-03")
+        assert not store.archive(table[name], "2026-03")
         store.archive(table[name], "2026-04")
     check_as_before(packed)
+    assert packed.is_plain()
 
 
 def test_a_further_turn_adds_to_it(packed: Packed) -> None:
@@ -183,6 +193,7 @@ def test_a_purge_of_what_is_archived_leaves_nothing(packed: Packed) -> None:
     assert memory.forget("m13").left == ()
     assert memory.quote("m13").text == REMOVED
     assert "Ünï" not in packed.written()
+    assert packed.is_plain()
     store, session = packed.store, packed.session
     check_kept(store, session)
     texts = [m.text for m in store.topic_messages(store.topic_table(session)["t2"])]
