@@ -290,6 +290,6 @@ def test_a_purge_that_was_killed_anywhere_is_finished(tmp_path: Path) -> None:
         session, store = open_session(graph, thread())
         plan = store.plan_purge(session, numbers)
         for chain, keep in list(plan.entries.items())[:stop]:
-            store.log.purge(chain, list(keep), keep, plan.cards.get(chain))
+            store.log.purge(chain, list(keep), keep)
         assert Memory.of(graph, thread()).forget(*(f"m{n}" for n in numbers)).left == ()
         assert stored(folder) == []

@@ -13,10 +13,11 @@ from langgraph.store.memory import InMemoryStore
 from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
 from sessions import last_receipt, past, record, tell, thread
 
-from topicloom.errors import MissingThreadError, NoNewMessageError
+from topicloom.errors import MissingRecordError, MissingThreadError, NoNewMessageError
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.memory.repair import repair_session
 from topicloom.memory.review import (
     ReviewOptions,
     areview_session,
@@ -53,7 +54,7 @@ class TestArchive:
         assert report.troubles == ()
         row = world.topic_table[tea]
         assert (row.archived, row.summary) == ("2026-03", "茶, 6 summed up")
-        assert f"archived/2026-03/topic-{tea}.jsonl.xz" in world.files()
+        assert f"archived/2026-03/topic-{tea}.jsonl" in world.files()
         assert f"topic-{tea}.jsonl" not in world.files()
         assert any(
             line.startswith(f"archived {tea} “茶”: not spoken of for") for line in report.told
@@ -163,24 +164,32 @@ class TestArchive:
         assert f"topic-{tea}.jsonl" in world.files()
         world.checked()
 
-    @pytest.mark.parametrize("damage", ["missing", "edited"])
-    def test_a_damaged_archive_is_told_and_nothing_is_lost(self, world: World, damage: str) -> None:
+    def test_a_damaged_message_in_the_archive_is_read_from_the_transcript(
+        self, world: World
+    ) -> None:
         world.begin()
         world.review()
-        (path,) = (world.folder / "s" / "topics").rglob("*.xz")
-        if damage == "missing":
-            path.unlink()
-        else:
-            path.write_bytes(path.read_bytes()[:-40] + b"x" * 40)
+        (path,) = (world.folder / "s" / "topics" / "archived").rglob("*.jsonl")
+        path.write_bytes(path.read_bytes().replace("知道了".encode(), "忘记了".encode()))
         world.checked()
         world.responder.script = [make_topic_search("茶", include_archived=True), "Yes."]
         tell(world.graph, CONFIG, "What did we say then?")
         tea = world.id_of("茶")
         assert world.topic_table[tea].status == "open"
-        world.sleep("茶")
-        report = world.review()
-        assert any(t.startswith(f"{tea} stays where it is") for t in report.troubles)
+        assert world.review().filed == (tea,)
         world.checked()
+
+    def test_a_file_that_is_gone_from_the_archive_is_made_again(self, world: World) -> None:
+        world.begin()
+        world.review()
+        (path,) = (world.folder / "s" / "topics" / "archived").rglob("*.jsonl")
+        path.unlink()
+        with pytest.raises(MissingRecordError, match="topicloom repair s"):
+            world.checked()
+        repair_session(world.graph, CONFIG)
+        world.checked()
+        assert world.review().filed == (world.id_of("茶"),)
+        assert path.exists()
 
 
 class TestMerge:
@@ -342,7 +351,7 @@ class TestSafety:
         assert f"topic-{tea}.jsonl" in world.files()
         report = world.review()
         assert (report.changes, report.filed) == ((), (tea,))
-        assert f"archived/2026-03/topic-{tea}.jsonl.xz" in world.files()
+        assert f"archived/2026-03/topic-{tea}.jsonl" in world.files()
         world.checked()
 
     def test_a_turn_goes_on_beside_it(self, world: World) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from topicloom.errors import InputError, MissingRecordError
+from topicloom.errors import InputError
 from topicloom.storage import Storage
 
 Reopen = Callable[[], Storage]
 CHAIN = "topics/topic-t1"
-SUMMARY = {"name": "garden", "days": ["2026-03-01"], "count": 3, "note": "\ud800 é\x00"}
 
 
 def said(*texts: str) -> list[dict[str, Any]]:
@@ -32,7 +31,7 @@ def test_every_head_reads_as_before(reopen: Reopen) -> None:
     left = log.append(CHAIN, trunk, said("left"))
     right = log.append(CHAIN, trunk, said("right"))
     assert texts_at(watcher, left)[-1] == "left"
-    log.archive(CHAIN, "2026-03", SUMMARY)
+    log.archive(CHAIN, "2026-03")
     for place in (storage, watcher, reopen()):
         assert texts_at(place, trunk) == ["a", "b", "\ud800\n"]
         assert texts_at(place, left)[3:] == ["left"]
@@ -46,7 +45,7 @@ def test_an_archived_chain_goes_on(reopen: Reopen) -> None:
     first = log.append(CHAIN, None, said("a"))
     head = log.append(CHAIN, first, said("b"))
     watcher.open("s").refs(CHAIN, head)
-    log.archive(CHAIN, "2026-03", {})
+    log.archive(CHAIN, "2026-03")
     for place in (storage, watcher, reopen()):
         assert place.open("s").append(CHAIN, None, said("a", "b")) == head
     fork = watcher.open("s").append(CHAIN, first, said("c"))
@@ -60,27 +59,13 @@ def test_archived_again_with_what_came_since(reopen: Reopen) -> None:
     log = reopen().open("s")
     head = log.append(CHAIN, None, said("a", "b"))
     for month in ("2026-03", "2026-03", "2026-05"):
-        log.archive(CHAIN, month, {"month": month})
-        log.archive(CHAIN, month, {"month": month})
+        log.archive(CHAIN, month)
+        assert not log.archive(CHAIN, month)
         head = log.append(CHAIN, head, said(month))
-    log.archive(CHAIN, "2026-05", {"name": "last"})
     for place in (log, reopen().open("s")):
-        card = place.archived(CHAIN)
-        assert card is not None
-        assert (card.month, card.summary) == ("2026-05", {"name": "last"})
-        assert card.refs.keys() == set(place.refs(CHAIN, head))
+        assert place.entries(CHAIN).keys() == set(place.refs(CHAIN, head))
         assert len(place.entries(CHAIN)) == 5
     assert texts_at(reopen(), head) == ["a", "b", "2026-03", "2026-03", "2026-05"]
-
-
-def test_the_card_says_what_it_was_told(reopen: Reopen) -> None:
-    log = reopen().open("s")
-    log.append(CHAIN, None, said("a"))
-    assert log.archived(CHAIN) is None
-    log.archive(CHAIN, "2026-03", SUMMARY)
-    card = reopen().open("s").archived(CHAIN)
-    assert card is not None
-    assert card.summary == SUMMARY
 
 
 def test_restored(reopen: Reopen) -> None:
@@ -88,12 +73,11 @@ def test_restored(reopen: Reopen) -> None:
     log = storage.open("s")
     log.restore(CHAIN)
     head = log.append(CHAIN, None, said("a", "b"))
-    log.archive(CHAIN, "2026-03", SUMMARY)
+    log.archive(CHAIN, "2026-03")
     assert texts_at(watcher, head) == ["a", "b"]
     head = log.append(CHAIN, head, said("c"))
     for _ in range(2):
         log.restore(CHAIN)
-        assert log.archived(CHAIN) is None
         for place in (storage, watcher, reopen()):
             assert texts_at(place, head) == ["a", "b", "c"]
             assert place.open("s").entries(CHAIN).keys() == set(log.refs(CHAIN, head))
@@ -103,11 +87,9 @@ def test_restored(reopen: Reopen) -> None:
 def test_nothing_to_archive(reopen: Reopen) -> None:
     storage = reopen()
     log = storage.open("s")
-    with pytest.raises(MissingRecordError, match="'topics/topic-t1' of session 's' is empty"):
-        log.archive(CHAIN, "2026-03", {})
+    assert not log.archive(CHAIN, "2026-03")
     assert log.entries(CHAIN) == {}
-    assert log.archived(CHAIN) is None
-    log.restore(CHAIN)
+    assert not log.restore(CHAIN)
     assert storage.sessions() == []
 
 
@@ -116,17 +98,7 @@ def test_what_is_no_month(reopen: Reopen, month: str) -> None:
     log = reopen().open("s")
     log.append(CHAIN, None, said("a"))
     with pytest.raises(InputError, match="is not a month"):
-        log.archive(CHAIN, month, {})
-    assert log.archived(CHAIN) is None
-
-
-@pytest.mark.parametrize("summary", [{"refs": []}, {"x": {1}}, {"x": float("inf")}])
-def test_summaries_that_are_refused(reopen: Reopen, summary: dict[str, Any]) -> None:
-    log = reopen().open("s")
-    log.append(CHAIN, None, said("a"))
-    with pytest.raises(InputError):
-        log.archive(CHAIN, "2026-03", summary)
-    assert log.archived(CHAIN) is None
+        log.archive(CHAIN, month)
 
 
 def test_chains_and_sessions_stay_apart(reopen: Reopen) -> None:
@@ -138,20 +110,18 @@ def test_chains_and_sessions_stay_apart(reopen: Reopen) -> None:
         for chain in chains
     }
     for chain in chains:
-        storage.open("s").archive(chain, "2026-03", {"name": chain})
+        storage.open("s").archive(chain, "2026-03")
     for place in (storage, reopen()):
         for (name, chain), head in heads.items():
             log = place.open(name)
             assert log.read(chain, log.refs(chain, head)) == said(f"{name} {chain}")
-            card = log.archived(chain)
-            assert (card and card.summary) == ({"name": chain} if name == "s" else None)
 
 
 def test_many_and_big_entries(reopen: Reopen) -> None:
     bodies = [{"n": n, "text": "x" * (3_000_000 if n == 700 else 300)} for n in range(1234)]
     log = reopen().open("s")
     head = log.append(CHAIN, None, bodies)
-    log.archive(CHAIN, "2026-03", {})
+    log.archive(CHAIN, "2026-03")
     again = reopen().open("s")
     refs = again.refs(CHAIN, head)
     assert again.read(CHAIN, refs[1230:]) == bodies[1230:]
@@ -178,7 +148,7 @@ def test_readers_beside_a_mover(reopen: Reopen) -> None:
     reader = Thread(target=read)
     reader.start()
     for _ in range(10):
-        log.archive(CHAIN, "2026-03", {})
+        log.archive(CHAIN, "2026-03")
         log.restore(CHAIN)
     reader.join()
     assert failures == []

@@ -1,9 +1,7 @@
-"""Archives in files: their layout, kills at every step, damage, other processes."""
+"""Archives in files: one file a chain, moved whole; kills at every step, other processes."""
 
 from __future__ import annotations
 
-import json
-import lzma
 import multiprocessing
 import shutil
 from collections.abc import Callable
@@ -14,13 +12,13 @@ import numpy as np
 import pytest
 from kills import every_kill
 
-from topicloom.errors import MissingRecordError, StorageError
+from topicloom.errors import StorageError
 from topicloom.storage import FileStorage
 
 CHAIN = "topics/topic-t1"
 PLAIN = "s/topics/topic-t1.jsonl"
-PACKED = "s/topics/archived/2026-03/topic-t1.jsonl.xz"
-CARD = "s/topics/archived/2026-03/topic-t1.json"
+MARCH = "s/topics/archived/2026-03/topic-t1.jsonl"
+APRIL = "s/topics/archived/2026-04/topic-t1.jsonl"
 TEXTS = ["first words", "secret words", "last words"]
 
 
@@ -42,7 +40,7 @@ def filled(root: Path, *, archived: bool = False) -> str:
     head = log.append(CHAIN, None, said(*TEXTS))
     log.vectors("a").append(list(log.refs(CHAIN, head)), np.ones((3, 2)))
     if archived:
-        log.archive(CHAIN, "2026-03", {"name": "words", "count": 3})
+        log.archive(CHAIN, "2026-03")
     return str(head)
 
 
@@ -51,45 +49,38 @@ def files_in(root: Path) -> set[str]:
     return found - {"s/.lock", "s/session.json", "s/purges.jsonl", "s/vectors-a.bin"}
 
 
-def test_the_layout(tmp_path: Path) -> None:
+def everything_in(root: Path) -> bytes:
+    return b"".join(p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file())
+
+
+def test_the_file_is_moved_as_it_is(tmp_path: Path) -> None:
     head = filled(tmp_path)
     plain = (tmp_path / PLAIN).read_bytes()
-    opened(tmp_path).archive(CHAIN, "2026-03", {"name": "words", "count": 3})
-    assert files_in(tmp_path) == {PACKED, CARD}
-    assert lzma.decompress((tmp_path / PACKED).read_bytes()) == plain
-    card = json.loads((tmp_path / CARD).read_text("utf-8"))
-    assert list(card) == ["name", "count", "refs"]
-    assert card["refs"] == [" ".join(["0" * 16, *opened(tmp_path).refs(CHAIN, head)])]
+    assert opened(tmp_path).archive(CHAIN, "2026-03")
+    assert files_in(tmp_path) == {MARCH}
+    assert (tmp_path / MARCH).read_bytes() == plain
     opened(tmp_path).append(CHAIN, head, said("more"))
-    assert files_in(tmp_path) == {PACKED, CARD, PLAIN}
-    opened(tmp_path).archive(CHAIN, "2026-04", {})
-    april = {PACKED.replace("-03", "-04"), CARD.replace("-03", "-04")}
-    assert files_in(tmp_path) == april
-    opened(tmp_path).restore(CHAIN)
+    assert files_in(tmp_path) == {MARCH}
+    assert (tmp_path / MARCH).read_bytes().startswith(plain)
+    assert not opened(tmp_path).archive(CHAIN, "2026-03")
+    assert opened(tmp_path).archive(CHAIN, "2026-04")
+    assert files_in(tmp_path) == {APRIL}
+    assert opened(tmp_path).restore(CHAIN)
     assert files_in(tmp_path) == {PLAIN}
-    assert (tmp_path / PLAIN).read_bytes().startswith(plain)
-
-
-def test_the_same_bytes_every_time(tmp_path: Path) -> None:
-    for name in "ab":
-        filled(tmp_path / name, archived=True)
-    assert (tmp_path / "a" / PACKED).read_bytes() == (tmp_path / "b" / PACKED).read_bytes()
-    before = (tmp_path / "a" / PACKED).stat()
-    opened(tmp_path / "a").archive(CHAIN, "2026-03", {"name": "words", "count": 3})
-    assert (tmp_path / "a" / PACKED).stat() == before
+    assert not opened(tmp_path).restore(CHAIN)
 
 
 def test_names_from_outside_stay_inside(tmp_path: Path) -> None:
     log = opened(tmp_path)
     chain = "../../x/\0[a-z]*"
     head = log.append(chain, None, said("x"))
-    log.archive(chain, "2026-03", {})
+    log.archive(chain, "2026-03")
     assert [p.name for p in tmp_path.iterdir()] == ["s"]
     assert opened(tmp_path).read(chain, [head]) == said("x")
 
 
 def archive(log: Any) -> None:
-    log.archive(CHAIN, "2026-04", {"name": "words"})
+    log.archive(CHAIN, "2026-04")
 
 
 def restore(log: Any) -> None:
@@ -97,14 +88,18 @@ def restore(log: Any) -> None:
 
 
 @pytest.mark.parametrize("act", [archive, restore])
-@pytest.mark.parametrize("before", ["plain", "archived", "both"])
+@pytest.mark.parametrize("before", ["open", "archived", "copied"])
 def test_killed_between_any_two_steps(
     tmp_path: Path, act: Callable[[Any], None], before: str
 ) -> None:
     """Everything is there at once, further appends work, and the same call finishes."""
     model = tmp_path / "model"
-    head = filled(model, archived=before != "plain")
-    fork = opened(model).append(CHAIN, None, said("fork")) if before == "both" else head
+    head = filled(model, archived=before != "open")
+    fork = head
+    if before == "copied":  # by hand, or by a backup that was put over the folder
+        fork = opened(model).append(CHAIN, None, said("fork"))
+        lines = (model / MARCH).read_bytes().splitlines(keepends=True)
+        (model / PLAIN).write_bytes(b"".join(lines[:2]))
     root = tmp_path / "root"
 
     def prepare() -> None:
@@ -123,22 +118,17 @@ def test_killed_between_any_two_steps(
         act(opened(root))
         assert texts_at(root, head) == TEXTS
         assert texts_at(root, later)[-1:] == ["later"]
-        assert not [name for name in files_in(root) if name.endswith(".new")]
-        expected = {PLAIN} if act is restore else {f.replace("-03", "-04") for f in (PACKED, CARD)}
-        assert files_in(root) == expected
+        assert files_in(root) == {PLAIN if act is restore else APRIL}
         assert len(opened(root).entries(CHAIN)) == len(opened(model).entries(CHAIN)) + 1
-    assert kills >= 3 or (before, act) == ("plain", restore)
+    assert kills >= 1 or (before, act) == ("open", restore)
 
 
-@pytest.mark.parametrize("before", ["plain", "archived", "both"])
-def test_a_purge_killed_between_any_two_steps(tmp_path: Path, before: str) -> None:
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_purge_killed_between_any_two_steps(tmp_path: Path, archived: bool) -> None:
     model = tmp_path / "model"
-    head = filled(model, archived=before == "archived")
-    if before == "both":  # an archiving that was killed before the plain file went
-        plain = (model / PLAIN).read_bytes()
-        opened(model).archive(CHAIN, "2026-03", {"brief": "secret words"})
-        (model / PLAIN).write_bytes(plain)
-    (model / (PLAIN + ".torn")).write_bytes(b'{"text":"secret words","pr\n')
+    head = filled(model, archived=archived)
+    path = model / (MARCH if archived else PLAIN)
+    path.with_name(path.name + ".torn").write_bytes(b'{"text":"secret words","pr\n')
     secret = opened(model).refs(CHAIN, head)[1]
     root = tmp_path / "root"
 
@@ -146,175 +136,58 @@ def test_a_purge_killed_between_any_two_steps(tmp_path: Path, before: str) -> No
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(model, root)
 
-    def purge() -> None:
-        opened(root).purge(CHAIN, [secret])
-
     kills = 0
-    for _ in every_kill(root, prepare, purge):
+    for _ in every_kill(root, prepare, lambda: opened(root).purge(CHAIN, [secret])):
         kills += 1
-        found = texts_at(root, head)
-        assert found in (TEXTS, [TEXTS[0], None, TEXTS[2]])
-        purge()
+        assert texts_at(root, head) in (TEXTS, [TEXTS[0], None, TEXTS[2]])
+        opened(root).purge(CHAIN, [secret])
         assert texts_at(root, head) == [TEXTS[0], None, TEXTS[2]]
         assert b"secret" not in everything_in(root)
         assert bytes.fromhex(secret) not in (root / "s/vectors-a.bin").read_bytes()
-    assert kills >= 4
+    assert kills >= 3
 
 
 def test_a_purge_removes_what_a_crash_left_half_written(tmp_path: Path) -> None:
     head = filled(tmp_path)
-    for name in (PLAIN, PACKED, CARD):
+    for name in (PLAIN, MARCH, MARCH + ".xz", MARCH.replace("jsonl", "json")):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / (name + ".new")).write_bytes(b"secret words")
+        (tmp_path / (name + ".torn")).write_bytes(b"secret words")
     log = opened(tmp_path)
     log.purge(CHAIN, [log.refs(CHAIN, head)[1]])
     assert files_in(tmp_path) == {PLAIN}
     assert b"secret" not in everything_in(tmp_path)
 
 
-def everything_in(root: Path) -> bytes:
-    """All that is written under a folder, archives unpacked."""
-    found = b""
-    for path in sorted(p for p in root.rglob("*") if p.is_file()):
-        data = path.read_bytes()
-        found += lzma.decompress(data) if path.suffix == ".xz" else data
-    return found
-
-
-def damage_bytes(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(bytes(data))
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def drop_a_line(path: Path) -> None:
-    lines = lzma.decompress(path.read_bytes()).splitlines(keepends=True)
-    path.write_bytes(lzma.compress(b"".join(lines[:1] + lines[2:])))
-
-
-def make_text(path: Path) -> None:
-    path.write_bytes(b"hello\n")
-
-
-@pytest.mark.parametrize("harm", [damage_bytes, truncate, drop_a_line, make_text, Path.unlink])
-def test_a_damaged_archive(tmp_path: Path, harm: Callable[[Path], None]) -> None:
-    """The chain can still be walked and added to; what cannot be read is told, with a way out."""
-    head = filled(tmp_path, archived=True)
-    whole = (tmp_path / PACKED).read_bytes()
-    harm(tmp_path / PACKED)
-    log = opened(tmp_path)
-    refs = log.refs(CHAIN, head)
-    assert len(refs) == 3
-    with pytest.raises(StorageError, match=r"topic-t1\.jsonl\.xz.*Restore it from a backup"):
-        log.read(CHAIN, refs)
-    assert set(log.readable(CHAIN, refs)) < set(refs)
-    [report] = log.reports()
-    assert "topic-t1.jsonl.xz" in report
-    later = log.append(CHAIN, head, said("more"))
-    before = files_in(tmp_path)
-    for move in (archive, restore):
-        with pytest.raises(StorageError, match="Restore it from a backup"):
-            move(opened(tmp_path))
-    assert files_in(tmp_path) == before
-    (tmp_path / PACKED).write_bytes(whole)
-    assert texts_at(tmp_path, later) == [*TEXTS, "more"]
-    assert log.read(CHAIN, refs) == said(*TEXTS)
-    restore(log)
-    assert texts_at(tmp_path, later) == [*TEXTS, "more"]
-
-
-def test_a_damaged_archive_is_mended_by_the_same_appends(tmp_path: Path) -> None:
-    head = filled(tmp_path, archived=True)
-    (tmp_path / PACKED).unlink()
-    assert opened(tmp_path).append(CHAIN, None, said(*TEXTS)) == head
-    assert texts_at(tmp_path, head) == TEXTS
-    archive(opened(tmp_path))
-    assert texts_at(tmp_path, head) == TEXTS
-    assert opened(tmp_path).reports() == []
-
-
-def test_an_archive_edited_by_hand(tmp_path: Path) -> None:
-    head = filled(tmp_path, archived=True)
-    text = lzma.decompress((tmp_path / PACKED).read_bytes())
-    (tmp_path / PACKED).write_bytes(lzma.compress(text.replace(b"secret", b"better")))
-    log = opened(tmp_path)
-    refs = log.refs(CHAIN, head)
-    assert log.read(CHAIN, [refs[0], refs[2]]) == said(TEXTS[0], TEXTS[2])
-    with pytest.raises(StorageError, match=rf"line 2 of what is packed in it: entry {refs[1]}"):
-        log.read(CHAIN, refs)
-    for move in (archive, restore):
-        with pytest.raises(StorageError, match="line 2 of what is packed"):
-            move(opened(tmp_path))
-    # It may still be purged: that is what it asks for.
-    assert log.purge(CHAIN, [refs[1]]) == 1
-    restore(opened(tmp_path))
-    assert texts_at(tmp_path, head) == [TEXTS[0], None, TEXTS[2]]
-
-
-def test_nobody_can_purge_what_cannot_be_unpacked(tmp_path: Path) -> None:
-    head = filled(tmp_path, archived=True)
-    truncate(tmp_path / PACKED)
-    log = opened(tmp_path)
-    with pytest.raises(StorageError, match="cannot be unpacked"):
-        log.purge(CHAIN, [head])
-    (tmp_path / PACKED).unlink()
-    assert log.purge(CHAIN, [head]) == 1
-    [last] = opened(tmp_path).read(CHAIN, [head])
-    assert list(last) == ["purged"]
-
-
-@pytest.mark.parametrize("card", [None, b"", b"{", b"[]", b'{"refs": {"a": 1}, "name": "x"}'])
-def test_a_damaged_card_harms_nothing(tmp_path: Path, card: bytes | None) -> None:
-    head = filled(tmp_path, archived=True)
-    if card is None:
-        (tmp_path / CARD).unlink()
-    else:
-        (tmp_path / CARD).write_bytes(card)
-    assert texts_at(tmp_path, head) == TEXTS
-    found = opened(tmp_path).archived(CHAIN)
-    assert found is not None
-    assert found.refs == {}
-    archive(opened(tmp_path))
-    assert texts_at(tmp_path, head) == TEXTS
-
-
-def test_archive_and_card_both_gone(tmp_path: Path) -> None:
-    head = filled(tmp_path, archived=True)
-    (tmp_path / PACKED).unlink()
-    (tmp_path / CARD).unlink()
-    with pytest.raises(MissingRecordError, match=head):
-        opened(tmp_path).refs(CHAIN, head)
-
-
-def test_damaged_lines_stay_where_people_can_mend_them(tmp_path: Path) -> None:
+def test_a_damaged_line_moves_with_its_file(tmp_path: Path) -> None:
     head = filled(tmp_path)
-    plain = (tmp_path / PLAIN).read_bytes()
-    (tmp_path / PLAIN).write_bytes(plain.replace(b"secret", b"better") + b"what is this\n")
-    archive(opened(tmp_path))
-    left = (tmp_path / PLAIN).read_bytes()
-    assert left == plain.splitlines(keepends=True)[1].replace(b"secret", b"better") + (
-        b"what is this\n"
-    )
-    with pytest.raises(StorageError, match=r"topic-t1\.jsonl, line 1"):
+    whole = (tmp_path / PLAIN).read_bytes() + b"what is this\n"
+    (tmp_path / PLAIN).write_bytes(whole.replace(b"secret", b"better"))
+    log = opened(tmp_path)
+    assert log.archive(CHAIN, "2026-04")
+    assert (tmp_path / APRIL).read_bytes() == whole.replace(b"secret", b"better")
+    with pytest.raises(StorageError, match=r"2026-04.topic-t1\.jsonl, line 2"):
         texts_at(tmp_path, head)
-    (tmp_path / PLAIN).write_bytes(left.replace(b"better", b"secret"))
+    (tmp_path / APRIL).write_bytes(whole)
     assert texts_at(tmp_path, head) == TEXTS
+
+
+def test_a_line_that_was_torn_in_the_archive_is_set_aside(tmp_path: Path) -> None:
+    head = filled(tmp_path, archived=True)
+    with (tmp_path / MARCH).open("ab") as file:
+        file.write(b'{"text":"half')
+    log = opened(tmp_path)
+    assert log.append(CHAIN, head, said("more"))
+    assert files_in(tmp_path) == {MARCH, MARCH + ".torn"}
+    [report] = log.reports()
+    assert "archived" in report
 
 
 def test_restoring_what_is_not_archived_touches_nothing(tmp_path: Path) -> None:
     filled(tmp_path)
-    path = tmp_path / PLAIN
-    path.write_bytes(b"what is this\n" + path.read_bytes())
-    log = opened(tmp_path)
-    log.append("topics/topic-t2", None, said("x"))
-    log.archive("topics/topic-t2", "2026-03", {})
-    before = path.stat()
-    log.restore(CHAIN)
-    assert path.stat() == before
+    before = (tmp_path / PLAIN).stat()
+    assert not opened(tmp_path).restore(CHAIN)
+    assert (tmp_path / PLAIN).stat() == before
 
 
 def test_a_tombstone_edited_by_hand(tmp_path: Path) -> None:
@@ -345,7 +218,7 @@ def test_beside_another_process(tmp_path: Path) -> None:
         reader = pool.apply_async(read_over_and_over, (tmp_path, head, 30))
         moves = 0
         while not reader.ready() or moves < 20:
-            opened(tmp_path).archive(CHAIN, "2026-03", {})
+            opened(tmp_path).archive(CHAIN, "2026-03")
             opened(tmp_path).restore(CHAIN)
             moves += 1
         assert reader.get() == 0

@@ -14,11 +14,15 @@ from topicloom.storage.chain import (
     RawEntry,
     draft,
     dump_body,
+    is_intact,
+    is_tombstone,
     join_line,
     link,
     load_body,
+    merged,
     split_line,
     split_tail,
+    tombstone,
 )
 
 
@@ -88,3 +92,23 @@ def test_lines_that_are_none(line: bytes) -> None:
     if raw is not None:
         with pytest.raises(StorageError):
             load_body(raw.body)
+
+
+@given(bodies, bodies, st.none() | refs.filter(lambda ref: ref != "0" * 16))
+def test_a_tombstone(body: dict[str, Any], keep: dict[str, Any], prev: str | None) -> None:
+    raw = draft(prev, body)
+    left = tombstone(raw.ref, prev, keep)
+    assert (left.ref, left.prev) == (raw.ref, prev)
+    assert (is_intact(raw), is_intact(left)) == (True, True)
+    assert (is_tombstone(raw), is_tombstone(left)) == (False, True)
+    found = load_body(left.body)
+    assert len(found.pop("purged")) == 16
+    assert repr(found) == repr(joined(keep))
+    assert split_line(join_line(left)) == left
+    assert not is_intact(left._replace(ref="0" * 16))
+    assert merged([raw], [left]) == merged([left], [raw]) == {raw.ref: left}
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"purged":1}', b'{"purged":null}'])
+def test_bodies_that_are_unsound(body: bytes) -> None:
+    assert not is_intact(RawEntry("0" * 16, None, body))

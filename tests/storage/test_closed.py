@@ -78,7 +78,7 @@ def test_what_storage_makes_is_closed(tmp_path: Path) -> None:
         head = log.append("topics/topic-t1", None, [{"text": "a"}, {"text": "b"}])
         log.append("topics/topic-t2", None, [{"text": "c"}])
         log.vectors("space").append(list(log.refs("topics/topic-t1", head)), np.ones((2, 3)))
-        log.archive("topics/topic-t1", "2026-03", {})
+        log.archive("topics/topic-t1", "2026-03")
         log.purge("topics/topic-t1", list(log.refs("topics/topic-t1", head))[:1])
         with (root / "s/topics/topic-t2.jsonl").open("ab") as file:
             file.write(b'{"torn')

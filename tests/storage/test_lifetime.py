@@ -18,6 +18,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langgraph.store.memory import InMemoryStore
+from packed import pack_file
 
 from topicloom.errors import StorageError
 from topicloom.state.recall import Note, TopicNote
@@ -30,6 +31,7 @@ from topicloom.storage import FileStorage, Storage, StoreStorage
 from topicloom.storage.sessions import SessionStore
 
 Reopen = Callable[[], Storage]
+PLAIN = "s/topics/topic-t1.jsonl"
 DAYS = ("2026-03-02", "2026-03-03")
 
 
@@ -110,16 +112,10 @@ def test_an_archived_topic_reads_as_before(reopen: Reopen) -> None:
     for store in (at.store, again(reopen)):
         assert store.topic_messages(at.topics[0]) == at.said[:6]
         assert store.topic_messages(at.topics[0], 4) == at.said[4:6]
-        card = store.archived(at.topics[0])
-        assert card is not None
-        assert card.summary["name"] == "secret 1"
-        assert card.summary["count"] == 6
-        assert card.summary["days"] == [f"2026-03-0{n}" for n in range(1, 7)]
     store = again(reopen)
     grown = store.move(at.topics[0], group_rounds(at.said[10:]))
     assert again(reopen).topic_messages(grown) == at.said[:6] + at.said[10:]
     store.restore(grown)
-    assert store.archived(grown) is None
     assert again(reopen).topic_messages(grown) == at.said[:6] + at.said[10:]
 
 
@@ -215,19 +211,14 @@ def test_messages_that_are_none(reopen: Reopen, numbers: list[int]) -> None:
 
 
 def written(root: Path) -> bytes:
-    found = b""
-    for path in sorted(p for p in root.rglob("*") if p.is_file()):
-        data = path.read_bytes()
-        found += lzma.decompress(data) if path.suffix == ".xz" else data
-    return found
+    return b"".join(p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file())
 
 
 @pytest.mark.parametrize("archived", [False, True])
 def test_nothing_is_left_on_disk(tmp_path: Path, archived: bool) -> None:
     at = talk(FileStorage(tmp_path, fsync=False))
     if archived:
-        at.store.archive(at.topics[0], "2026-03")
-    assert b"secret 1" in written(tmp_path)
+        pack_file(tmp_path / PLAIN, brief="of secret 1")
     at.store.purge(at.store.plan_purge(at.session, at.topics[0]))
     assert b"secret 1" not in written(tmp_path)
     assert b"Ann Secret" not in written(tmp_path)
@@ -252,9 +243,6 @@ def test_a_purge_that_was_killed_is_found_again(tmp_path: Path) -> None:
     assert plan.messages == ("m3",)
     assert store.purge(plan) == 1
     assert store.message(at.session, 3).text == REMOVED
-
-
-PACKED = "s/topics/archived/2026-03/topic-t1.jsonl.xz"
 
 
 def spoil(path: Path) -> None:
@@ -285,9 +273,8 @@ def test_a_topic_is_read_from_the_transcript(
     )
     if purged:
         at.store.purge(at.store.plan_purge(at.session, purged))
-    at.store.archive(topic, "2026-03")
     whole = [at.store.topic_messages(t) for t in (topic, branch)]
-    harm(tmp_path / PACKED)
+    harm(pack_file(tmp_path / PLAIN))
     store = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
     assert store.topic_messages(topic) == whole[0]
     assert store.topic_messages(topic, 3) == whole[0][3:]
@@ -299,8 +286,7 @@ def test_a_topic_is_read_from_the_transcript(
 
 def test_what_the_transcript_does_not_give_either(tmp_path: Path) -> None:
     at = talk(FileStorage(tmp_path, fsync=False))
-    at.store.archive(at.topics[0], "2026-03")
-    (tmp_path / PACKED).unlink()
+    pack_file(tmp_path / PLAIN).unlink()
     path = tmp_path / "s/transcript.jsonl"
     path.write_bytes(path.read_bytes().replace(b"hello", b"HELLO"))
     store: Any = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))

@@ -8,11 +8,11 @@ from typing import Any
 
 from topicloom.errors import InvalidNameError, SessionBusyError
 from topicloom.storage import Storage
-from topicloom.storage.backend import Backend, Batch, Pack, R, Rows
+from topicloom.storage.backend import Backend, Batch, R, Rows
 from topicloom.storage.chain import RawEntry
 
 Table = tuple[str, str]
-"""A session, and what the rows are: those of a chain, an archive, an embedding space."""
+"""A session, and what the rows are: those of a chain or of an embedding space."""
 Tables = dict[Table, dict[str, Any]]
 
 
@@ -49,10 +49,6 @@ class DictBackend(Backend):
         if not chain:
             raise InvalidNameError("a name may not be empty")
         return DictRows(self._tables, (self.session, f"chain {chain}"))
-
-    def packs(self, chain: str) -> Rows[Pack]:
-        """The archive of a chain."""
-        return DictRows(self._tables, (self.session, f"archive {chain}"))
 
     def batches(self, space: str) -> Rows[Batch]:
         """The vectors of an embedding space."""

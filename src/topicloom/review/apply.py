@@ -79,7 +79,7 @@ def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         troubles: list[str] = []
         for topic in store.topic_table(session):
             try:
-                filed += _move_topic(store, topic)
+                filed += [topic.id] if _move_topic(store, topic) else []
             except StorageError as error:
                 troubles.append(f"{topic.id} stays where it is: {error}")
         return {"filed": filed, "troubles": [*troubles, *store.new_reports()]}
@@ -87,19 +87,13 @@ def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     return node(step, "file")
 
 
-def _move_topic(store: SessionStore, topic: Topic) -> list[str]:
-    if topic.status not in ("archived", "open") or topic.head is None:
-        return []
-    card = store.archived(topic)
-    if topic.status == "open":
-        if card is None:
-            return []
-        store.restore(topic)
-    elif card is not None and card.month == topic.archived and topic.head in card.refs:
-        return []
-    else:
-        store.archive(topic, topic.archived)
-    return [topic.id]
+def _move_topic(store: SessionStore, topic: Topic) -> bool:
+    """Bring a topic's messages to where its state says; True if they were elsewhere."""
+    if topic.head is None:
+        return False
+    if topic.status == "archived":
+        return store.archive(topic, topic.archived)
+    return topic.status == "open" and store.restore(topic)
 
 
 def index_archived(deps: ReviewDeps, indexer: ArchiveIndexer) -> Runnable[ReviewState, Update]:

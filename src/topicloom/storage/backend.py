@@ -1,9 +1,9 @@
 """The contract of a storage backend: it keeps the rows of a session and locks it for writing.
 
-A session is kept as rows of three kinds: entries of chains, packs of archived chains, batches of
-vectors. A backend keeps each kind in whatever way suits it and gives all of them as `Rows`, of
-which three methods have to be written and two may be, to be faster. What rows mean, and when they
-are moved or removed, is written once, on top: see `log`, `chains`, `archive`, `vectors`, `purging`.
+A session is kept as rows of two kinds: entries of chains, and batches of vectors. A backend keeps
+both in whatever way suits it and gives them as `Rows`, of which three methods have to be written
+and two may be, to be faster. What rows mean, and when they are removed, is written once, on top:
+see `log`, `chains`, `vectors`, `purging`.
 """
 
 from __future__ import annotations
@@ -15,31 +15,15 @@ from threading import RLock
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from topicloom.storage.chain import RawEntry
+from topicloom.storage.old_archives import OldArchive
 
 
 class Row(Protocol):
-    """One row: a `RawEntry`, a `Pack` or a `Batch`."""
+    """One row: a `RawEntry` or a `Batch`."""
 
     @property
     def key(self) -> str:
         """The name of the row among its rows."""
-
-
-class Pack(NamedTuple):
-    """An archived chain, or a part of one that was archived in another month."""
-
-    month: str
-    """The month it is filed under, `2026-03`; its key."""
-    card: bytes
-    """The card (`packing.card_text`); empty when there is none."""
-    blocks: tuple[bytes, ...]
-    """Packed entries (`packing.pack`): each one xz stream or more; empty one that is damaged."""
-    missing: tuple[str, ...] = ()
-    """Names of blocks that have to be there and are not."""
-
-    @property
-    def key(self) -> str:
-        return self.month
 
 
 class Batch(NamedTuple):
@@ -58,7 +42,7 @@ R = TypeVar("R", bound=Row)
 
 
 class Rows(ABC, Generic[R]):
-    """Rows of one kind, by key: those of a chain, of its archive, or of an embedding space.
+    """Rows of one kind, by key: those of a chain or of an embedding space.
 
     Nothing is remembered here that could be wrong: what another process has written, and what
     the last call wrote, is there in the next one. A caller that writes holds `Backend.lock`,
@@ -73,8 +57,8 @@ class Rows(ABC, Generic[R]):
         """All rows as they stand now, unchecked.
 
         Batches come in the order in which they were appended, others in any. Rows that others
-        write meanwhile may be missing, or come twice. Without `bodies`, those of entries and the
-        blocks of packs may be left empty.
+        write meanwhile may be missing, or come twice. Without `bodies`, those of entries may be
+        left empty.
 
         Raises:
             StorageError: Something there is no row of this kind, and nothing can go on beside it.
@@ -127,15 +111,11 @@ class Backend(ABC):
 
     @abstractmethod
     def entries(self, chain: str) -> Rows[RawEntry]:
-        """The entries of a chain that are not archived.
+        """The entries of a chain, archived or not.
 
         Raises:
             InvalidNameError: The name, or a part of it, is empty.
         """
-
-    @abstractmethod
-    def packs(self, chain: str) -> Rows[Pack]:
-        """The archived part of a chain, by month: one pack as a rule, two after a crash."""
 
     @abstractmethod
     def batches(self, space: str) -> Rows[Batch]:
@@ -165,6 +145,22 @@ class Backend(ABC):
 
         Killed on the way, the same call finishes; nothing to do where there is nothing.
         """
+
+    def move(self, chain: str, month: str | None) -> bool:
+        """Move the entries of a chain into the archive of a month, or out of the archive for None.
+
+        They are read, added to and replaced there as before. In one step: killed on the way, all
+        of them are here or there. Returns False where they are already. The caller holds the lock.
+        This does nothing unless overridden, which will do where a chain has no file of its own.
+        """
+        return False
+
+    def old_archives(self, chain: str) -> Sequence[OldArchive]:
+        """Entries of a chain that an earlier version put elsewhere; none for a new backend."""
+        return ()
+
+    def remove_old_archives(self, chain: str) -> None:  # noqa: B027
+        """Remove all of these. The caller holds the lock and has put the entries into the chain."""
 
     @abstractmethod
     def sweep(self, chain: str, *, torn: bool = False) -> None:

@@ -1,24 +1,21 @@
-"""One chain over any backend: its own entries, and the archived ones.
+"""One chain over any backend.
 
-The chain is all of them together, and an entry that stands in both places is one entry. What moves
-is first written where it goes, and only then removed from where it was: killed in between,
-everything is there, and the same call again finishes. What is appended to an archived chain begins
-its own entries anew.
+What an earlier version packed of an archived chain, elsewhere, is read as if it stood in the chain,
+and put there at the first write. It is first written where it goes, and only then removed from
+where it was: killed in between, everything is there, and the next write finishes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from topicloom.errors import MissingRecordError, StorageError
-from topicloom.storage.archive import Archive
 from topicloom.storage.backend import Backend
 from topicloom.storage.chain import RawEntry, is_intact, is_tombstone, merged
 
 
 class StoredChain:
-    """A chain over its entries and its archive.
+    """A chain over its entries.
 
     The caller holds the backend's mutex, but for `read`, which is safe beside other threads. A ref
     that is not in the chain raises MissingRecordError.
@@ -26,7 +23,6 @@ class StoredChain:
 
     def __init__(self, backend: Backend, name: str, seen: Callable[[RawEntry], None]) -> None:
         """A chain, unknown until the first call; `seen` gets every intact entry read on the way."""
-        self.archive = Archive(backend.packs(name), backend.reports)
         self._backend = backend
         self._name = name
         self._seen = seen
@@ -36,32 +32,36 @@ class StoredChain:
 
     def prev(self, ref: str) -> str | None:
         """The ref before a ref; looks at the storage only for one that is not known yet."""
-        if not self._knows(ref) and not self._loaded:
+        if ref not in self._prevs and not self._loaded:
             self._load()
-        if not self._knows(ref):
+        if ref not in self._prevs:
             self._take(self._entries.read([ref]))
-        if not self._knows(ref):
-            # It is being written, or on its way into the archive or out of it.
+        if ref not in self._prevs:
+            # It is being written or moved.
             with self._backend.lock(create=False):
-                self._load_archive()
-                self._take(self._entries.read([ref]))
-        if not self._knows(ref):
+                self._take([*self._entries.read([ref]), *self._read_packed()])
+        if ref not in self._prevs:
             raise self._missing(ref)
-        return self._prevs[ref] if ref in self._prevs else self.archive.lost[ref]
+        return self._prevs[ref]
 
     def prevs(self) -> dict[str, str | None]:
-        """The ref before each ref, of all branches, what was archived first."""
+        """The ref before each ref, of all branches."""
         with self._backend.lock(create=False):
             self._load()
-        return {**self.archive.lost, **self._prevs}
+        return dict(self._prevs)
 
     def read(self, refs: Sequence[str]) -> list[RawEntry]:
         """Those of some entries that can be read, unchecked, in any order."""
         found = list(self._entries.read(refs))
         absent = _absent(refs, found)
         if absent:
-            with self._backend.mutex:
-                found += self._read_moved(absent)
+            # They were moved meanwhile, or are packed. With the lock held they stay.
+            with self._backend.mutex, self._backend.lock(create=False):
+                found += self._entries.read(absent)
+                absent = _absent(refs, found)
+                found += [raw for raw in self._read_packed() if raw.ref in absent] if absent else []
+        for ref in _absent(refs, found):
+            raise self._missing(ref)
         return found
 
     def append(self, head: str | None, entries: Sequence[RawEntry]) -> None:
@@ -69,125 +69,108 @@ class StoredChain:
         refs = [raw.ref for raw in entries]
         if head is not None:
             # Before the lock, which creates the session: a wrong head shall leave nothing behind.
-            if not self._knows(head):
+            if head not in self._prevs:
                 self._take(self._entries.read([head]))
             self.prev(head)
             refs.insert(0, head)
         with self._backend.lock(create=True):
+            packed = self._unpack() or {}
             there = list(self._entries.read(refs))
             again = (raw for raw in there if raw.ref != head)
             spoilt = {raw.ref for raw in again if not is_intact(raw)}
             if spoilt:
                 self._entries.replace([raw for raw in entries if raw.ref in spoilt])
-            absent = set(_absent(refs, there))
-            # One that was known, not as archived, and is not there has moved.
-            moved = (ref in self._prevs and ref not in self.archive.prevs for ref in absent)
-            if not self.archive.loaded or any(moved):
-                self._load_archive()
-            absent -= self.archive.prevs.keys()
+            absent = {*_absent(refs, there)} - {ref for ref, raw in packed.items() if raw.body}
             written = [raw for raw in entries if raw.ref in absent]
             self._entries.append(written)
         for raw in written:
             self._seen(raw)
         self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
-    def move_to_archive(self, month: str, summary: Mapping[str, Any]) -> bool:
-        """Move intact entries into the archive; True if there are any. See `SessionLog.archive`."""
+    def move(self, month: str | None) -> bool:
+        """Move it into the archive or out of it; see `SessionLog.archive`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
-            entries = self._intact_entries()
-            if entries:
-                self.archive.write(month, list(entries.values()), summary)
-                # What another machine appended meanwhile is not among these, and stays.
-                self._entries.replace([], remove=entries.keys())
-        return bool(entries)
+            unpacked = self.unpack()
+            return self._backend.move(self._name, month) or unpacked
 
-    def restore(self) -> None:
-        """Move everything out of the archive; see `SessionLog.restore`."""
+    def unpack(self) -> bool:
+        """Put into the chain what an earlier version packed; see `SessionLog.unpack`.
+
+        Returns True if there was any.
+        """
         with self._backend.lock(create=False):
-            self._backend.sweep(self._name)
-            self._load_archive()
-            if self.archive.exists:
-                entries = self._intact_entries()
-                self._entries.replace(list(entries.values()))
-                if _absent(list(entries), list(self._entries.read(list(entries)))):
-                    raise StorageError(
-                        f"chain {self._name!r} could not be read back after it was written; the"
-                        " archive stays"
-                    )
-                self.archive.remove()
+            old = self._backend.old_archives(self._name)
+            if self._unpack() is not None:
+                raise StorageError(next(one.explain() for one in old if one.damage))
+        return bool(old)
 
-    def purge(self, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]) -> int:
+    def purge(self, tombstones: Mapping[str, RawEntry]) -> int:
         """Put tombstones, by ref, in the place of entries; see `SessionLog.purge`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
-            archived = [raw for raw in self.archive.entries() if raw.ref in tombstones]
-            plain = list(self._entries.read(list(tombstones)))
-            if self.archive.exists:
-                self.archive.purge(tombstones, summary)
-            packed = {raw.ref for raw in archived}
-            single = tombstones.keys() - packed | {raw.ref for raw in plain}
-            self._entries.replace([raw for ref, raw in tombstones.items() if ref in single])
+            self.unpack()
+            before = {raw.ref for raw in self._entries.read(list(tombstones)) if is_tombstone(raw)}
+            self._entries.replace(list(tombstones.values()))
             # What a crash tore off may hold parts of what is purged.
             self._backend.sweep(self._name, torn=True)
-        before = merged(plain, archived)
-        fresh = {raw.ref for raw in (*plain, *archived) if not is_tombstone(raw)}
-        return len(fresh | (tombstones.keys() - before.keys()))
+        return len(tombstones.keys() - before)
 
     def mismatch(self, ref: str) -> str:
         """The message that an entry is not what its ref says, with its place and the way out."""
-        if not list(self._entries.read([ref])):
-            if self.archive.damage:
-                return f"entry {ref} of chain {self._name!r} cannot be read: {self.archive.damage}"
-            place = self.archive.where(ref)
-        else:
+        if list(self._entries.read([ref])):
             place = self._entries.where(ref)
+        else:
+            old = self._backend.old_archives(self._name)
+            holding = [one for one in old if any(raw.ref == ref for raw in one.entries)]
+            if holding and holding[0].damage:
+                damage = holding[0].explain()
+                return f"entry {ref} of chain {self._name!r} cannot be read: {damage}"
+            place = holding[0].place if holding else "the archive"
         return (
             f"{place}: entry {ref} is not what was written. If you changed it, change it back:"
             " storage is append-only. Otherwise restore it from a backup"
         )
 
-    def _read_moved(self, refs: Sequence[str]) -> list[RawEntry]:
-        """Those of some entries that can be read, though they are not among the chain's own."""
-        if not self.archive.loaded:
-            self._load_archive()
-        found = list(self.archive.read(refs))
-        if _absent(refs, found):
-            # It was archived, restored or purged meanwhile. With the lock held it stays.
-            with self._backend.lock(create=False):
-                self._load_archive()
-                found += self.archive.read(_absent(refs, found))
-                found += self._entries.read(_absent(refs, found))
-        for ref in _absent(refs, found):
-            if ref not in self.archive.lost:
-                raise self._missing(ref)
-        return found
+    def _unpack(self) -> dict[str, RawEntry] | None:
+        """Put into the chain what is packed of it; None if nothing is packed any more.
 
-    def _knows(self, ref: str) -> bool:
-        return ref in self._prevs or ref in self.archive.lost
-
-    def _intact_entries(self) -> dict[str, RawEntry]:
-        """All entries that are what their refs say, what was archived first.
-
-        Raises:
-            StorageError: The archive is damaged, and an entry of it stands nowhere else.
+        Where some of it cannot be read and is in no other place, all of it stays packed and is
+        returned. The caller holds the lock.
         """
-        archived = self.archive.intact_entries()
-        entries = merged(archived, filter(is_intact, self._entries.scan()))
-        if not self.archive.lost.keys() <= entries.keys():
-            raise StorageError(self.archive.damage)
-        return entries
+        old = self._backend.old_archives(self._name)
+        if not old:
+            return None
+        own = {raw.ref: raw for raw in self._entries.scan()}
+        packed = _merge([raw for one in old for raw in one.entries])
+        lost = [raw for raw in packed.values() if not raw.body and raw.ref not in own]
+        if lost or not all(one.listed for one in old):
+            return packed
+        whole = _merge([*own.values(), *(raw for raw in packed.values() if raw.body)])
+        fresh = [raw for ref, raw in whole.items() if own.get(ref) != raw]
+        self._entries.replace(fresh)
+        if set(self._entries.read([raw.ref for raw in fresh])) != set(fresh):
+            raise StorageError(
+                f"chain {self._name!r} could not be read back after it was written; the archive"
+                " stays"
+            )
+        self._backend.remove_old_archives(self._name)
+        return None
+
+    def _read_packed(self) -> list[RawEntry]:
+        """What is packed of the chain; what is damaged is reported."""
+        old = self._backend.old_archives(self._name)
+        for report in (one.explain() for one in old if one.damage):
+            if report not in self._backend.reports:
+                self._backend.reports.append(report)
+        return list(_merge([raw for one in old for raw in one.entries]).values())
 
     def _load(self) -> None:
         """Index the whole chain. What is missed is looked up when it is met."""
         self._loaded = True
         self._prevs = {}
-        self._load_archive()
+        self._take(self._read_packed())
         self._take(self._entries.scan(bodies=False))
-
-    def _load_archive(self) -> None:
-        self.archive.load()
-        self._prevs.update(self.archive.prevs)
 
     def _take(self, entries: Iterable[RawEntry]) -> None:
         for raw in entries:
@@ -203,6 +186,12 @@ class StoredChain:
             f" `topicloom repair {session}`, or by `repair_session` in the application"
             + "".join(f"; {report}" for report in self._backend.reports)
         )
+
+
+def _merge(entries: Sequence[RawEntry]) -> dict[str, RawEntry]:
+    """Entries by ref; of one that stands there twice, what was purged, else an intact one."""
+    best = merged(filter(is_intact, entries), entries)
+    return {raw.ref: best[raw.ref] for raw in entries}
 
 
 def _absent(refs: Sequence[str], found: Sequence[RawEntry]) -> list[str]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from topicloom.state.safe_text import KnownText
 from topicloom.storage.message_rows import Row
 
-_CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
-"""Keys that stay in the summary of an archived topic: numbers and dates."""
 _UNASKED: Row = {"query": "", "when": None, "days": None, "reason": ""}
 """What is left of what a search was asked."""
 
@@ -48,13 +46,6 @@ class DerivedTexts:
         marked = {"by_hand": [m for m in marks if m != "named"]} if marks else {}
         titled = {"titled": False} if row.get("titled") else {}
         return {**row, **told, **marked, **titled, "name": _plain_name(row["id"])}
-
-    def without_in_card(self, topic: str, card: Row) -> Row:
-        """The summary of an archived topic, likewise."""
-        if topic in self.topics:
-            return {key: card[key] for key in _CARD_STAYS if key in card}
-        told = {k: card[k] for k in ("name", "brief", "summary") if k in card}
-        return {**card, **{k: self._hide(text) for k, text in told.items()}}
 
     def without_in_note(self, row: Row) -> Row:
         """A row of the ledger: no summaries of these topics, no searches made for the messages."""

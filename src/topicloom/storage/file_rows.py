@@ -1,99 +1,25 @@
-"""Archives and vectors in files; `files` shows where they are."""
+"""Vectors in files; `files` shows where they are."""
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from topicloom.storage.backend import Batch, Pack, Rows
+from topicloom.storage.backend import Batch, Rows
 from topicloom.storage.disk import (
     append_bytes,
-    fresh_name,
     reachable,
     read_file,
     remove_file,
     replace_file,
 )
-from topicloom.storage.packing import is_month
 from topicloom.storage.vectors import VectorLog, row_bytes
 
 _MAGIC = b"topicloom-vec-1\n"
 _HEADER = struct.Struct("<16sI12x")
-
-
-class PackFiles(Rows[Pack]):
-    """Packs of a chain: a compressed file and its card in the folder of their month."""
-
-    def __init__(self, folder: Path, name: str, *, fsync: bool) -> None:
-        """The packs of a chain, by its folder and its safe name there."""
-        self._folder = folder / "archived"
-        self._name = name
-        self._fsync = fsync
-
-    def scan(self, *, bodies: bool = True) -> Iterator[Pack]:
-        with reachable(self._folder):
-            for month in self._months():
-                found = self._pack(month, bodies=bodies)
-                if found is not None:
-                    yield found
-
-    def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
-        with reachable(self._folder):
-            for row in rows:
-                packed, card = self._paths(row.month)
-                for path, data in ((packed, b"".join(row.blocks)), (card, row.card)):
-                    if data and read_file(path) != data:
-                        replace_file(path, data, fsync=self._fsync)
-            for month in remove:
-                # A card alone would say that the file is missing.
-                for path in reversed(self._paths(month)):
-                    remove_file(path, fsync=self._fsync)
-
-    def where(self, key: str) -> str:
-        return str(self._paths(key)[0])
-
-    def sweep(self) -> None:
-        with reachable(self._folder):
-            for month in self._months():
-                for path in self._paths(month):
-                    remove_file(fresh_name(path), fsync=self._fsync)
-
-    def _paths(self, month: str) -> tuple[Path, Path]:
-        folder = self._folder / month
-        return folder / f"{self._name}.jsonl.xz", folder / f"{self._name}.json"
-
-    def _pack(self, month: str, *, bodies: bool) -> Pack | None:
-        packed, card = paths = self._paths(month)
-        while True:
-            before = list(map(_stamp, paths))
-            summary = read_file(card)
-            there = packed.exists()
-            block = read_file(packed) if bodies else None
-            if list(map(_stamp, paths)) == before:
-                break
-            # Another process has put it there or taken it away meanwhile.
-        if summary is None and not there:
-            return None
-        blocks = () if block is None else (block,)
-        return Pack(month, summary or b"", blocks, () if there else (packed.name,))
-
-    def _months(self) -> list[str]:
-        try:
-            return sorted(filter(is_month, os.listdir(self._folder)))
-        except FileNotFoundError:
-            return []
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What tells a file from one that took its place, be it with the same content."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_mtime_ns
 
 
 class BatchFile(Rows[Batch]):

@@ -3,8 +3,7 @@
     <root>/<session>/session.json               the session's true name
                      transcript.jsonl           one file a chain
                      topics/topic-t1.jsonl
-                     topics/archived/2026-03/topic-t2.jsonl.xz   an archived chain
-                     topics/archived/2026-03/topic-t2.json       its summary
+                     topics/archived/2026-03/topic-t2.jsonl   an archived topic, see `archive`
                      vectors-<fingerprint>.bin  vectors of one embedding space
                      .lock                      held while appending
                      .held                      held by `FileStorage.lock`
@@ -28,14 +27,16 @@ from platformdirs import user_data_path
 
 from topicloom.errors import SessionBusyError, StorageUnavailableError
 from topicloom.state.session import FORMAT, check_format
+from topicloom.storage.archive import ChainPaths
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import HEADS, Storage
 from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.disk import make_folder, reachable, read_file, remove_file, replace_file
-from topicloom.storage.file_rows import BatchFile, PackFiles
+from topicloom.storage.file_rows import BatchFile
 from topicloom.storage.jsonl import ChainFile
 from topicloom.storage.log import PURGES
 from topicloom.storage.names import original_name, safe_name, unreserved_name
+from topicloom.storage.old_archives import OldArchive, read_lines, read_pack
 
 _CARD = "session.json"
 _APPEND_SECONDS = 30.0
@@ -103,7 +104,7 @@ class FileBackend(Backend):
         super().__init__(session)
         self._folder = folder
         self._fsync = fsync
-        self._files: dict[str, tuple[ChainFile, PackFiles]] = {}
+        self._files: dict[str, tuple[ChainFile, ChainPaths]] = {}
         self._lock = FileLock(folder / ".lock", timeout=_APPEND_SECONDS, mode=0o600)
         with reachable(folder):
             self._has_card = self._check_card()
@@ -111,8 +112,24 @@ class FileBackend(Backend):
     def entries(self, chain: str) -> ChainFile:
         return self._of(chain)[0]
 
-    def packs(self, chain: str) -> PackFiles:
-        return self._of(chain)[1]
+    def move(self, chain: str, month: str | None) -> bool:
+        return self._of(chain)[0].move(month)
+
+    def old_archives(self, chain: str) -> list[OldArchive]:
+        _, paths = self._of(chain)
+        with reachable(paths.plain):
+            second = [read_lines(str(p), read_file(p) or b"") for p in paths.find_all()[1:]]
+            return second + list(map(_read_packed, paths.find_packs()))
+
+    def remove_old_archives(self, chain: str) -> None:
+        _, paths = self._of(chain)
+        with reachable(paths.plain):
+            for path in paths.find_all()[1:]:
+                remove_file(path, fsync=self._fsync)
+            for path in paths.find_packs():
+                # A card alone would say that the file is missing.
+                remove_file(_find_card(path), fsync=self._fsync)
+                remove_file(path, fsync=self._fsync)
 
     def batches(self, space: str) -> BatchFile:
         return BatchFile(self._folder / f"vectors-{safe_name(space)}.bin")
@@ -153,23 +170,21 @@ class FileBackend(Backend):
                 self._folder.rmdir()
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
-        entries, packs = self._of(chain)
-        entries.sweep(torn=torn)
-        packs.sweep()
+        self._of(chain)[0].sweep(torn=torn)
 
-    def _of(self, chain: str) -> tuple[ChainFile, PackFiles]:
+    def _of(self, chain: str) -> tuple[ChainFile, ChainPaths]:
         with self.mutex:
             if chain not in self._files:
                 *folders, name = (safe_name(part) for part in chain.split("/"))
-                folder = self._folder.joinpath(*folders)
+                paths = ChainPaths(self._folder.joinpath(*folders), name)
                 entries = ChainFile(
-                    folder / f"{name}.jsonl",
+                    paths,
                     fsync=self._fsync and chain not in (HEADS, PURGES),  # for who is there now
                     reports=self.reports,
                     mutex=self.mutex,
                     lock=partial(self.lock, create=False),
                 )
-                self._files[chain] = entries, PackFiles(folder, name, fsync=self._fsync)
+                self._files[chain] = entries, paths
             return self._files[chain]
 
     def _write_card(self) -> None:
@@ -214,6 +229,17 @@ def _hold(lock: FileLock, folder: Path, busy: str, *, needed: bool = True) -> It
         yield
     finally:
         lock.release()
+
+
+def _find_card(packed: Path) -> Path:
+    """The card beside a packed file."""
+    return packed.with_suffix("").with_suffix(".json")
+
+
+def _read_packed(path: Path) -> OldArchive:
+    data = read_file(path)
+    blocks, missing = ((), "is missing") if data is None else ((data,), "")
+    return read_pack(str(path), blocks, read_file(_find_card(path)) or b"", missing)
 
 
 def _load_card(folder: Path) -> dict[str, Any] | None:

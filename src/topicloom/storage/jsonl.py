@@ -1,4 +1,4 @@
-"""The entries of one chain in one JSONL file."""
+"""The entries of one chain in one JSONL file, wherever that is now (`archive.ChainPaths`)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
+from io import BytesIO
 from threading import RLock
 from typing import BinaryIO
 
+from topicloom.storage.archive import ChainPaths, torn_name
 from topicloom.storage.backend import Rows
 from topicloom.storage.chain import RawEntry, join_line, split_line, split_tail
 from topicloom.storage.disk import (
     append_bytes,
-    fresh_name,
     reachable,
     read_file,
     remove_file,
     replace_file,
     sync_file,
 )
-from topicloom.storage.packing import lines_in
 
 
 @dataclass(slots=True)
@@ -50,7 +49,7 @@ class ChainFile(Rows[RawEntry]):
 
     def __init__(
         self,
-        path: Path,
+        paths: ChainPaths,
         *,
         fsync: bool,
         reports: list[str],
@@ -61,8 +60,7 @@ class ChainFile(Rows[RawEntry]):
 
         The mutex is held while the index changes, the lock keeps other processes from writing.
         """
-        self._path = path
-        self._torn = path.with_name(path.name + ".torn")
+        self._paths = paths
         self._fsync = fsync
         self._reports = reports
         self._mutex = mutex
@@ -71,13 +69,13 @@ class ChainFile(Rows[RawEntry]):
 
     def scan(self, *, bodies: bool = True) -> list[RawEntry]:
         found: list[RawEntry] = []
-        with self._mutex, reachable(self._path):
+        with self._mutex, self._reachable():
             self._seen = _FileIndex()
             self._refresh(lambda raw: found.append(raw if bodies else RawEntry(*raw[:2], b"")))
         return found
 
     def read(self, keys: Sequence[str]) -> list[RawEntry]:
-        with reachable(self._path):
+        with self._reachable():
             seen = self._seen
             found = list(self._at(seen, keys))
             if len(found) < len(keys):
@@ -91,18 +89,19 @@ class ChainFile(Rows[RawEntry]):
         return found
 
     def append(self, rows: Sequence[RawEntry]) -> None:
-        with self._mutex, reachable(self._path):
+        with self._mutex, self._reachable():
             self._refresh()
+            path = self._paths.find()
             lines = [join_line(raw) for raw in rows if raw.ref not in self._seen.offsets]
             if lines:
-                append_bytes(self._path, b"".join(lines), fsync=self._fsync)
-                self._seen.inode = os.stat(self._path).st_ino
+                append_bytes(path, b"".join(lines), fsync=self._fsync)
+                self._seen.inode = os.stat(path).st_ino
                 for line in lines:
                     self._index(line)
             elif self._fsync and self._seen.synced < self._seen.end:
                 # The process that wrote these may have crashed before they were safe, and the
                 # caller is about to write a checkpoint that counts on them.
-                sync_file(self._path)
+                sync_file(path)
             self._seen.synced = self._seen.end
 
     def replace(self, rows: Sequence[RawEntry], remove: Collection[str] = ()) -> None:
@@ -111,9 +110,10 @@ class ChainFile(Rows[RawEntry]):
         New entries come before the others. Lines that are no entries stay.
         """
         fresh = {raw.ref: raw for raw in rows}
-        with self._mutex, reachable(self._path):
+        with self._mutex, self._reachable():
             self._refresh()
-            old = lines_in(read_file(self._path) or b"")
+            path = self._paths.find()
+            old = list(BytesIO(read_file(path) or b""))
             refs = [(split_tail(line) or ("",))[0] for line in old]
             lines = [join_line(raw) for ref, raw in fresh.items() if ref not in set(refs)]
             for ref, line in zip(refs, old, strict=True):
@@ -122,24 +122,33 @@ class ChainFile(Rows[RawEntry]):
             if lines == old:
                 return
             if lines:
-                replace_file(self._path, b"".join(lines), fsync=self._fsync)
+                replace_file(path, b"".join(lines), fsync=self._fsync)
             else:
-                remove_file(self._path, fsync=self._fsync)
+                remove_file(path, fsync=self._fsync)
             self._seen = _FileIndex()
             self._refresh()
             self._seen.synced = self._seen.end
 
     def where(self, key: str) -> str:
-        with reachable(self._path), self._path.open("rb") as file:
+        path = self._paths.find()
+        with reachable(path), path.open("rb") as file:
             number = file.read(self._seen.offsets[key]).count(b"\n") + 1
-        return f"{self._path}, line {number}"
+        return f"{path}, line {number}"
+
+    def move(self, month: str | None) -> bool:
+        """Move the file; see `Backend.move`."""
+        with self._mutex, self._reachable():
+            self._refresh()
+            return self._paths.move(month, fsync=self._fsync)
 
     def sweep(self, *, torn: bool) -> None:
-        with self._mutex, reachable(self._path):
+        """See `Backend.sweep`."""
+        with self._mutex, self._reachable():
             self._refresh()
-            remove_file(fresh_name(self._path), fsync=self._fsync)
-            if torn:
-                remove_file(self._torn, fsync=self._fsync)
+            self._paths.sweep(torn=torn, fsync=self._fsync)
+
+    def _reachable(self) -> AbstractContextManager[None]:
+        return reachable(self._paths.plain)
 
     def _at(self, seen: _FileIndex, refs: Sequence[str]) -> Iterator[RawEntry]:
         """Those of some entries that stand where they were seen."""
@@ -147,9 +156,8 @@ class ChainFile(Rows[RawEntry]):
         if not offsets:
             return
         wanted = set(refs)
-        try:
-            file = self._path.open("rb")
-        except FileNotFoundError:
+        file = self._paths.open()
+        if file is None:
             return
         with file:
             for offset in offsets:
@@ -172,10 +180,9 @@ class ChainFile(Rows[RawEntry]):
 
     def _index_new(self, visit: Callable[[RawEntry], None] | None) -> bool:
         """Index what is new; True if the file ends in the middle of a line."""
-        try:
-            # Looked up once: whoever archives the chain may remove the file meanwhile.
-            file = self._path.open("rb")
-        except FileNotFoundError:
+        # Looked up once: another process may move the file meanwhile.
+        file = self._paths.open()
+        if file is None:
             self._seen = _FileIndex()
             return False
         with file:
@@ -204,14 +211,16 @@ class ChainFile(Rows[RawEntry]):
 
     def _repair(self) -> None:
         """Move a torn last line to a file of its own: its bytes may be worth something."""
-        with self._path.open("r+b") as file:
+        path = self._paths.find()
+        aside = torn_name(path)
+        with path.open("r+b") as file:
             file.seek(self._seen.end)
             torn = file.read()
-            append_bytes(self._torn, torn + b"\n", fsync=self._fsync)
+            append_bytes(aside, torn + b"\n", fsync=self._fsync)
             file.truncate(self._seen.end)
         self._reports.append(
-            f"{self._path}: the last line was cut off in the middle; its {len(torn)} bytes were"
-            f" moved to {self._torn.name}"
+            f"{path}: the last line was cut off in the middle; its {len(torn)} bytes were"
+            f" moved to {aside.name}"
         )
 
     def _index(self, line: bytes) -> RawEntry | None:
@@ -219,7 +228,7 @@ class ChainFile(Rows[RawEntry]):
         seen.lines += 1
         raw = split_line(line)
         if raw is None:
-            report = f"{self._path}: line {seen.lines} is not an entry and was passed over"
+            report = f"{self._paths.find()}: line {seen.lines} is not an entry and was passed over"
             if report not in self._reports:
                 self._reports.append(report)
         else:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from topicloom.errors import InputError, MissingRecordError, StorageError
+from topicloom.storage.archive import is_month
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.caches import BodyCache, HeadCache
 from topicloom.storage.chain import (
@@ -28,7 +29,6 @@ from topicloom.storage.chain import (
     tombstone,
 )
 from topicloom.storage.chains import StoredChain
-from topicloom.storage.packing import ArchiveCard, card_text, is_month
 from topicloom.storage.vectors import VectorLog
 
 PURGES = "purges"
@@ -148,7 +148,7 @@ class SessionLog:
         Raises:
             MissingRecordError: A ref is not in the chain.
             StorageError: An entry is not what was written, such as a line edited by hand, or an
-                archive that is damaged or gone.
+                earlier version's archive that is damaged or gone.
         """
         found = self._texts(chain, refs)
         for ref in refs:
@@ -194,61 +194,54 @@ class SessionLog:
             self._backend.entries(chain).replace([row], set(remove) - {row.ref})
         return row.ref
 
-    def archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> None:
-        """Move a chain's bodies into the archive, compressed, beside a summary for people.
+    def archive(self, chain: str, month: str) -> bool:
+        """Move a chain into the archive of a month, where the place has one; see `archive`.
 
         Every head stays valid: `refs`, `read` and `append` work as before. May be called again,
-        with another month or summary too: it takes in what was appended since. Safe beside other
-        processes; killed anywhere, nothing is lost or twice, and the same call finishes.
-        Entries that are damaged stay where they are.
+        with another month too. Safe beside other processes; killed anywhere, nothing is lost or
+        twice, and the same call finishes.
+
+        Returns:
+            False where there is nothing to move.
 
         Raises:
-            MissingRecordError: The chain is empty.
-            InputError: The month is not as `2026-03`, or the summary no JSON without a key `refs`.
-            StorageError: An archive of the chain is damaged; nothing was changed.
+            InputError: The month is not as `2026-03`.
+            StorageError: What an earlier version packed of the chain is damaged; nothing was
+                changed.
         """
         if not is_month(month):
             raise InputError(f"{month!r} is not a month: write it as 2026-03")
-        card_text(summary, ())  # raises before anything is changed
         with self._mutex:
-            if not self._chain(chain).move_to_archive(month, summary):
-                raise MissingRecordError(
-                    f"chain {chain!r} of session {self._backend.session!r} is empty: there is"
-                    " nothing to archive" + "".join(f"; {one}" for one in self._backend.reports)
-                )
+            return self._chain(chain).move(month)
 
-    def restore(self, chain: str) -> None:
-        """Move a chain back out of the archive, and its summary away; the reverse of `archive`.
+    def restore(self, chain: str) -> bool:
+        """Move a chain back out of the archive; the reverse of `archive`."""
+        with self._mutex:
+            return self._chain(chain).move(None)
 
-        Nothing to do where nothing is archived.
+    def unpack(self, chain: str) -> None:
+        """Make a plain chain of what an earlier version packed of it, if there is any of that.
 
         Raises:
-            StorageError: An archive of the chain is damaged; nothing was changed.
+            StorageError: It is damaged, so that its content is unknown; nothing was changed.
         """
         with self._mutex:
-            self._chain(chain).restore()
-
-    def archived(self, chain: str) -> ArchiveCard | None:
-        """The card of an archived chain; None when nothing of it is archived."""
-        with self._mutex:
-            return self._chain(chain).archive.card()
+            self._chain(chain).unpack()
 
     def purge(
         self,
         chain: str,
         refs: Sequence[str],
         keep: Mapping[str, Mapping[str, Any]] | None = None,
-        summary: Mapping[str, Any] | None = None,
     ) -> int:
         """Remove bodies on purpose and for good, archived or not, and their vectors.
 
         Vectors of texts that were made of messages (`vectors.made_key`) all go with any of them.
 
         The entries stay with their refs, so every head stays valid. `read` gives what was kept
-        of a body, by `keep`, with the key `purged`. The summary takes the place of an archive's,
-        which may quote what is removed. Appending such an entry again does not bring its body
-        back. Killed half-way, the same call finishes. What others have in memory stays there until
-        they `renew`. Messages are purged by `SessionStore.purge`, which knows what has
+        of a body, by `keep`, with the key `purged`. Appending such an entry again does not bring
+        its body back. Killed half-way, the same call finishes. What others have in memory stays
+        there until they `renew`. Messages are purged by `SessionStore.purge`, which knows what has
         to stay of them and where else they stand.
 
         Returns:
@@ -257,16 +250,15 @@ class SessionLog:
         Raises:
             MissingRecordError: A ref is not in the chain; nothing was changed.
             InputError: What is to stay is not JSON, or uses a reserved key.
-            StorageError: An archive of the chain is damaged, so that its content is unknown;
-                nothing was changed.
+            StorageError: What an earlier version packed of the chain is damaged, so that its
+                content is unknown; nothing was changed.
         """
         with self._mutex:
             kept = keep or {}
-            card_text(summary or {}, ())  # raises before anything is changed
             tombstones = {
                 ref: tombstone(ref, self._chain(chain).prev(ref), kept.get(ref, {})) for ref in refs
             }
-            if not tombstones and summary is None:
+            if not tombstones:
                 return 0
             # First of all: vectors are known by their bodies; in older sessions, by their refs.
             # What was made of several, such as a brief, may be made of these.
@@ -276,7 +268,7 @@ class SessionLog:
             with self.hold():
                 for vectors in map(self._vectors, self._backend.spaces()):
                     vectors.remove({*tombstones, *keys})
-                count = self._chain(chain).purge(tombstones, summary or {})
+                count = self._chain(chain).purge(tombstones)
                 self.tell_purge()
             return count
 

@@ -38,8 +38,6 @@ class PurgePlan:
     Their names, briefs and summaries go too."""
     entries: Mapping[str, Mapping[str, Row]]
     """By chain, in the order in which it is done, and by ref: what stays of an entry."""
-    cards: Mapping[str, Row]
-    """By chain: what stays of an archived topic's summary."""
 
 
 def plan_purge(
@@ -97,17 +95,11 @@ def plan_purge(
     said = {TRANSCRIPT: wanted.clean(transcript) | shells}
     last = {SUPERSEDED: cleaned.pop(SUPERSEDED, {})} | said
     entries = cleaned | in_topics | last
-    cards: dict[str, Row] = {}
-    for topic in topics.values():
-        touched = topic.id in derived.topics | derived.lent or entries[topic.chain]
-        if touched and (card := log.archived(topic.chain)) is not None:
-            cards[topic.chain] = derived.without_in_card(topic.id, card.summary)
     return PurgePlan(
         messages=tuple(dict.fromkeys(messages)),
         versions=tuple(from_row(row) for ref, row in versions.items() if ref in rows),
         topics=tuple(named),
-        entries={chain: e for chain, e in entries.items() if e or chain in cards},
-        cards=cards,
+        entries={chain: e for chain, e in entries.items() if e},
     )
 
 
@@ -224,11 +216,13 @@ def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
     """Remove what a plan says; returns how many entries were purged that had not been before.
 
     Whoever has the session open learns of it, also where an earlier call was killed before that.
+
+    Raises:
+        StorageError: What an earlier version packed is damaged; nothing was purged.
     """
-    count = sum(
-        log.purge(chain, list(keep), keep, plan.cards.get(chain))
-        for chain, keep in plan.entries.items()
-    )
+    for chain in {Topic.model_validate(row).chain for row in _all_rows(log, ROSTER).values()}:
+        log.unpack(chain)  # with a card that may tell what is removed
+    count = sum(log.purge(chain, list(keep), keep) for chain, keep in plan.entries.items())
     if log.entries(TRANSCRIPT):
         log.tell_purge()
     return count

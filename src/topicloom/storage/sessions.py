@@ -33,7 +33,6 @@ from topicloom.storage.caches import WeighedCache
 from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, recover_rows, to_row
-from topicloom.storage.packing import ArchiveCard
 from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
 
 
@@ -210,7 +209,7 @@ class SessionStore:
     def topic_messages(self, topic: Topic, start: int = 0) -> Sequence[StoredMessage]:
         """A topic's messages in order, from its `start`th (counted from 0) on.
 
-        Those that a damaged or missing archive does not give are taken from the transcript.
+        Those that cannot be read are taken from the transcript.
 
         Raises:
             MissingRecordError: The topic's entries are not known any more.
@@ -242,30 +241,16 @@ class SessionStore:
             kept.put(ref, message)
         return messages
 
-    def archive(self, topic: Topic, month: str) -> None:
-        """Move a topic's messages into the archive, beside a summary for people.
+    def archive(self, topic: Topic, month: str) -> bool:
+        """Move a topic's messages into the archive of a month; see `SessionLog.archive`.
 
-        The topic is read, searched and added to as before. See `SessionLog.archive`.
+        The topic is read, searched and added to as before.
         """
-        summary = {
-            "topic": topic.id,
-            "name": topic.name,
-            "brief": topic.brief,
-            "summary": topic.summary,
-            "count": topic.count,
-            "first_at": topic.first_at,
-            "last_at": topic.last_at,
-            "days": sorted({message.day for message in self.topic_messages(topic)}),
-        }
-        self.log.archive(topic.chain, month, summary)
+        return self.log.archive(topic.chain, month)
 
-    def restore(self, topic: Topic) -> None:
+    def restore(self, topic: Topic) -> bool:
         """Move a topic's messages out of the archive; see `SessionLog.restore`."""
-        self.log.restore(topic.chain)
-
-    def archived(self, topic: Topic) -> ArchiveCard | None:
-        """The card of an archived topic; None when nothing of it is archived."""
-        return self.log.archived(topic.chain)
+        return self.log.restore(topic.chain)
 
     def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
         """The plan by which messages, or all of a topic, are removed; nothing is removed yet.
@@ -319,8 +304,8 @@ class SessionStore:
             How many entries were purged that had not been before.
 
         Raises:
-            StorageError: An archive is damaged, so that its content is unknown. What was purged
-                before it stays purged; repair it, and purge again.
+            StorageError: What an earlier version packed is damaged, so that its content is
+                unknown; nothing was purged. Repair it, and purge again.
         """
         return execute_purge(self.log, plan)
 

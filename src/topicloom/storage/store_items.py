@@ -3,31 +3,24 @@
 An entry is an item `{"body": <JSON text>, "prev": <ref or null>}` whose key is its ref. A batch of
 vectors is an item `{"dimension": d, "rows": <base64>}` whose key is a hash of its rows as they
 were added, so the same batch twice is one item.
-
-A pack is several items. A block is an item `{"block": <base64 of xz streams>}` whose key is a hash
-of it; the card is the item `card`, `{"month": ..., "card": <JSON text>, "blocks": [<keys>]}`.
-Blocks are written first, then the card that lists them; then blocks that it does not list are
-deleted.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
 
-from topicloom.errors import StorageError
-from topicloom.storage.backend import Batch, Pack, R, Rows
+from topicloom.storage.backend import Batch, R, Rows
 from topicloom.storage.chain import RawEntry
 from topicloom.storage.names import unreserved_name
+from topicloom.storage.old_archives import OldArchive, read_pack
 from topicloom.storage.vectors import row_bytes
 
 Namespace = tuple[str, ...]
 _PAGE = 500
-_CARD = "card"
 
 
 def label(name: str) -> str:
@@ -117,50 +110,6 @@ class EntryItems(ItemRows[RawEntry]):
         self._put({raw.ref: {"body": raw.body.decode(), "prev": raw.prev} for raw in rows}, remove)
 
 
-class PackItems(ItemRows[Pack]):
-    """The archive of a chain: one pack at a time, an item a block and one for the card."""
-
-    def scan(self, *, bodies: bool = True) -> list[Pack]:
-        """The pack, if there is one.
-
-        Blocks that the card does not list are left of a crash and may be older: they come last.
-        """
-        if not bodies:
-            cards = map(_card_in, items_at(self._store, self._namespace, [_CARD]))
-            return [Pack(month, card, ()) for month, card, _ in cards]
-        items = {item.key: item for item in self._items()}
-        if not items:
-            return []
-        month, card, listed = _card_in(items.pop(_CARD, None))
-        keys = sorted(items, key=lambda key: key not in listed)
-        missing = tuple(f"its block {key}" for key in listed if key not in items)
-        return [Pack(month, card, tuple(_decode(items[key], "block") for key in keys), missing)]
-
-    def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
-        for row in rows:
-            self._write(row)
-        if remove and {row.month for row in self.scan(bodies=False) or self.scan()} & set(remove):
-            # A card alone would say that its blocks are missing.
-            self._put({}, sorted((i.key for i in self._items()), key=lambda key: key != _CARD))
-
-    def where(self, key: str) -> str:
-        return f"the archive {self._namespace}"
-
-    def _write(self, row: Pack) -> None:
-        blocks = {hashlib.sha256(block).hexdigest()[:32]: block for block in row.blocks}
-        self._put({key: {"block": _encode(block)} for key, block in blocks.items()})
-        items = items_at(self._store, self._namespace, list(blocks))
-        if {item.key: _decode(item, "block") for item in items} != blocks:
-            raise StorageError(
-                f"the archive {self._namespace} could not be read back after it was written; what"
-                " was there before still is"
-            )
-        absent = [name.removeprefix("its block ") for name in row.missing]
-        card = {"month": row.month, "card": row.card.decode(), "blocks": [*blocks, *absent]}
-        self._put({_CARD: card})
-        self._put({}, [i.key for i in self._items() if i.key != _CARD and i.key not in blocks])
-
-
 class BatchItems(ItemRows[Batch]):
     """Vectors of one embedding space, an item a batch."""
 
@@ -180,13 +129,26 @@ def _entry_in(item: Item) -> RawEntry:
     return RawEntry(item.key, prev if isinstance(prev, str) else None, text)
 
 
-def _card_in(item: Item | None) -> tuple[str, bytes, list[str]]:
-    """Month and text of a card, and the keys of the blocks that it lists."""
-    value = item.value if item is not None else {}
-    month, text, blocks = (value.get(key) for key in ("month", "card", "blocks"))
-    card = text.encode("utf-8", "replace") if isinstance(text, str) else b""
-    listed = [key for key in blocks if isinstance(key, str)] if isinstance(blocks, list) else []
-    return month if isinstance(month, str) else "", card, listed
+def read_packed_items(store: BaseStore, namespace: Namespace) -> list[OldArchive]:
+    """What an earlier version packed of a chain: an item a block, and one that lists them."""
+    items = {item.key: item for item in items_in(store, namespace)}
+    if not items:
+        return []
+    card = items.pop("card", None)
+    value = card.value if card is not None else {}
+    listed, text = value.get("blocks"), value.get("card")
+    names = listed if isinstance(listed, list) else []
+    absent = [f"has lost its block {name}" for name in names if name not in items]
+    spoilt = [
+        f"cannot be unpacked at its block {k}" for k, i in items.items() if not _decode(i, "block")
+    ]
+    # Blocks that are not listed are left of a crash and may be older: they come last.
+    blocks = [
+        _decode(items[key], "block") for key in sorted(items, key=lambda key: key not in names)
+    ]
+    faults = [*absent, *spoilt, ""]
+    place = f"the archive {namespace}"
+    return [read_pack(place, blocks, str(text or "").encode("utf-8", "replace"), faults[0])]
 
 
 def _encode(data: bytes) -> str:

@@ -6,7 +6,8 @@ characters and lone surrogates. In SQL, `(value->>'body')::jsonb` reads most of 
 
 Labels are made by `store_items.label`, which puts `%` only before hex digits. Labels of our own
 cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors,
-`%archived-<chain>` what was archived of a chain. The rows are described in `store_items`.
+`%archived-<chain>` what an earlier version packed of a chain. The rows are described in
+`store_items`. The entries of an archived topic stay where they are.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES
+from topicloom.storage.old_archives import OldArchive
 from topicloom.storage.store_items import (
     BatchItems,
     EntryItems,
     Namespace,
-    PackItems,
     delete_items,
     items_at,
     items_in,
     label,
     namespaces_in,
     put_items,
+    read_packed_items,
 )
 
 _SESSIONS, _VECTORS, _ARCHIVED = "%sessions", "%vectors-", "%archived-"
@@ -104,12 +106,23 @@ class StoreBackend(Backend):
         self._prefix = prefix
         self._label = label(session)
         self._has_card = False
+        self._plain = set[str]()
 
     def entries(self, chain: str) -> EntryItems:
         return EntryItems(self._store, self._below(label(chain)))
 
-    def packs(self, chain: str) -> PackItems:
-        return PackItems(self._store, self._below(f"{_ARCHIVED}{label(chain)}"))
+    def old_archives(self, chain: str) -> list[OldArchive]:
+        """What an earlier version packed; a chain that has nothing of it is asked for it once."""
+        if chain in self._plain:
+            return []
+        found = read_packed_items(self._store, self._archive_of(chain))
+        if not found:
+            self._plain.add(chain)
+        return found
+
+    def remove_old_archives(self, chain: str) -> None:
+        archive = self._archive_of(chain)
+        delete_items(self._store, archive, [item.key for item in items_in(self._store, archive)])
 
     def batches(self, space: str) -> BatchItems:
         return BatchItems(self._store, self._below(f"{_VECTORS}{label(space)}"))
@@ -140,6 +153,9 @@ class StoreBackend(Backend):
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Nothing: a store has no item half-written."""
+
+    def _archive_of(self, chain: str) -> Namespace:
+        return self._below(f"{_ARCHIVED}{label(chain)}")
 
     def _below(self, name: str) -> Namespace:
         return (*self._prefix, self._label, name)

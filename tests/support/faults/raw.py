@@ -6,9 +6,7 @@ are linked by hashes, items of a store, and the newest checkpoint.
 
 from __future__ import annotations
 
-import base64
 import json
-import lzma
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -46,7 +44,7 @@ class Raw:
     """What cannot be read at all."""
 
     def add(self, chain: str, ref: str, entry: Entry) -> None:
-        """Enter an entry; the same in an archive and beside it is one."""
+        """Enter an entry; the same in two files of a chain is one."""
         known = self.chains.setdefault(chain, {}).setdefault(ref, entry)
         if known != entry and "purged" not in known.body and "purged" not in entry.body:
             self.problems.append(f"{chain}: {ref} stands there twice, and differs")
@@ -57,11 +55,10 @@ def read_files(folder: Path, name: str) -> Raw:
     raw = Raw(session_in_sqlite(folder / "checkpoints.sqlite", name))
     place = folder / quote(name, safe="")
     for path in sorted(place.rglob("*.jsonl")):
-        chain = unquote(str(path.relative_to(place)).removesuffix(".jsonl"))
+        folder = path.parent.relative_to(place)
+        folder = folder.parents[1] if "archived" in folder.parts else folder
+        chain = unquote(str(folder / path.stem))
         _read_lines(raw, chain, path.read_bytes(), str(path))
-    for path in sorted(place.rglob("*.jsonl.xz")):
-        chain = f"{path.parents[2].name}/{unquote(path.name.removesuffix('.jsonl.xz'))}"
-        _read_lines(raw, chain, lzma.decompress(path.read_bytes()), str(path))
     return raw
 
 
@@ -73,12 +70,7 @@ def read_items(rows: Iterable[tuple[str, str, Body]], name: str, session: Body |
         _, owner, *rest = namespace.split(".")
         if owner != label or not rest:
             continue
-        if rest[0].startswith("%archived-"):
-            chain = unquote(rest[0].removeprefix("%archived-"))
-            if "block" in value:
-                text = lzma.decompress(base64.b64decode(value["block"]))
-                _read_lines(raw, chain, text, f"{namespace} {key}")
-        elif "body" in value:
+        if "body" in value:
             raw.add(unquote(rest[0]), key, Entry(value["prev"], json.loads(value["body"])))
     return raw
 
