@@ -156,7 +156,7 @@ def test_an_old_checkpoint_is_forked_and_the_others_stay(written: Written) -> No
     store, fork = written.place.open_session(), get_session(graph, written.config)
     said = store.originals(old)
     assert check_kept(store, fork)[: len(said)] == said
-    assert fork.line != old.line
+    assert fork.branch != old.branch
     for id_, session in written.place.checkpoints().items():
         if id_ in written.expected:
             transcript = [m.model_dump(mode="json") for m in store.originals(session)]
