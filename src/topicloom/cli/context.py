@@ -28,9 +28,9 @@ from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
-from topicloom.storage.lines import find_newest, publish
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import find_newest, publish
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class CliContext:
         kept = SessionStore(self.storage.open(check_session_name(name)))
         if not find_newest(kept, name).count:
             session, _ = self.read_session(name)
-            publish(kept, session)  # of 0.1.0, which kept no heads
+            publish(kept, session)  # of 0.1.0, which kept no tips
         return Memory(self.storage, name, store=store, embedder=self.settings.embedder)
 
     def find_session(self, name: str) -> Session | None:

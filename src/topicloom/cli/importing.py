@@ -36,9 +36,9 @@ from topicloom.recordings.imports import record_messages, select_new
 from topicloom.recordings.session_names import SessionNames
 from topicloom.recordings.spool import ChatPiece, ImportSpool, ImportSummary
 from topicloom.state.session import Session
-from topicloom.storage.lines import find_newest
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import find_newest
 
 
 def run_import(

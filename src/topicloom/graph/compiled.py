@@ -32,7 +32,7 @@ from topicloom.graph.receipts import ReceiptStream
 from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, name_thread, warn_of_left_out, warn_of_part
-from topicloom.nodes.step import NO_THREAD
+from topicloom.nodes.step import NO_THREAD, dump
 from topicloom.state.channels import SessionInput, SessionState, TurnOptions
 from topicloom.state.message_form import make_update_storable, read_messages, select_usable
 from topicloom.state.messages import check_content
@@ -40,6 +40,7 @@ from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
+from topicloom.storage.writers import branch_off
 
 _OWNERS = 4_096
 """Threads of which it is remembered whose they are."""
@@ -311,15 +312,16 @@ def _mark(
     config: RunnableConfig, values: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
 ) -> Sequence[Sequence[StateUpdate]]:
     """Updates of a state, the first of which marks its session: at a checkpoint that is named, as
-    one on a line of its own, and where all messages are removed, as one that showed them all.
+    one on a branch of its own, and where all messages are removed, as one that showed them all.
     """
     first = supersteps[0][0] if supersteps and supersteps[0] else None
     if not values.get("session") or first is None or not isinstance(first.values, Mapping):
         return supersteps
+    session = Session.model_validate(values["session"])
     marks: dict[str, Any] = {"shown": 1} if _clears(supersteps) else {}
     if _names_checkpoint(config):
-        marks["line"] = f"{config['configurable']['thread_id']}/{uuid4().hex}"
-        if values["session"].get("user_id"):
+        session = branch_off(session, config["configurable"]["thread_id"], uuid4().hex)
+        if session.user_id:
             marks["facts_at"] = (values.get("turn") or {}).get("started", "")
-    marked = {"session": {**values["session"], **marks}} | first.values
+    marked = dump(session.model_copy(update=marks)) | dict(first.values)
     return [[first._replace(values=marked), *supersteps[0][1:]], *supersteps[1:]]

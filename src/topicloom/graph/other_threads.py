@@ -28,7 +28,6 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage, parse_iso_seconds
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.lines import catch_up, find_newest, read_heads
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.thread_cards import (
     Hashes,
@@ -41,6 +40,7 @@ from topicloom.storage.thread_cards import (
     read_cards,
     write_card,
 )
+from topicloom.storage.writers import catch_up, find_newest, read_tips
 
 _THREADS = 3
 """Other threads that a turn opens at most."""
@@ -244,7 +244,7 @@ class OtherThreads:
         storage, count = self.workspaces.choose_storage(kept), 0
         for name in storage.sessions():
             store = SessionStore(storage.open(name))
-            owner = find_person(head.session for head in read_heads(store))
+            owner = find_person(tip.session for tip in read_tips(store))
             if owner is not None and owner.user == user:
                 self._write(kept, owner, catch_up(store, find_newest(store, name)), None)
                 count += 1

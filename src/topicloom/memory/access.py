@@ -31,12 +31,9 @@ from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session, Turn
-from topicloom.storage.lines import catch_up, find_newest, find_rivals, merge_sessions, publish
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
-
-_ATTEMPTS = 8
-"""Times that a change gives way to others who end a turn at once."""
+from topicloom.storage.writers import catch_up, come_behind, find_newest, write_tip
 
 
 class OpenSession(NamedTuple):
@@ -89,25 +86,23 @@ class StorageAccess:
             ConflictError: Others end turns all the time.
         """
         session, store, _ = yield from self.open()
-        written, started = list[str](), self.clock().isoformat()
-        for _ in range(_ATTEMPTS):
-            closed, turn = self._take_turn(session, changes, started)
-            if not turn.changed:
-                return turn
-            written.append(publish(store, closed, written))
-            rivals = find_rivals(store, closed)
-            if not rivals:
-                return turn
-            for head in rivals:  # what was changed is made again behind them
-                session = merge_sessions(store, session, head.session)
-        raise ConflictError(f"others change session {self.thread!r} all the time: try again")
+        close = partial(self._take_turn, changes, self.clock().isoformat())
+        _, turn, alone = write_tip(
+            store, session, close, lambda now, others: come_behind(store, now, others)[0]
+        )
+        if not alone:
+            raise ConflictError(f"others change session {self.thread!r} all the time: try again")
+        return turn
 
     def _take_turn(
-        self, session: Session, changes: Sequence[TopicChange], started: str
+        self, changes: Sequence[TopicChange], started: str, before: Session
     ) -> tuple[Session, Turn]:
-        number, newest = session.turn + 1, session.count
+        """The session after a turn that makes the changes; as it was if none of them fits."""
+        number, newest = before.turn + 1, before.count
         turn = Turn(number=number, first=newest, user=newest, query="", started=started)
-        session, turn = make_changes(self.store, session, turn, changes)
+        session, turn = make_changes(self.store, before, turn, changes)
+        if not turn.changed:
+            return before, turn
         receipt = Receipt(
             turn=number,
             user=f"m{newest}",

@@ -25,8 +25,8 @@ from topicloom.reflection.fact_spans import FactSpan, ThreadFact, find_spans
 from topicloom.reflection.persons import select_holding
 from topicloom.state.persons import Person, find_person, make_person
 from topicloom.state.session import Session
-from topicloom.storage.lines import read_heads
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import read_tips
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class PersonMemory:
         """
         yield from ()
         kept = self._facts_store
-        threads = {name: head.scope for name, _, heads in self._find() for head in heads[-1:]}
+        threads = {name: tip.scope for name, _, tips in self._find() for tip in tips[-1:]}
         facts = [
             ThreadFact(name, scope, fact)
             for name, scope in threads.items()
@@ -146,11 +146,11 @@ class PersonMemory:
         rows = list[dict[str, Any]]()
         for found in (yield from self._threads()):
             rows.append({"kind": "thread", "thread": found.thread, "scope": found.scope})
-        for name, store, heads in self._find():
+        for name, store, tips in self._find():
             rows += (
-                {"kind": "message", "thread": name, **row} for row in _list_messages(store, heads)
+                {"kind": "message", "thread": name, **row} for row in _list_messages(store, tips)
             )
-            topics = {t.id: t for head in heads for t in store.topic_table(head)}
+            topics = {t.id: t for tip in tips for t in store.topic_table(tip)}
             rows += (
                 {"kind": "topic", "thread": name, "id": t.id, "name": t.name, "brief": t.brief}
                 for t in topics.values()
@@ -197,16 +197,16 @@ class PersonMemory:
         return DeletionReceipt(value, key.hex(), left)
 
     def _find(self) -> Iterator[tuple[str, SessionStore, list[Session]]]:
-        """The user's threads, with their storage and the heads of their branches."""
+        """The user's threads, with their storage and the tips of their branches."""
         for name in self._storage.sessions():
             store = SessionStore(self._storage.open(name))
-            heads = [head.session for head in read_heads(store)]
-            owner = find_person(heads)
+            tips = [tip.session for tip in read_tips(store)]
+            owner = find_person(tips)
             if owner is not None and owner.user == self.user:
-                yield name, store, [_own(head, owner) for head in heads]
+                yield name, store, [_own(tip, owner) for tip in tips]
 
-    def _describe(self, name: str, store: SessionStore, heads: list[Session]) -> Step[PersonThread]:
-        said = list(_list_messages(store, heads))
+    def _describe(self, name: str, store: SessionStore, tips: list[Session]) -> Step[PersonThread]:
+        said = list(_list_messages(store, tips))
         times = sorted(str(row["time"]) for row in said) or [""]
         saver, checkpoints = self._graph.checkpointer, 0
         if isinstance(saver, BaseCheckpointSaver):
@@ -216,14 +216,14 @@ class PersonMemory:
             )
         return PersonThread(
             thread=name,
-            scope=heads[-1].scope,
+            scope=tips[-1].scope,
             messages=len(said),
-            topics=len({t.id for head in heads for t in store.topic_table(head)}),
+            topics=len({t.id for tip in tips for t in store.topic_table(tip)}),
             facts=len(self._facts_store.facts(name)),
             checkpoints=checkpoints,
             first=times[0],
             last=times[-1],
-            transcript=heads[-1].transcript or "",
+            transcript=tips[-1].transcript or "",
         )
 
     threads, athreads = both(_threads)
@@ -245,17 +245,17 @@ async def _acount(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> in
     return 0
 
 
-def _own(head: Session, owner: Person) -> Session:
-    return head.model_copy(update={"scope": owner.scope})
+def _own(tip: Session, owner: Person) -> Session:
+    return tip.model_copy(update={"scope": owner.scope})
 
 
-def _list_messages(store: SessionStore, heads: list[Session]) -> Iterator[dict[str, Any]]:
+def _list_messages(store: SessionStore, tips: list[Session]) -> Iterator[dict[str, Any]]:
     """The messages of all branches, each once, as JSON data."""
     seen = set[str]()
-    for head in heads:
-        refs = store.transcript_refs(head)
+    for tip in tips:
+        refs = store.transcript_refs(tip)
         fresh = [n for n, ref in enumerate(refs, 1) if ref not in seen]
         seen.update(refs)
-        for message in store.originals(head, fresh[0]) if fresh else ():
+        for message in store.originals(tip, fresh[0]) if fresh else ():
             if message.seq in fresh:
                 yield message.model_dump(mode="json", exclude_defaults=True)

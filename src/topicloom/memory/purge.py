@@ -28,9 +28,9 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Turn
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.base import Storage
-from topicloom.storage.lines import catch_up
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import catch_up
 
 _NEWEST = "SELECT checkpoint_ns, MAX(checkpoint_id) FROM checkpoints WHERE thread_id = :thread"
 _SQLITE = (

@@ -13,10 +13,10 @@ from topicloom.state.message_form import find_form_fault
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES, BodyCache
-from topicloom.storage.lines import find_missing, find_newest, find_rivals, gather, publish
 from topicloom.storage.log import SessionLog
 from topicloom.storage.repair import Fault, find_faults, mend_session
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import find_newest, gather, publish_mended
 
 
 def check_session(
@@ -83,9 +83,7 @@ def repair_session(
         if any(fault.mend for fault in faults):
             mended = mend_session(session, store, faults)
             save_session(graph, config, mended, [*shown, *gone])
-            heads = find_rivals(store, mended)
-            known = [h.ref for h in heads if not find_missing(store, h.session, mended)]
-            publish(store, mended, known)  # the next turn goes on from what was mended
+            publish_mended(store, mended)  # the next turn goes on from what was mended
         elif unusable:
             save_session(graph, config, session, gone)
     return [*unusable.values(), *faults]

@@ -15,8 +15,8 @@ from topicloom.nodes.step import dump
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
-from topicloom.storage.lines import catch_up
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import catch_up
 
 Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 """A compiled session graph."""

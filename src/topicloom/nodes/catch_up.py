@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -15,39 +15,29 @@ from topicloom.state.journal import JournalEntry
 from topicloom.state.messages import find_visible
 from topicloom.state.session import Session
 from topicloom.state.superseding import align_ids, find_edit
-from topicloom.storage.lines import Head, find_edits, merge_sessions
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
+from topicloom.storage.writers import Taken
 
 Replay = Callable[[dict[str, Any], Sequence[JournalEntry]], tuple[dict[str, Any], tuple[str, ...]]]
 """Makes edits of a journal in a document; returns it, and what was wrong with some of them."""
 
 
-def catch_up(
-    store: SessionStore,
-    session: Session,
-    rivals: Sequence[Head],
-    state: Mapping[str, Any],
-    replay: Replay | None,
-) -> tuple[Session, tuple[str, ...], Update]:
-    """Put what a session has by itself behind what others did.
-
-    Returns:
-        The session, what happened, in words for the receipt, and the update of the document.
+def report_taken(
+    taken: Sequence[Taken], document: Any, replay: Replay | None
+) -> tuple[tuple[str, ...], Update]:
+    """What was taken over from other writers, in words for the receipt, and the update of the
+    document by their edits of it.
     """
     events, update = list[str](), Update()
-    for rival in rivals:
-        count, journal = session.count, find_edits(store, rival.session, session)
-        session = merge_sessions(store, session, rival.session)
-        taken = (
-            f"{session.count - count} messages of it" if session.count > count else "its changes"
-        )
-        events.append(f"another writer came first: {taken} were taken over")
+    for messages, journal in taken:
+        what = f"{messages} messages of it" if messages else "its changes"
+        events.append(f"another writer came first: {what} were taken over")
         if journal and replay is not None:
-            document = update.get("document") or state.get("document") or {}
-            update["document"], errors = replay(document, journal)
+            document, errors = replay(document or {}, journal)
+            update["document"] = document
             events += [f"an edit of another writer could not be made: {e}" for e in errors]
-    return session, tuple(events), update
+    return tuple(events), update
 
 
 def show_newest(store: SessionStore, session: Session, keep: int) -> list[AnyMessage]:

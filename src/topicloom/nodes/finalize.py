@@ -13,11 +13,10 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.errors import ConflictError
 from topicloom.nodes.ahead import embed_said
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
-from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
+from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.elsewhere import keep_card
 from topicloom.nodes.runs import current_run
@@ -40,8 +39,8 @@ from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
-from topicloom.storage.lines import Head, find_rivals, publish, read_heads
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import Tip, find_concurrent, give_way, is_same_turn, write_tip
 
 
 def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -64,8 +63,8 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         ]
         session = store.append(session, stored)
         said = [*(m for m in recent if m.seq >= turn.user), *stored]
-        end = _TurnEnd(deps, workspace, state, now, replay)
-        closed, turn, receipt = end.write(session, turn)
+        end = _TurnEnd(deps, workspace, state, now, replay, turn)
+        closed, turn, receipt = end.write(session)
         workspace.unread.clear()
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         keep = deps.settings.visible_messages
@@ -81,7 +80,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             closed = _purge_superseded(store, closed)
-        if closed.user_id and (closed.line or closed.superseded):
+        if closed.user_id and (closed.branch or closed.superseded):
             _share_facts(deps, workspace, closed)
         keep_card(deps, workspace, closed)
         # It is to take no time from this turn.
@@ -125,10 +124,6 @@ def add_up(calls: Sequence[Call]) -> UsageMetadata:
     )
 
 
-_ATTEMPTS = 8
-"""Times that a turn gives way to others at its end; the next turn takes over what is left."""
-
-
 @dataclass(slots=True)
 class _TurnEnd:
     """The end of a turn, which others may have come before."""
@@ -138,69 +133,53 @@ class _TurnEnd:
     state: SessionState
     now: datetime
     replay: Replay | None
+    turn: Turn
     merged: bool = False
     """True if another came first, and what it did was taken over."""
     changed: Update = field(default_factory=dict)
     """The update of the document by that."""
 
-    def write(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
-        """Close the turn and write the session as the head of its line, behind those of others.
+    def write(self, session: Session) -> tuple[Session, Turn, Receipt]:
+        """Close the turn and write the session as the tip of its branch, behind those of others.
 
         What this same turn wrote before it was killed stands, or gives way to another reply.
         """
-        store, written = self.workspace.store, list[str]()
-        ends = [m.source for m in store.messages(session, turn.user)]
-        heads = read_heads(store)
-        rivals = find_rivals(store, session, heads)
-        for head in rivals:
-            before = store.last_receipt(head.session)
-            said = store.messages(head.session, turn.user)
-            sources = [m.source for m in said]
-            merged = any(m.role == "user" for m in said[1:])  # with what another said
-            if not before or before.started != turn.started or sources[:1] != ends[:1] or merged:
-                continue
-            if sources == ends:
-                return head.session, turn, before
-            written.append(head.ref)
-        for _ in range(_ATTEMPTS):
-            if others := [head for head in rivals if head.ref not in written]:
-                session, turn = self._settle(session, turn, others)
-            closed, ended, receipt = self._close(session, turn)
-            written.append(publish(store, closed, written, heads))
-            heads = read_heads(store)
-            if not find_rivals(store, closed, heads):
-                break
-            rivals = find_rivals(store, session, heads)
-        return closed, ended, receipt
+        store, user = self.workspace.store, self.turn.user
+        ends = [m.source for m in store.messages(session, user)]
+        same = [
+            tip
+            for tip in find_concurrent(store, session)
+            if is_same_turn(store, tip, session, user, self.turn.started)
+        ]
+        for tip in same:
+            if [m.source for m in store.messages(tip.session, user)] == ends:
+                (receipt,) = store.receipts(tip.session, 1)
+                return tip.session, self.turn, receipt
+        replaced = [tip.ref for tip in same]
+        closed, ended, _ = write_tip(store, session, self._close, self._give_way, replaced)
+        return closed, *ended
 
-    def _settle(self, session: Session, turn: Turn, rivals: Sequence[Head]) -> tuple[Session, Turn]:
-        """The session and the turn as the settings have it where another came first."""
-        mode = self.deps.settings.on_conflict
-        if mode == "raise":
-            publish(self.workspace.store, session)
-            raise ConflictError(
-                f"another writer's turn of session {session.id!r} ended while this one went on."
-                " What was said is kept, and the next turn goes on from both"
-            )
-        if mode == "branch":
-            line = f"{current_run().thread}/{session.transcript}"
+    def _give_way(self, session: Session, others: Sequence[Tip]) -> Session:
+        """The session as the settings have it where others came first; the turn follows it."""
+        store, turn, before = self.workspace.store, self.turn, session
+        mode, thread = self.deps.settings.on_conflict, current_run().thread
+        session, taken = give_way(store, session, others, mode, thread)
+        if not taken:
             event = "another writer came first: this turn stays on a branch of its own"
-            session = session.model_copy(update={"line": line})
-            return session, turn.model_copy(update={"events": (*turn.events, event)})
-        turns, count = session.turn, session.count
-        state = {**self.state, **self.changed}
-        session, events, changed = catch_up(
-            self.workspace.store, session, rivals, state, self.replay
-        )
+            self.turn = turn.model_copy(update={"events": (*turn.events, event)})
+            return session
+        document = self.changed.get("document") or self.state.get("document")
+        events, changed = report_taken(taken, document, self.replay)
         self.merged, self.changed = True, self.changed | changed
-        own = turn.user >= turn.first and rivals[-1].session.turn >= turns
-        moved = session.count - count if own else 0
+        own = turn.user >= turn.first and others[-1].session.turn >= before.turn
+        moved = session.count - before.count if own else 0
         events = (*turn.events, *events)
         turn = turn.model_copy(update={"user": turn.user + moved, "events": events})
-        return make_changes(self.workspace.store, session, turn, turn_options().changes)
+        session, self.turn = make_changes(store, session, turn, turn_options().changes)
+        return session
 
-    def _close(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
-        """The session after the turn, the turn, and the receipt of it."""
+    def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
+        """The session after the turn, and the turn and its receipt."""
         store, readings = self.workspace.store, load_readings(self.state)
         ranked = sorted(readings, key=lambda r: r.score)
         scores = {r.topic: r.score for r in ranked if r.topic != ELSEWHERE and not r.failed}
@@ -208,9 +187,10 @@ class _TurnEnd:
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _apply_new_briefs(self.deps, self.workspace, session)
-        turn = turn.model_copy(update={"slept": (*turn.slept, *result.deactivated)})
+        slept = (*self.turn.slept, *result.deactivated)
+        turn = self.turn.model_copy(update={"slept": slept})
         receipt = self._make_receipt(session, turn, readings, scores)
-        return store.add_receipt(session, receipt), turn, receipt
+        return store.add_receipt(session, receipt), (turn, receipt)
 
     def _make_receipt(
         self, session: Session, turn: Turn, readings: Sequence[Reading], scores: dict[str, float]

@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
 from topicloom.errors import TopicLoomWarning
-from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
+from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import choose_facts
 from topicloom.nodes.rewriting import rewrite_query
@@ -42,9 +42,9 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.state.topics import Topic
-from topicloom.storage.lines import find_rivals, read_heads, set_aside
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless
+from topicloom.storage.writers import read_tips, resume
 
 
 def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -193,7 +193,7 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
 def _date_fork(session: Session, state: SessionState) -> Session:
     """The session; where a fork begins with this run, with the time of the checkpoint."""
     before = state.get("session") or {}
-    if not (before and session.user_id and session.line != before.get("line", "")):
+    if not (before and session.user_id and session.branch != Session.model_validate(before).branch):
         return session
     return session.model_copy(update={"facts_at": (state.get("turn") or {}).get("started", "")})
 
@@ -223,23 +223,19 @@ def _begin(
     store: SessionStore, session: Session, state: SessionState, replay: Replay | None
 ) -> tuple[Session, tuple[str, ...], Update]:
     """The session to go on with: that of the checkpoint, behind what others did since."""
-    heads = read_heads(store)
-    if (owner := find_person(head.session for head in heads)) is not None:
+    tips, run = read_tips(store), current_run()
+    if (owner := find_person(tip.session for tip in tips)) is not None:
         session = claim_session(session, owner)
-    rivals = find_rivals(store, session, heads)
-    old = [r for r in rivals if not session.count and r.time < current_run().began]
-    if not old:
-        return catch_up(store, session, rivals, state, replay)
-    # No checkpoint leads there any more: the thread was deleted, or its checkpointer was changed.
-    set_aside(store, current_run().thread, old)
-    most = max(head.session.count for head in old)
+    session, taken, lost = resume(store, session, run.thread, run.began, tips)
+    if not lost:
+        return session, *report_taken(taken, state.get("document"), replay)
     warnings.warn(
-        f"session {session.id!r} begins anew: its checkpointer knows nothing of the {most} messages"
+        f"session {session.id!r} begins anew: its checkpointer knows nothing of the {lost} messages"
         " that are stored of it. One that outlives the program is local_checkpointer()",
         TopicLoomWarning,
         stacklevel=2,
     )
-    return session, (f"begun anew: an earlier conversation of {most} messages stays stored",), {}
+    return session, (f"begun anew: an earlier conversation of {lost} messages stays stored",), {}
 
 
 def _mark_beginnings(

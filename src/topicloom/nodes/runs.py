@@ -23,6 +23,7 @@ from langgraph.runtime import get_runtime
 from topicloom.errors import SessionBusyError, TopicLoomWarning
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
+from topicloom.storage.writers import choose_branch
 
 
 def name_thread(thread: str, user: str = "", scope: str = "") -> RunnableConfig:
@@ -53,15 +54,8 @@ class Run:
     """The sessions of which this run has looked for purges: one look a run is enough."""
 
     def place(self, session: Session) -> Session:
-        """The session on the line of turns that this run goes on with.
-
-        Forks have a line of their own, and so has a thread that is a copy of another.
-        """
-        known = session.line.startswith(f"{self.thread}/")
-        first = not (session.line or self.namespace) and session.id == self.thread
-        if (known or first) and not self.fork:
-            return session
-        return session.model_copy(update={"line": f"{self.thread}/{self.fork or self.namespace}"})
+        """The session on the branch that this run goes on with; see `choose_branch`."""
+        return choose_branch(session, self.thread, self.fork, self.namespace)
 
     def call_afterwards(self, call: Callable[[], object]) -> None:
         """Make a call once it has ended; at once in an agent, which has no queue of its runs."""

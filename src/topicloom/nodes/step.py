@@ -22,8 +22,8 @@ from topicloom.state.channels import TurnOptions
 from topicloom.state.persons import Person, claim_session, read_person
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
-from topicloom.storage.lines import publish
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import publish
 
 _log = logging.getLogger("topicloom.nodes")
 S = TypeVar("S")
@@ -107,7 +107,7 @@ def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Worksp
 
 @contextmanager
 def publish_on_failure(store: SessionStore, session: Session) -> Iterator[None]:
-    """Should what is inside fail, or be cancelled, the session is a head as it is.
+    """Should what is inside fail, or be cancelled, the session is written as a tip as it is.
 
     So what was said is kept, whoever goes on next: a checkpoint of another writer may be newer.
     """

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from topicloom.recordings.spool import ChatInfo
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
-from topicloom.storage.lines import find_newest
 from topicloom.storage.names import make_session_name, make_titled_name
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import find_newest
 
 _READ_AT_ONCE = 1_000
 """Messages that are in memory at once while a session is looked through."""

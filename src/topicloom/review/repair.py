@@ -12,7 +12,7 @@ from topicloom.review.channels import ReviewState
 from topicloom.review.session_client import ReviewDeps
 from topicloom.roles.splitter import SPLITTER
 from topicloom.state.changes import describe_change
-from topicloom.storage.lines import catch_up
+from topicloom.storage.writers import catch_up
 
 
 def repair(deps: ReviewDeps) -> Runnable[ReviewState, Update]:

@@ -22,9 +22,9 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable
-from topicloom.storage.lines import catch_up
 from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import catch_up
 
 _KEPT_AWAKE = {"pinned", "restored"}
 """Marks of topics that no review archives."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -125,5 +126,5 @@ def parse_message_number(message_id: str) -> int:
 
 def find_number(short_id: str, kind: Literal["m", "t"]) -> int | None:
     """The number in a short id of a message or a topic, 42 of `m42`; None if it is none."""
-    number = short_id[1:]
-    return int(number) if short_id[:1] == kind and number.isascii() and number.isdigit() else None
+    found = re.fullmatch(rf"{kind}([0-9]{{1,18}})", short_id)
+    return int(found[1]) if found else None

@@ -26,8 +26,8 @@ TURNS = "turns"
 """Receipts."""
 EDITS = "edits"
 """Edits of the application's document."""
-HEADS = "heads"
-"""The newest session of each line of turns; rows that are replaced, not linked."""
+TIPS = "heads"
+"""The newest session of each branch; rows that are replaced, not linked."""
 
 
 class Storage(ABC):

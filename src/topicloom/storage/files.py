@@ -29,7 +29,7 @@ from topicloom.errors import SessionBusyError, StorageUnavailableError
 from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.archive import ChainPaths
 from topicloom.storage.backend import Backend, Batch, Rows
-from topicloom.storage.base import HEADS, Storage
+from topicloom.storage.base import TIPS, Storage
 from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.disk import make_folder, reachable, read_file, remove_file, replace_file
 from topicloom.storage.file_rows import BatchFile
@@ -179,7 +179,7 @@ class FileBackend(Backend):
                 paths = ChainPaths(self._folder.joinpath(*folders), name)
                 entries = ChainFile(
                     paths,
-                    fsync=self._fsync and chain not in (HEADS, PURGES),  # for who is there now
+                    fsync=self._fsync and chain not in (TIPS, PURGES),  # for who is there now
                     reports=self.reports,
                     mutex=self.mutex,
                     lock=partial(self.lock, create=False),
