@@ -197,14 +197,13 @@ def list_patterns() -> dict[str, list[re.Pattern[str]]]:
     return found
 
 
-def _flatten(value: object) -> Iterator[re.Pattern[str]]:
+def _flatten(value: object, within: tuple[object, ...] = ()) -> Iterator[re.Pattern[str]]:
+    """The patterns in a value, which may hold itself."""
     if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
         yield value
-    elif isinstance(value, dict):
-        yield from _flatten(tuple(value.values()))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _flatten(part)
+    elif isinstance(value, dict | list | tuple) and all(value is not held for held in within):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _flatten(part, (*within, value))
 
 
 def test_every_pattern() -> None:
