@@ -83,7 +83,7 @@ def test_the_card_says_what_it_was_told(reopen: Reopen) -> None:
     assert card.summary == SUMMARY
 
 
-def test_restored(reopen: Reopen) -> None:
+def test_a_restored_chain_goes_on_as_if_never_archived(reopen: Reopen) -> None:
     storage, watcher = reopen(), reopen()
     log = storage.open("s")
     log.restore(CHAIN)
