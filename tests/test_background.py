@@ -16,11 +16,11 @@ from topicloom.background import DaemonWorker, submit_daemon
 SPEAKER: ContextVar[str] = ContextVar("SPEAKER", default="nobody")
 
 
-def test_the_result() -> None:
+def test_a_daemon_gives_its_result() -> None:
     assert submit_daemon(lambda: 3).result(PATIENCE) == 3
 
 
-def test_the_error() -> None:
+def test_a_daemon_raises_its_error() -> None:
     def fail() -> None:
         raise LookupError("gone")
 

@@ -33,7 +33,7 @@ def breaches(tree: ast.AST) -> Iterator[str]:
                     yield f"{name}="
 
 
-def test_no_source_does() -> None:
+def test_no_source_runs_what_it_reads() -> None:
     assert len(SOURCES) > 100
     found = {str(path): list(breaches(ast.parse(path.read_text("utf-8")))) for path in SOURCES}
     assert not {path: what for path, what in found.items() if what}

@@ -182,7 +182,7 @@ def test_prompts_are_taken_in_the_order_of_their_times() -> None:
     assert measure(prompts, BreakpointRule(), lambda p: "all")["all"].read == 6_000
 
 
-def test_costs() -> None:
+def test_costs_follow_the_prices_of_a_cache() -> None:
     prices = Prices(read=0.1, write=1.25, million=2.0)
     served = Served(tokens=1_000_000, read=600_000, written=200_000, prompts=3)
     assert prices.cost(served) == pytest.approx(2 * (0.2 + 0.06 + 0.25))

@@ -46,7 +46,7 @@ def rows(out: Path) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("mode", ["online", "retrospective"])
 @pytest.mark.parametrize("granularity", ["auto", "fine", "coarse"])
-def test_segmentation(
+def test_the_command_measures_segmentation(
     run: Run, dialogues: Path, tmp_path: Path, mode: str, granularity: str
 ) -> None:
     out = tmp_path / "results" / "out.jsonl"
@@ -63,7 +63,7 @@ def test_segmentation(
     assert boundaries[-1] == 0
 
 
-def test_threads(run: Run, threads: Path, tmp_path: Path) -> None:
+def test_the_command_measures_threads(run: Run, threads: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     outcome = run("eval", "threads", str(threads), "--window", "2000", "--out", str(out))
     assert outcome.code == 0, outcome.err

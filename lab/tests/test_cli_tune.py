@@ -47,7 +47,7 @@ class TestTune:
         assert "of 170 topics quoted, 0 would have been dormant instead of 0" in outcome.out
 
     @pytest.mark.parametrize("in_force", [LAX, ActivationPolicy()], ids=["advice", "none"])
-    def test_in_chinese(
+    def test_tuning_is_reported_in_chinese(
         self, run: Run, log: Path, monkeypatch: pytest.MonkeyPatch, in_force: ActivationPolicy
     ) -> None:
         for name, value in in_force.model_dump().items():

@@ -70,7 +70,7 @@ class TestSummaries:
         assert found.precision == pytest.approx(36 / 180)
         assert "  topicloom         0.250 (90, 0.200)" in recall_lines(found.cells)
 
-    def test_categories(self) -> None:
+    def test_summaries_average_by_category(self) -> None:
         ours = summaries(CELLS)[0]
         assert ours.by_category() == {"x": 0.875, "y": 0.625}
 

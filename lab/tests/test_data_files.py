@@ -40,7 +40,7 @@ def test_conversations_with_threads(path: Path) -> None:
         assert any(m.thread is not None for m in conversation.messages)
 
 
-def test_hotpotqa() -> None:
+def test_hotpotqa_becomes_a_chat_with_questions() -> None:
     (chat,) = generate(f"hotpotqa:folder={DATA / 'tasks'}")
     assert len(chat.questions) == 100
     assert sum(m.role == "user" for m in chat.messages) == 991

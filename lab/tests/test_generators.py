@@ -159,7 +159,7 @@ class TestAggregation:
         }
         assert len({q.id for q in chat.questions}) == len(chat.questions)
 
-    def test_conversations_differ(self) -> None:
+    def test_generated_conversations_differ(self) -> None:
         one, two = generate("oolong:items=50,conversations=2")
         assert one.id != two.id
         assert one.messages != two.messages
@@ -181,5 +181,5 @@ class TestScoring:
             ("less often", "", 0.0),
         ],
     )
-    def test_points(self, expected: str, said: str, points: float) -> None:
+    def test_answers_are_scored_by_points(self, expected: str, said: str, points: float) -> None:
         assert score(expected, said) == pytest.approx(points)

@@ -39,7 +39,7 @@ def test_the_help_shows_the_form_of_a_file(run: Run) -> None:
     assert '{"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]}' in shown
 
 
-def test_the_command(run: Run, tmp_path: Path) -> None:
+def test_the_command_measures_retrieval(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "set.json"
     file.write_text(json.dumps({"docs": DOCS, "queries": [["tea", [0]]]}), "utf-8")
     outcome = run("eval", "retrieval", str(file), "--encoder", "hashing")

@@ -59,7 +59,7 @@ def kept(tmp_path: Path) -> Kept:
     return kept
 
 
-def test_what_is_right(kept: Kept) -> None:
+def test_a_sound_session_breaks_no_invariant(kept: Kept) -> None:
     kept.check(kept.said)
 
 

@@ -78,7 +78,7 @@ def heard(name: str, folder: Path, messages: Sequence[RecordedMessage], budget: 
 
 
 class TestEachOfThem:
-    def test_everything_is_everything(self, tmp_path: Path) -> None:
+    def test_the_strategy_everything_shows_all_messages(self, tmp_path: Path) -> None:
         context = heard("everything", tmp_path, TALK.messages, 10)
         assert context.sources == tuple(m.id for m in TALK.messages)
         assert [m.type for m in context.messages[:2]] == ["human", "ai"]

@@ -120,7 +120,7 @@ RULES: dict[str, Opens] = {
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("kind", ["hard", "easy"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_figures(name: str, language: str, kind: Kind) -> None:
+def test_mistakes_of_each_rule_are_printed(name: str, language: str, kind: Kind) -> None:
     """No bar to reach: shows what a rule does (`pytest -rP`)."""
     cases = [case for case in CASES if (case.language, case.kind) == (language, kind)]
     split, merged = count_mistakes(RULES[name], cases)

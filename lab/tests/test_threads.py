@@ -101,7 +101,7 @@ class TestMeasures:
         found = thread_scores(["a", "b", "a", "c"], [5, 0, 5, 1])
         assert (found.ari, found.one_to_one, found.vi, found.exact) == (1, 1, 1, 1)
 
-    def test_by_hand(self) -> None:
+    def test_scores_of_threads_agree_with_those_made_by_hand(self) -> None:
         found = thread_scores(["a", "a", "b", "b"], [0, 0, 0, 1])
         # Pairs: 1 right of 2 known and 3 told, 1 expected; (1 - 1) / (2.5 - 1).
         assert found.ari == pytest.approx(0)
@@ -177,7 +177,7 @@ class TestRun:
         assert (row.as_they_come, row.moved) == (None, None)
 
     @pytest.mark.slow
-    def test_open_data(self) -> None:
+    def test_open_data_are_judged(self) -> None:
         path = DATA / "threads" / "interleaved_zh_dev.jsonl"
         if not path.exists():
             pytest.skip(f"no data at {path}; set TOPICLOOM_DATA")

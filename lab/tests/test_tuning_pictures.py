@@ -37,7 +37,7 @@ def named(receipts: list[Receipt], name: str) -> list[Receipt]:
     return [r.model_copy(update={"quoted": notes}) if r.scores else r for r in receipts]
 
 
-def test_all_are_written(tmp_path: Path) -> None:
+def test_all_pictures_are_written(tmp_path: Path) -> None:
     paths = draw_all(some(), POLICY, tmp_path / "new" / "folder", ("png", "svg"))
     assert [p.name for p in paths] == [
         f"{name}.{kind}" for name in ("scores", "topics", "prompt") for kind in ("png", "svg")
@@ -56,7 +56,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", "Kitchen", "厨房装修", f"{UNASSIGNED}", "costs $5 to $9", "a\nb", "x" * 300, "🌊"]
 )
-def test_any_name(tmp_path: Path, name: str) -> None:
+def test_topics_of_any_name_are_drawn(tmp_path: Path, name: str) -> None:
     # Warnings are errors here: a character without a picture would be one.
     assert draw_all(named(some(), name), POLICY, tmp_path, ("png",))
 

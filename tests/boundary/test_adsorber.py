@@ -82,7 +82,9 @@ class TestFunnel:
         ("score", "zone", "opens"),
         [(0.9, "adsorb", False), (0.6, "grey", False), (0.4, "grey", True), (0.1, "split", True)],
     )
-    def test_zones(self, score: float, zone: str, opens: bool) -> None:
+    def test_a_score_gives_a_zone_and_only_the_grey_one_asks_an_arbiter(
+        self, score: float, zone: str, opens: bool
+    ) -> None:
         verdict = adsorber(Known(score)).judge(rounds(TEA), said("and the milk for it"))
         assert (verdict.zone, verdict.opens) == (zone, opens)
         asked = adsorber(Known(score)).doubts([], rounds(TEA))

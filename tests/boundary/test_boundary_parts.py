@@ -79,10 +79,10 @@ class TestSides:
     def test_without_names_two_speakers_alternate(self) -> None:
         assert same_side(by(*[None] * 5), 4)[4].tolist() == [False, True, False, True]
 
-    def test_names_tell(self) -> None:
+    def test_names_tell_who_is_on_the_same_side(self) -> None:
         assert same_side(by("A", "A", "B", "A"), 3)[3].tolist() == [False, True, True]
 
-    def test_the_user_asks(self) -> None:
+    def test_the_user_is_the_side_that_asks(self) -> None:
         assert asking_side(by("assistant", "user"), 24).tolist() == [-1, 1]
 
     def test_otherwise_the_one_who_began_as_far_as_that_is_seen(self) -> None:
@@ -110,7 +110,7 @@ class TestCues:
             ("room 12", "digits", 2 / 6),
         ],
     )
-    def test_cue(self, text: str, name: str, value: float) -> None:
+    def test_each_cue_is_found_in_its_sentence(self, text: str, name: str, value: float) -> None:
         assert cues_of(text)[CUE_NAMES.index(name)] == pytest.approx(value)
 
     def test_greetings_and_thanks_are_no_cue(self) -> None:

@@ -48,7 +48,7 @@ def test_a_session_goes_on_where_it_stopped(run: Run) -> None:
     assert "turn 1, answering m1" in second.out
 
 
-def test_commands(run: Run) -> None:
+def test_commands_of_the_chat_answer_and_wrong_ones_say_so(run: Run) -> None:
     outcome = run("chat", "a b", stdin="/help\n/nothing\n/retry\n/topics\n/receipt\n/quit\nnever\n")
     assert outcome.code == 0
     assert "/transcript [n]" in outcome.out

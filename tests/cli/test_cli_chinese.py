@@ -155,7 +155,9 @@ def test_the_language_of_commands(
         (["replay", "没有.jsonl"], "没有.jsonl 读不出来"),
     ],
 )
-def test_errors(run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str) -> None:
+def test_errors_are_said_in_chinese(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     monkeypatch.delenv("LC_ALL", raising=False)
     outcome = run(*arguments)

@@ -28,7 +28,7 @@ def test_every_command_that_prints_has_it() -> None:
     assert all(list_commands(topic_app).values())
 
 
-def test_a_replay(run: Run, recording: Path) -> None:
+def test_a_replay_is_given_as_json_lines(run: Run, recording: Path) -> None:
     session, *questions = read_rows(run, "replay", str(recording), "--window", "1000")
     assert session["messages"] == 32
     assert session["topics"]
@@ -60,7 +60,7 @@ def test_what_goes_is_named_and_goes_only_if_it_is_sure(
     assert len(read_rows(run, "sessions")) == (0 if sure else 1)
 
 
-def test_an_import(run: Run, tmp_path: Path) -> None:
+def test_an_import_is_given_as_json_and_adds_nothing_twice(run: Run, tmp_path: Path) -> None:
     (tmp_path / "said.jsonl").write_text('{"role": "user", "content": "hello"}\n', "utf-8")
     for recorded in (1, 0):
         (row,) = read_rows(run, "import", "jsonl", str(tmp_path / "said.jsonl"), "--session", "old")

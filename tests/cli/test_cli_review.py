@@ -42,7 +42,9 @@ class TestReview:
         assert transcript(run, talked) == before
         assert "t1 “" in run("receipt", talked).out
 
-    def test_in_use(self, run: Run, talked: str, tmp_path: Path) -> None:
+    def test_a_session_in_use_is_not_reviewed_but_shown(
+        self, run: Run, talked: str, tmp_path: Path
+    ) -> None:
         with FileStorage(tmp_path / "sessions").lock(talked):
             assert run("review", talked, "--dry-run").code == 0
             busy = run("review", talked)
@@ -87,7 +89,9 @@ class TestPurge:
             not in (context.folder / "checkpoints.sqlite").read_bytes()
         )
 
-    def test_a_topic(self, run: Run, talked: str, tmp_path: Path) -> None:
+    def test_a_purged_topic_keeps_neither_messages_nor_name(
+        self, run: Run, talked: str, tmp_path: Path
+    ) -> None:
         outcome = run("purge", talked, "--topic", "t1", "--yes")
         assert outcome.code == 0
         assert "names, briefs and summaries of t1 “" in outcome.out
@@ -125,7 +129,7 @@ class TestPurge:
         assert outcome.code == 2
         assert said in outcome.err
 
-    def test_nobody_to_ask(self, run: Run, talked: str) -> None:
+    def test_a_purge_without_a_terminal_wants_yes_said(self, run: Run, talked: str) -> None:
         before = transcript(run, talked)
         assert run("purge", talked, "--message", "m3").code == 1
         assert transcript(run, talked) == before

@@ -84,7 +84,7 @@ def talk(id: str, count: int, start: float) -> dict[str, Any]:
     return chatgpt(*nodes, id=id)
 
 
-def test_chatgpt(run: Run, tmp_path: Path) -> None:
+def test_a_chatgpt_export_is_recorded_with_its_times(run: Run, tmp_path: Path) -> None:
     outcome = run("import", "chatgpt", save(tmp_path / "c.json", [MIXED]), "--session", "old")
     rows = stored(run, "old")
     assert [(r["role"], r["text"], r["source"]) for r in rows] == [
@@ -111,7 +111,7 @@ def test_chatgpt(run: Run, tmp_path: Path) -> None:
     assert not re.search("[a-z]", left_out), left_out
 
 
-def test_claude(run: Run, tmp_path: Path) -> None:
+def test_a_claude_archive_is_recorded(run: Run, tmp_path: Path) -> None:
     archive = tmp_path / "data.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr("conversations.json", json.dumps([CLAUDE]))
@@ -322,7 +322,7 @@ def test_a_time_may_be_a_number(tmp_path: Path) -> None:
     ],
     ids=["dicts", "dumped", "models", "a state", "a list of lists"],
 )
-def test_langchain(run: Run, tmp_path: Path, value: Any) -> None:
+def test_langchain_messages_are_recorded(run: Run, tmp_path: Path, value: Any) -> None:
     outcome = run("import", "langchain", save(tmp_path / "m.json", value), "--session", "old")
     assert "4 messages recorded" in outcome.out
     assert "instructions and settings (1)" in outcome.out
@@ -336,7 +336,9 @@ def test_langchain(run: Run, tmp_path: Path, value: Any) -> None:
     assert rows[1]["whole"]["tool_calls"][0]["args"] == {"city": "Oslo"}
 
 
-def test_recorded_conversations(run: Run, tmp_path: Path, recording: Path) -> None:
+def test_recorded_conversations_are_recorded_with_their_speakers(
+    run: Run, tmp_path: Path, recording: Path
+) -> None:
     outcome = run("import", "jsonl", str(recording), "--each")
     assert "1 conversation: 32 messages recorded in 1 session" in outcome.out
     rows = stored(run, "jsonl-talk")
@@ -433,7 +435,7 @@ def test_a_file_of_which_nothing_is_imported(
     assert "there is no session" in run("transcript", "s").err
 
 
-def test_where_to(run: Run, tmp_path: Path) -> None:
+def test_an_import_has_to_say_into_which_session(run: Run, tmp_path: Path) -> None:
     file = save(tmp_path / "c.json", [MIXED])
     assert_one_line(run("import", "chatgpt", file), "--each")
     assert_one_line(run("import", "chatgpt", file, "--session", "s", "--each"), "--each")
@@ -510,6 +512,6 @@ def test_a_branch_that_ends_nowhere_loses_nothing(tmp_path: Path) -> None:
     assert [m.content for m in read_one(file).messages] == ["tea"]
 
 
-def test_lines_of_json(run: Run, tmp_path: Path) -> None:
+def test_lines_of_json_are_recorded(run: Run, tmp_path: Path) -> None:
     file = write(tmp_path / "c.jsonl", [talk("a", 1, 1e9), talk("b", 1, 2e9)])
     assert "4 messages recorded" in run("import", "chatgpt", str(file), "--session", "s").out

@@ -121,7 +121,7 @@ def test_each_does_not_go_into_a_session_of_several(run: Run, tmp_path: Path) ->
     assert row["sessions"] == ["Part 1", "Part 2"]
 
 
-def test_branches(run: Run, tmp_path: Path) -> None:
+def test_branches_become_conversations_of_their_own_if_asked_for(run: Run, tmp_path: Path) -> None:
     file = str(SAMPLES / "claude.json")
     shown = ["The rent is 900 euros.", "Here it is:", "And with heating?", "A sum of 1000."]
     run("import", file, "--session", "shown")
@@ -163,7 +163,7 @@ def test_the_format_alone_is_no_file(run: Run) -> None:
     assert_one_line(run("import", "chatgpt", "--session", "s"), "name the export too")
 
 
-def test_chinese(run: Run, tmp_path: Path) -> None:
+def test_what_an_import_found_is_said_in_chinese(run: Run, tmp_path: Path) -> None:
     said = [{"role": "user", "content": "茶", "time": "soon"}, {"role": "robot", "content": "x"}]
     file = str(save(tmp_path / "m.json", said))
     out = run("--language", "zh", "import", file, "--session", "s").out

@@ -266,7 +266,7 @@ class TestOversize:
         assert (shown.type, shown.name) == (kind("").type, "Ann")
         assert stored[0].message.content == self.LONG
 
-    def test_images_stay(self) -> None:
+    def test_images_stay_where_a_long_text_is_cut(self) -> None:
         stored = messages_of([HumanMessage([{"type": "text", "text": self.LONG}, IMAGE])])
         (shown,) = lay_out(layout(cap=200), stored, []).messages[1:]
         assert isinstance(shown.content, list)

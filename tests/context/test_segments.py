@@ -73,7 +73,7 @@ class TestPolicy:
         assert [b.first for b in last] == [11, 13, 15, 17, 19]
         assert len(between) == 4
 
-    def test_a_smaller_window(self) -> None:
+    def test_a_smaller_window_shows_fewer_rounds(self) -> None:
         _, between, last = ContextWindowPolicy(last=3).select(group_rounds(stored(10)))
         assert len(between) == 6
         assert [b.first for b in last] == [15, 17, 19]

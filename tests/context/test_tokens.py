@@ -105,7 +105,7 @@ WEATHER: dict[str, Any] = {
         ("😀😀😀", 2),
     ],
 )
-def test_o200k_prices(text: str, tokens: int) -> None:
+def test_texts_of_each_script_cost_what_o200k_counts(text: str, tokens: int) -> None:
     assert O200K.text(text) == tokens
 
 
@@ -177,7 +177,7 @@ def test_message_frame_name_and_blocks() -> None:
         ({"type": "odd", "value": 1}, O200K.text('{"type": "odd", "value": 1}')),
     ],
 )
-def test_blocks(block: dict[str, Any], tokens: int) -> None:
+def test_each_kind_of_block_is_counted(block: dict[str, Any], tokens: int) -> None:
     assert O200K.message(HumanMessage([block])) == MESSAGE_TOKENS + tokens
 
 
@@ -265,5 +265,5 @@ def test_correction_stays_within_bounds(reports: list[tuple[int, int]]) -> None:
         ("。ア한Ａ", 4),
     ],
 )
-def test_budget_tokens(text: str, tokens: int) -> None:
+def test_budget_tokens_of_texts(text: str, tokens: int) -> None:
     assert count_budget_tokens(text) == tokens

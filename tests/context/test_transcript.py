@@ -70,7 +70,7 @@ def test_the_same_text_gives_the_same_excerpt() -> None:
 
 
 @given(st.text(max_size=600), st.integers(0, 200))
-def test_any_text(text: str, limit: int) -> None:
+def test_an_excerpt_keeps_both_ends_of_any_text(text: str, limit: int) -> None:
     shown = excerpt(text, limit, COUNT, "m1", "en")
     if shown != text:
         assert len(text) >= 64

@@ -83,7 +83,7 @@ def shown_ids(messages: list[BaseMessage]) -> list[int]:
     return [int(i) for text in texts(messages)[1:] for i in re.findall(r"^\[m(\d+)\]", text, re.M)]
 
 
-def test_the_layout() -> None:
+def test_a_topic_window_is_instructions_then_topic_then_tail() -> None:
     topic = [
         message_at(1, "I want a table."),
         message_at(2, "Oak or pine?", "assistant"),

@@ -152,7 +152,7 @@ def look_after(folder: str) -> list[str]:
     return [*names, *reviewed.reviewed, *storage.sessions()]
 
 
-def test_it_runs(tmp_path: Path) -> None:
+def test_the_application_of_the_docs_runs(tmp_path: Path) -> None:
     folder = str(tmp_path)
     assert talk(folder, "My mother has gout.").startswith("Noted.")
     assert "My mother has gout." in look(folder)

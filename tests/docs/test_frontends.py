@@ -77,7 +77,7 @@ def ask(url: str, data: object = None) -> str:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_streamlit(folder: Path) -> None:
+def test_the_streamlit_example_answers(folder: Path) -> None:
     need("streamlit")
     from streamlit.testing.v1 import AppTest  # type: ignore[import-not-found,unused-ignore]
 
@@ -96,7 +96,7 @@ def test_streamlit(folder: Path) -> None:
     assert texts(app)[-2:] == [asked, answer]
 
 
-def test_gradio(folder: Path) -> None:
+def test_the_gradio_example_answers(folder: Path) -> None:
     need("gradio")
     (folder / "app.py").write_text(block("Gradio"), "utf-8")
     port = free_port()
@@ -116,7 +116,7 @@ def test_gradio(folder: Path) -> None:
         assert (len(shown), len(call("show_more", shown))) == (20, 32)
 
 
-async def test_chainlit(folder: Path) -> None:
+async def test_the_chainlit_example_answers(folder: Path) -> None:
     need("chainlit")
     import socketio  # type: ignore[import-not-found,unused-ignore]
 
@@ -149,7 +149,7 @@ async def test_chainlit(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_ag_ui(folder: Path) -> None:
+def test_the_ag_ui_example_streams_a_turn(folder: Path) -> None:
     from starlette.testclient import TestClient
 
     names: dict[str, Any] = {}
@@ -200,7 +200,7 @@ process.exit(0);
 """
 
 
-def test_use_stream(folder: Path) -> None:
+def test_the_use_stream_example_shows_the_conversation(folder: Path) -> None:
     modules = os.environ.get("NODE_MODULES") or skip_node()
     (folder / "history.py").write_text(block("React"), "utf-8")
     (folder / "chat.jsx").write_text(block("React", "jsx"), "utf-8")

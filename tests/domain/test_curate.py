@@ -134,7 +134,7 @@ class TestInTime:
             responder
         )
 
-    def test_topics_that_sleep(self, tmp_path: Path) -> None:
+    def test_dormant_topics_are_a_source(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_world(tmp_path, responder=responder, lore=(), activation={"base": 0.99})
         record(graph, CONFIG, *past("茶", "船", rounds=3))

@@ -85,7 +85,7 @@ class TestMerged:
         assert len({c.id for c in row}) == len(row)
         assert {c.id for c in row} <= {c.id for cs in found for c in cs}
 
-    def test_weights_apply(self) -> None:
+    def test_weights_decide_between_sources(self) -> None:
         lore, told = candidate("lore_1", 0.6), candidate("narrative_t1", 0.5, "narrative")
         assert [
             c.id for c in merge_candidates([[lore], [told]], {"lore": 0.5, "narrative": 1}, 9)

@@ -118,7 +118,7 @@ class TestCuration:
 
 
 class TestInTime:
-    def test_the_own_one(self) -> None:
+    def test_a_turn_gets_its_own_result_if_it_is_in_time(self) -> None:
         curator = Curator(ready(), POLICY)
         future = curator.begin(work(1))
         done(future)

@@ -55,7 +55,7 @@ class TestTaken:
         with pytest.raises(InputError, match=told):
             parse_document(value)
 
-    def test_a_ring(self) -> None:
+    def test_a_document_that_contains_itself_is_refused(self) -> None:
         ring: dict[str, Any] = {}
         ring["again"] = ring
         with pytest.raises(InputError, match="nested more than 64 levels"):
@@ -134,14 +134,14 @@ class TestAnchors:
         named = {document["inventory"]["belt"]["slots"]: "inventory/belt"}
         assert sorted(find_derived_anchors(document).values()) == ["inventory", *named.values()]
 
-    def test_what_holds_anchors(self) -> None:
+    def test_objects_that_hold_anchors_are_told_from_plain_ones(self) -> None:
         document = the_document()
         assert has_anchors(document["inventory"])
         assert not has_anchors(document["inventory"]["belt"])
         assert not has_anchors(document["notes"])
 
 
-def test_labels() -> None:
+def test_a_thing_is_called_by_its_best_label() -> None:
     assert get_label({"id": "x", "title": "A", "name": "B"}) == "B"
     assert get_label({"id": "x", "名称": "剑"}) == "剑"
     assert get_label({"id": 7, "name": " "}) == "7"
@@ -153,7 +153,7 @@ def test_a_digest_does_not_depend_on_the_order_of_keys() -> None:
     assert digest_json({"a": [1, 2]}) != digest_json({"a": [2, 1]})
 
 
-def test_events() -> None:
+def test_events_are_listed_and_those_that_are_over_are_not_active() -> None:
     document = the_document() | {"odd": [1, {"id": "a"}], "text": "x"}
     assert [e["id"] for e in list_events(document, "events") if is_active(e)] == ["q_001", "q_002"]
     assert list_events(document, "odd") == [{"id": "a"}]

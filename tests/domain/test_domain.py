@@ -80,7 +80,7 @@ class TestSkeleton:
             "All right, noted.",
         ]
 
-    def test_it_is_counted(self, tmp_path: Path) -> None:
+    def test_the_skeleton_is_counted_in_the_receipt(self, tmp_path: Path) -> None:
         graph = open_domain(tmp_path)
         state = say(graph, "Hello", the_document())
         receipt = last_receipt(tmp_path, graph, CONFIG)
@@ -189,7 +189,7 @@ class TestSkeleton:
         say(graph, "Hello", the_document())
         assert spoken(graph, CONFIG, "And now?") == "All right, noted."
 
-    def test_in_chinese(self, tmp_path: Path) -> None:
+    def test_a_chinese_document_is_introduced_in_chinese(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_domain(tmp_path, fake_roles(responder))
         say(graph, "你好，我们走到哪里了", {"地点": "低语森林", "events": []})

@@ -61,7 +61,7 @@ class TestRefused:
         state = say(graph, "And this?")
         assert state["document"]["inventory"]["main_bag"]["items"][0]["count"] == 3
 
-    def test_again_and_again(self, tmp_path: Path) -> None:
+    def test_a_document_is_refused_each_time(self, tmp_path: Path) -> None:
         graph = open_domain(tmp_path)
         say(graph, "Hello", the_document())
         for _ in range(3):
@@ -181,7 +181,7 @@ def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[Any, 
 
 
 class TestCrashes:
-    def test_the_story(self, tmp_path: Path) -> None:
+    def test_a_story_without_crashes_ends_as_it_has_to(self, tmp_path: Path) -> None:
         storage = FailingStorage(tmp_path)
         document, journal, texts = story(tmp_path, storage, "sync")
         sword, potion, lamp = document["inventory"]["main_bag"]["items"]

@@ -78,14 +78,14 @@ class TestSkeleton:
 
 
 class TestText:
-    def test_of_a_skeleton(self) -> None:
+    def test_a_skeleton_layer_says_since_when(self) -> None:
         assert format_layer(whole(A)) == (
             f'<context_layer type="deterministic">\n{A}\n</context_layer>'
         )
         since = Layer(kind="deterministic", text=A, since="m12")
         assert format_layer(since).startswith('<context_layer type="deterministic" since="m12">')
 
-    def test_of_a_curation(self) -> None:
+    def test_a_curated_layer_parts_knowledge_and_memories(self) -> None:
         layer = build_curated_layer(
             Curation(
                 turn=1,

@@ -55,7 +55,7 @@ def items(document: Document) -> list[dict[str, Any]]:
 
 
 class TestWhatTheyDo:
-    def test_set(self) -> None:
+    def test_set_puts_a_value_into_a_field(self) -> None:
         assert items(made(["SET", "item_sword_01.count", 0]))[0]["count"] == 0
         assert made(["SET", "location", "cave"])["location"] == "cave"
         assert made(["SET", "inventory/belt.slots", 4])["inventory"]["belt"]["slots"] == 4
@@ -65,20 +65,20 @@ class TestWhatTheyDo:
     def test_a_field_that_only_its_like_has(self) -> None:
         assert made(["SET", "q_002.after", ["q_001"]])["events"][1]["after"] == ["q_001"]
 
-    def test_increment(self) -> None:
+    def test_increment_adds_to_a_number(self) -> None:
         assert items(made(["INC", "item_potion_02.count", -1]))[1]["count"] == 1
         assert made(["INC", "health", 0.5])["health"] == 85.5
         after = made(["SET", "health", 0.1], ["INC", "health", 0.2])
         assert after["health"] == 0.3
 
-    def test_push(self) -> None:
+    def test_push_appends_to_a_list(self) -> None:
         after = made(["PUSH", "bag_main", {"name": "Apple"}])
         assert items(after)[3] == {"id": "bag_main_4", "name": "Apple"}
         assert made(["PUSH", "tasks", {"id": "t9", "title": "Rest"}])["tasks"][2]["id"] == "t9"
         assert made(["PUSH", "notes", "it is dark"])["notes"][1] == "it is dark"
         assert made(["PUSH", "q_001.after", "q_002"])["events"][0]["after"] == ["q_0", "q_002"]
 
-    def test_remove(self) -> None:
+    def test_remove_takes_a_thing_or_a_field_away(self) -> None:
         after = made(["REMOVE", "item_potion_02"])
         assert [i["id"] for i in items(after)] == ["item_sword_01", "item_lamp_03"]
         assert "priority" not in made(["REMOVE", "t1.priority"])["tasks"][0]
@@ -190,18 +190,18 @@ class TestWhatIsRefused:
     def test_too_many_or_none(self, count: int) -> None:
         assert "give 1 to 100 edits" in refused(*[["INC", "health", 1]] * count)
 
-    def test_a_hundred(self) -> None:
+    def test_a_hundred_edits_at_once_are_made(self) -> None:
         assert made(*[["INC", "health", 1]] * 100)["health"] == 185
 
 
 class TestWithASchema:
-    def test_what_it_forbids(self) -> None:
+    def test_what_a_schema_forbids_is_not_made(self) -> None:
         result = apply_edits(the_document(), [["SET", "health", 101]], make_checker(SCHEMA))
         assert result.errors == ("health: 101 is greater than the maximum of 100",)
         result = apply_edits(the_document(), [["REMOVE", "t1.title"]], make_checker(SCHEMA))
         assert result.errors == ("t1: 'title' is a required property",)
 
-    def test_what_it_allows(self) -> None:
+    def test_what_a_schema_allows_is_made(self) -> None:
         """A schema, if there is one, says which fields there may be."""
         edits = [["SET", "t1.due", "Monday"], ["SET", "weather", None]]
         after = apply_edits(the_document(), edits, make_checker(SCHEMA)).document
@@ -212,7 +212,7 @@ class TestWithASchema:
 class TestWhatNoDocumentMayBecome:
     """What a single edit cannot be seen to do, the whole is checked for."""
 
-    def test_ever_deeper(self) -> None:
+    def test_a_document_cannot_grow_ever_deeper(self) -> None:
         document: Document = {"things": [{"id": "a0", "in": []}]}
         for level in range(100):
             deeper = {"id": f"a{level + 1}", "in": []}

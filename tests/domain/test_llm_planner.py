@@ -57,7 +57,7 @@ def asked(role: ChatPlanner, request: PlanRequest, how: str) -> tuple[TurnPlan |
 
 
 @ways
-def test_a_plan(openai_server: OpenAIServer, how: str) -> None:
+def test_a_plan_is_read_with_its_cost(openai_server: OpenAIServer, how: str) -> None:
     openai_server.then(Reply(PLANNED, Reported(700, 40, cached=200)))
     plan, call = asked(planner(openai_server), REQUEST, how)
     assert plan == TurnPlan(
@@ -122,7 +122,9 @@ def test_a_failure_is_no_plan(openai_server: OpenAIServer, behaviour: Behaviour,
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_is_sent(openai_server: OpenAIServer, language: Language) -> None:
+def test_the_planner_is_sent_document_talk_and_message(
+    openai_server: OpenAIServer, language: Language
+) -> None:
     openai_server.then(Reply(PLANNED))
     planner(openai_server).call(replace(REQUEST, language=language))
     words = get_wording(language)
@@ -145,7 +147,7 @@ def test_a_large_document_is_cut(openai_server: OpenAIServer) -> None:
     assert len(str(openai_server.requests[0]["messages"])) < 80_000
 
 
-def test_nothing_at_all(openai_server: OpenAIServer) -> None:
+def test_a_planner_without_data_is_told_that_there_is_none(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply(PLANNED))
     empty = replace(REQUEST, document={}, events=[], tail=[])
     plan = planner(openai_server).call(empty).value

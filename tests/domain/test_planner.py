@@ -128,7 +128,7 @@ def test_what_leaves_no_doubt(text: str, edit: tuple[Any, ...]) -> None:
         "把灯笼数量改成3，然后去神庙",
     ],
 )
-def test_what_does(text: str) -> None:
+def test_what_is_not_surely_an_edit_is_narrative(text: str) -> None:
     plan = planned(text)
     assert (plan.kind, plan.edits, plan.search.enabled) == ("narrative", (), True)
 
@@ -174,18 +174,18 @@ class TestFocus:
         assert planned("To the temple", previous=TurnPlan(focus="q_002")).focus == "q_001"
         assert planned("Go on", previous=TurnPlan(focus="q_0")).focus is None, "that one is over"
 
-    def test_the_only_one(self) -> None:
+    def test_the_only_event_is_in_focus(self) -> None:
         only = {"events": [{"id": "e", "objective": "Move house"}]}
         plan = planned("Hello", only)
         assert (plan.focus, plan.goal) == ("e", "Move house")
 
-    def test_in_chinese(self) -> None:
+    def test_the_focus_of_a_chinese_message_is_found(self) -> None:
         document = {
             "events": [{"id": "a", "objective": "找到神庙"}, {"id": "b", "objective": "帮助铁匠"}]
         }
         assert planned("神庙在哪里？", document).focus == "a"
 
-    def test_its_template(self) -> None:
+    def test_the_event_in_focus_chooses_its_template(self) -> None:
         document = {"events": [{"id": "e", "objective": "Duel", "template": "combat"}]}
         assert planned("Hello", document, templates=("combat", "default")).template == "combat"
         assert planned("Hello", document).template == "default"
@@ -204,10 +204,10 @@ class TestSearch:
             ("我打开门", "now"),
         ],
     )
-    def test_when(self, text: str, when: str) -> None:
+    def test_the_time_of_a_message_is_found(self, text: str, when: str) -> None:
         assert planned(text).search.when == when
 
-    def test_weights_follow(self) -> None:
+    def test_weights_follow_the_time_and_the_question(self) -> None:
         past = planned("What did the elder say yesterday?").search.weights
         future = planned("Tomorrow we will ask Marta").search.weights
         what = planned("Who is the elder?").search.weights
@@ -215,7 +215,7 @@ class TestSearch:
         assert future.event > max(future.lore, future.narrative)
         assert what.lore > max(what.narrative, what.event)
 
-    def test_keywords(self) -> None:
+    def test_keywords_are_names_first(self) -> None:
         text = 'Tomorrow we will ask Marta of Whispering Woods about the iron sword and "the oath"'
         assert planned(text).search.keywords[:3] == (
             "Iron Sword",

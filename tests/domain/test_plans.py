@@ -93,12 +93,12 @@ def test_the_prompt_quotes_the_lines_that_follow_it(language: Language) -> None:
         ),
     ],
 )
-def test_answers(text: str, plan: TurnPlan) -> None:
+def test_a_plan_is_read_from_each_form_of_answer(text: str, plan: TurnPlan) -> None:
     assert parse_plan(text) == plan
 
 
 @pytest.mark.parametrize("text", ["", "I think so.", "<turn_plan></turn_plan>", "[1, 2]", "{}"])
-def test_no_plan(text: str) -> None:
+def test_an_answer_without_a_plan_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError, match="no plan"):
         parse_plan(text)
 
@@ -137,7 +137,7 @@ class TestEdits:
             '{"edits": [["SET", "a.b", 1]]} and more',
         ],
     )
-    def test_in_many_forms(self, said: Any) -> None:
+    def test_edits_are_read_from_many_forms(self, said: Any) -> None:
         assert parse_edits(said) == [["SET", "a.b", 1]]
 
     def test_wrapped_without_end(self) -> None:
@@ -146,12 +146,12 @@ class TestEdits:
             said = {"edits": said}
         assert parse_edits(said) == []
 
-    def test_other_words(self) -> None:
+    def test_other_words_for_an_operation_are_understood(self) -> None:
         said = [["delete", "a"], ["ADD", "b", 1], ["increment", "c.d", 2]]
         assert parse_edits(said) == [["REMOVE", "a"], ["PUSH", "b", 1], ["INC", "c.d", 2]]
 
     @pytest.mark.parametrize("said", ["", "nothing", None, 3, {}, [], {"edits": 3}, {"a": [1]}])
-    def test_nothing(self, said: Any) -> None:
+    def test_what_holds_no_edits_gives_none(self, said: Any) -> None:
         assert parse_edits(said) == []
 
     def test_what_cannot_be_read_stays_for_the_error(self) -> None:
@@ -166,6 +166,6 @@ class TestEdits:
             ),
         )
     )
-    def test_any_data(self, said: Any) -> None:
+    def test_any_data_is_read_as_edits_without_an_error(self, said: Any) -> None:
         assert isinstance(parse_edits(said), list)
         assert isinstance(parse_edits(json.dumps(said)), list)

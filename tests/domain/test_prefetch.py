@@ -56,11 +56,11 @@ def served(
 
 class TestInterest:
     @given(interests, interests)
-    def test_both_ways(self, one: TurnInterest, other: TurnInterest) -> None:
+    def test_interests_overlap_both_ways(self, one: TurnInterest, other: TurnInterest) -> None:
         assert one.overlaps(other) == other.overlaps(one)
 
     @given(interests)
-    def test_with_itself(self, one: TurnInterest) -> None:
+    def test_an_interest_overlaps_with_itself_if_it_has_any(self, one: TurnInterest) -> None:
         assert one.overlaps(one) == bool(one.focus or one.terms)
 
     def test_by_focus_or_by_half_of_the_words(self) -> None:
@@ -77,7 +77,7 @@ class TestServing:
         assert found is not None
         assert (found.turn, found.entries, found.prefetched) == (3, (DOOR,), True)
 
-    def test_not_too_old(self) -> None:
+    def test_a_result_that_is_too_old_is_not_used(self) -> None:
         assert served(result(2, KEY)) is not None
         assert served(result(1, KEY)) is None
 

@@ -42,7 +42,7 @@ def test_picks_and_rationale(text: str) -> None:
     "text",
     ['["lore_12", "narrative_t4"]', "lore_12, narrative_t4", "I pick lore_12 and narrative_t4."],
 )
-def test_picks_alone(text: str) -> None:
+def test_picks_are_read_without_a_rationale(text: str) -> None:
     assert parse_selection(text).ids == BOTH
 
 
@@ -52,7 +52,7 @@ def test_nothing_is_an_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "No.", "{}", '{"answer": 3}', "<pick>", "[1, 2]"])
-def test_no_answer(text: str) -> None:
+def test_an_answer_without_picks_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_selection(text)
 

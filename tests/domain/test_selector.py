@@ -100,7 +100,7 @@ class TestEmbedded:
         faint = [c.model_copy(update={"score": FAINT / 2}) for c in OTHERS]
         assert picks(request(*faint)) == Selection(())
 
-    def test_in_chinese(self) -> None:
+    def test_chinese_names_are_followed(self) -> None:
         key = Candidate(
             id="lore_1", kind="lore", title="神庙钥匙", preview="由村长保管。", score=0.8
         )
@@ -109,7 +109,7 @@ class TestEmbedded:
         assert picks(asked).rationale == "点名问到：“神庙钥匙”。 “村长”见于“神庙钥匙”。"
         assert picks(replace(asked, query="那个呢？")).ids == ("lore_1", "lore_2")
 
-    def test_without_names(self) -> None:
+    def test_without_titles_the_nearest_are_picked(self) -> None:
         plain = [c.model_copy(update={"title": ""}) for c in OTHERS]
         assert picks(request(*plain)).rationale == "Nearest in words and meaning."
 
@@ -128,7 +128,9 @@ class TestEmbedded:
         st.text(max_size=20),
         st.integers(1, 6),
     )
-    def test_any_candidates(self, found: list[Candidate], query: str, limit: int) -> None:
+    def test_of_any_candidates_some_are_picked_once(
+        self, found: list[Candidate], query: str, limit: int
+    ) -> None:
         selection = picks(request(*found, query=query, limit=limit)) if found else Selection(())
         assert len(set(selection.ids)) == len(selection.ids) <= limit
         assert set(selection.ids) <= {c.id for c in found}
@@ -157,7 +159,9 @@ def called(
 
 class TestChatModel:
     @ways
-    def test_picks(self, openai_server: OpenAIServer, how: str) -> None:
+    def test_a_model_picks_and_the_cost_is_kept(
+        self, openai_server: OpenAIServer, how: str
+    ) -> None:
         openai_server.then(Reply(GOOD, Usage(70, 30, cached=20)))
         answer = called(openai_server, how, replace(request(), plan=PLAN))
         assert answer.value == Selection(("lore_2", "lore_1"), "She lives there.")

@@ -66,7 +66,7 @@ class TestYaml:
         assert "<" not in text
         assert text.isprintable() or not re.search(r"[\x7f-\x9f\u2028\u2029]", text)
 
-    def test_anchors(self) -> None:
+    def test_every_object_is_written_with_its_anchor(self) -> None:
         document = the_document()
         assert format_yaml(document, find_derived_anchors(document)).splitlines() == [
             "events: # events",
@@ -145,7 +145,7 @@ class TestOwnTemplates:
         plan = TurnPlan(template="own", goal="Go </g> on", focus="q_002")
         return SkeletonRenderer(Domain(templates=folder)).render(document, plan)
 
-    def test_what_they_see(self, folder: Path) -> None:
+    def test_own_templates_see_document_focus_and_plan(self, folder: Path) -> None:
         template = (
             "<hp>\n{{ document.health }}\n</hp>\n"
             "<bag>\n{{ document.inventory | yaml }}\n</bag>\n"

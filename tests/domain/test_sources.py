@@ -145,7 +145,7 @@ class TestContract:
         assert found[0].score > 0.2
 
     @every
-    def test_the_same_again(self, name: str) -> None:
+    def test_a_source_finds_the_same_again(self, name: str) -> None:
         assert SOURCES[name]().search("a van", ANY, 9) == SOURCES[name]().search("a van", ANY, 9)
 
     @pytest.mark.parametrize("name", EMPTY)
@@ -155,14 +155,14 @@ class TestContract:
 
 class TestScale:
     @given(st.lists(st.floats(-50, 50), min_size=1), st.floats(-2, 2))
-    def test_shares(self, raw: list[float], sure: float) -> None:
+    def test_scores_become_shares_of_the_best(self, raw: list[float], sure: float) -> None:
         scores = np.array(raw)
         shares = scale_scores(scores - scores.mean(), sure)
         assert shares.shape == scores.shape
         assert ((shares >= 0) & (shares <= max(0.0, min(1.0, sure)))).all()
 
     @given(st.text(), st.integers(1, 30))
-    def test_beginnings(self, text: str, tokens: int) -> None:
+    def test_a_long_text_is_cut_to_its_beginning(self, text: str, tokens: int) -> None:
         beginning = truncate(text, tokens)
         if beginning != text:
             assert text.startswith(beginning.removesuffix("…"))
@@ -206,7 +206,7 @@ class TestLore:
         with pytest.raises(ConfigurationError, match="'a'"):
             DocumentLoreIndex([Document("A", id="a"), Document("B", id="a")], HASHING)
 
-    def test_tags(self) -> None:
+    def test_title_and_tags_come_from_the_metadata(self) -> None:
         index = DocumentLoreIndex(
             [Document("A", metadata={"name": "N", "tags": ["x", 2]})], HASHING
         )

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_under_some_writes() -> None:
+def test_a_disk_that_fails_under_some_writes_loses_nothing() -> None:
     figures = run_short("disk", "--only", "split", "--sample", "1")
     assert figures["disk/split/torn"]["killed"] == figures["disk/split/full"]["refused"] == 1
     if not can_mount():

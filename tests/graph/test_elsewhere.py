@@ -73,7 +73,7 @@ def test_nothing_is_known_where_it_is_off(tmp_path: Path) -> None:
     assert "nuts" not in people.say("slack", "What am I allergic to?")
 
 
-def test_the_walls_hold(people: People) -> None:
+def test_nothing_of_other_users_or_scopes_is_quoted(people: People) -> None:
     people.say("work", "The boiler in Ghent has the secret part ZZ-9.", scope="work")
     people.say("of bob", "The boiler in Ghent has part BB-7.", user="bob")
     settle(people)

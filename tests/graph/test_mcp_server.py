@@ -93,7 +93,7 @@ async def look_around(client: Client) -> None:
 
 
 @pytest.mark.slow
-async def test_over_stdio(folder: Path) -> None:
+async def test_the_mcp_server_answers_over_stdio(folder: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TOPICLOOM_")}
     server = StdioServerParameters(
         command=str(TOPICLOOM), args=["--folder", str(folder), "mcp", "yue"], env=environment
@@ -103,7 +103,7 @@ async def test_over_stdio(folder: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_over_http(url: str) -> None:
+async def test_the_mcp_server_answers_over_http(url: str) -> None:
     async with Client(url) as client:
         await look_around(client)
 

@@ -126,7 +126,9 @@ async def say(
     return reply, events
 
 
-async def test_a_conversation(server: Server, client: LangGraphClient) -> None:
+async def test_a_conversation_runs_on_a_langgraph_server(
+    server: Server, client: LangGraphClient
+) -> None:
     thread = await begin(client)
     await say(client, thread, "My cat is called Tom and he likes fish.")
     reply, events = await say(client, thread, "What is my cat called?", keep_messages=0)

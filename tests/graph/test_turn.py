@@ -342,7 +342,7 @@ class TestTools:
 
 
 class TestRecordOnly:
-    def test_nobody_is_asked(self, tmp_path: Path) -> None:
+    def test_no_role_is_asked_where_a_turn_only_records(self, tmp_path: Path) -> None:
         responder, reader = ScriptedResponder(), SteadyReader()
         graph = open_graph(tmp_path, fake_roles(responder, reader=reader))
         record(graph, CONFIG, *past("茶", "雨", "山", rounds=6))

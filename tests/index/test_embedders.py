@@ -117,7 +117,7 @@ class TestContract:
         single = np.concatenate([embedder.embed([text]) for text in TEXTS])
         assert np.abs(batch - single).max() < 1e-4
 
-    def test_deterministic(self, embedder: Embedder) -> None:
+    def test_the_same_texts_get_the_same_vectors(self, embedder: Embedder) -> None:
         assert np.array_equal(embedder.embed(TEXTS), embedder.embed(TEXTS))
 
     def test_the_caller_may_change_the_result(self, embedder: Embedder) -> None:
@@ -126,10 +126,10 @@ class TestContract:
         before[:] = 7
         assert np.allclose(embedder.embed(TEXTS[:2]), kept, atol=1e-6)
 
-    def test_fingerprint(self, name: str, embedder: Embedder) -> None:
+    def test_the_fingerprint_stays_as_it_was(self, name: str, embedder: Embedder) -> None:
         assert embedder.fingerprint == FINGERPRINTS[name]
 
-    def test_odd_characters(self, embedder: Embedder) -> None:
+    def test_odd_characters_are_embedded(self, embedder: Embedder) -> None:
         odd = [
             "a\x00b",
             "cut \ud83d short",
@@ -142,13 +142,13 @@ class TestContract:
 
     @settings(max_examples=25, deadline=None)
     @given(texts=st.lists(st.text(max_size=40), max_size=4))
-    def test_any_unicode(self, texts: list[str]) -> None:
+    def test_any_unicode_gets_unit_vectors(self, texts: list[str]) -> None:
         for embedder in EMBEDDERS.values():
             vectors = embedder.embed(texts)
             assert vectors.shape == (len(texts), embedder.dimension)
             assert np.all((np.abs(lengths(vectors) - 1) < 1e-4) | (lengths(vectors) == 0))
 
-    def test_threads(self, embedder: Embedder) -> None:
+    def test_an_embedder_serves_several_threads(self, embedder: Embedder) -> None:
         expected = embedder.embed(TEXTS[:6])
         with ThreadPoolExecutor(4) as pool:
             for vectors in pool.map(embedder.embed, [TEXTS[:6]] * 8):
@@ -159,7 +159,7 @@ class TestMiniLM:
     def test_paraphrases_are_nearer(self) -> None:
         assert paraphrase_margin(MINILM, ENGLISH) > 0.3
 
-    def test_published_similarities(self) -> None:
+    def test_minilm_gives_the_published_similarities(self) -> None:
         texts = ("That is a happy person", "That is a happy dog", "That is a very happy person")
         person, *others = MINILM.embed(texts)
         assert [float(person @ other) for other in others] == pytest.approx(
@@ -211,7 +211,7 @@ class TestHashing:
             paraphrase_margin(HASHING, ["resetting passwords", "Reset the password", "soup"]) > 0.2
         )
 
-    def test_known_values(self) -> None:
+    def test_hashes_are_the_same_in_every_process(self) -> None:
         """The hash is the same in every process and on every machine."""
         row = HASHING.embed(["密码 reset"])[0]
         assert np.flatnonzero(row).tolist() == KNOWN_COLUMNS
@@ -327,7 +327,7 @@ class HeldEmbedder(CountingEmbedder):
 
 
 class TestCached:
-    def test_asks_once(self) -> None:
+    def test_a_cached_text_is_embedded_once(self) -> None:
         inner = CountingEmbedder()
         cached = CachedEmbedder(inner)
         cached.embed(["a", "b", "a"])

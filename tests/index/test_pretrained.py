@@ -52,7 +52,7 @@ class TestContract:
         single = np.concatenate([embedder.embed([text]) for text in TEXTS])
         assert np.abs(embedder.embed(TEXTS) - single).max() < 1e-4
 
-    def test_odd_characters(self, embedder: Embedder) -> None:
+    def test_odd_characters_are_embedded(self, embedder: Embedder) -> None:
         odd = ["a\x00b", "cut \ud83d short", "👩‍👩‍👧‍👦 family", "[PAD] [CLS]", "\u202e abc"]
         lengths = np.linalg.norm(embedder.embed(odd), axis=1)
         assert lengths == pytest.approx([1.0] * len(odd), abs=1e-5)
@@ -62,7 +62,7 @@ class TestContract:
         embedder.embed(TEXTS[:2])[:] = 7
         assert np.array_equal(embedder.embed(TEXTS[:2]), kept)
 
-    def test_threads(self, embedder: Embedder) -> None:
+    def test_a_pretrained_encoder_serves_several_threads(self, embedder: Embedder) -> None:
         expected = embedder.embed(TEXTS)
         with ThreadPoolExecutor(4) as pool:
             for vectors in pool.map(embedder.embed, [TEXTS] * 8):
@@ -143,10 +143,10 @@ class TestChoice:
     def test_the_one_that_ships(self, name: str | None) -> None:
         assert open_embedder(name) is default_embedder()
 
-    def test_hashing(self) -> None:
+    def test_hashing_is_chosen_by_its_name(self) -> None:
         assert open_embedder("hashing").fingerprint.startswith("character-hashing-")
 
-    def test_a_folder(self, folder: Path, embedder: Embedder) -> None:
+    def test_an_encoder_is_opened_from_a_folder(self, folder: Path, embedder: Embedder) -> None:
         chosen = open_embedder(str(folder))
         assert (chosen.fingerprint, chosen.dimension) == (embedder.fingerprint, 16)
         assert np.allclose(chosen.embed(TEXTS), embedder.embed(TEXTS), atol=1e-5)

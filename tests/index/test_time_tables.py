@@ -234,7 +234,7 @@ def test_times_are_found_in_questions(text: str, said: str | None) -> None:
         "今天",
     ],
 )
-def test_false_friends(text: str) -> None:
+def test_words_that_only_look_like_times_are_none(text: str) -> None:
     assert time_in(text, WEDNESDAY) is None
 
 

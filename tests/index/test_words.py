@@ -40,7 +40,7 @@ def test_no_name_is_longer_than_a_dozen_words() -> None:
 
 
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(max_size=60))
-def test_any_text(names: list[str], text: str) -> None:
+def test_names_are_found_in_any_text_without_an_error(names: list[str], text: str) -> None:
     assert NameFinder(names).within(text) <= set(range(len(names)))
 
 

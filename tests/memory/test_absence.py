@@ -46,7 +46,9 @@ EARLIER = [
         ),
     ],
 )
-def test_each_step(number: int, fields: dict[str, Any], step: AbsenceStep) -> None:
+def test_each_step_that_loses_a_message_is_named(
+    number: int, fields: dict[str, Any], step: AbsenceStep
+) -> None:
     assert find_step(number, receipt(**fields), EARLIER, "t1", "active", found=False) == step
 
 

@@ -98,7 +98,7 @@ class TestReviewsLeaveWhatPeopleDid:
         world.begin()
         return world
 
-    def test_a_name(self, world: World) -> None:
+    def test_a_review_leaves_a_name_that_a_person_gave(self, world: World) -> None:
         tea = world.id_of("茶")
         Memory.of(world.graph, CONFIG).rename(tea, "Tea house")
         report = world.review()
@@ -107,7 +107,7 @@ class TestReviewsLeaveWhatPeopleDid:
         assert (row.name, row.summary) == ("Tea house", "Tea house, 6 summed up")
 
     @pytest.mark.parametrize("change", ["pin", "restore"])
-    def test_the_archive(self, world: World, change: str) -> None:
+    def test_a_review_archives_nothing_that_a_person_kept(self, world: World, change: str) -> None:
         tea, memory = world.id_of("茶"), Memory.of(world.graph, CONFIG)
         if change == "pin":
             memory.pin(tea)
@@ -119,7 +119,7 @@ class TestReviewsLeaveWhatPeopleDid:
         assert tea not in world.review().archived
         assert world.topic_table[tea].status == "open"
 
-    def test_where_messages_are(self, world: World) -> None:
+    def test_a_review_leaves_messages_where_a_person_put_them(self, world: World) -> None:
         world.merger.everything = True
         memory = Memory.of(world.graph, CONFIG)
         parts = {

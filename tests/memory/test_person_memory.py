@@ -132,7 +132,7 @@ async def test_on_the_event_loop(people: People) -> None:
     assert find_canaries(people.folder) == []
 
 
-def test_by_command(people: People, run: Run, tmp_path: Path) -> None:
+def test_the_command_shows_and_deletes_a_person(people: People, run: Run, tmp_path: Path) -> None:
     folder = str(people.folder)
     people.store.conn.close()  # type: ignore[attr-defined]
     people.checkpointer.close()  # type: ignore[attr-defined]

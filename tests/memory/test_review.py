@@ -403,7 +403,7 @@ class TestSafety:
         assert {c.failure for c in report.calls if c.failure} == {"RuntimeError: out of order"}
         assert set(report.reviewed) == {t.id for t in world.topic_table}, "its stand-in reviews"
 
-    def test_nobody_to_review(self, world: World) -> None:
+    def test_a_review_whose_roles_fail_changes_nothing(self, world: World) -> None:
         broken = FailingRole()
         roles = world.roles.replace(REVIEWER, broken, stand_in=broken)
         world.begin()

@@ -110,7 +110,7 @@ def test_a_summary_may_speak_of_the_form_itself() -> None:
         ("relevance: 0.7", 0.7),
     ],
 )
-def test_scores(text: str, score: float) -> None:
+def test_a_score_is_read_from_each_form(text: str, score: float) -> None:
     assert parse_reading(f"<relevance_score>{text}</relevance_score>").score == score
 
 
@@ -152,7 +152,7 @@ def test_a_cut_answer_keeps_its_score() -> None:
         ("none", ""),
     ],
 )
-def test_ids(text: str, ids: str) -> None:
+def test_ids_are_read_from_each_form(text: str, ids: str) -> None:
     answer = f"<relevance_score>1</relevance_score><referenced_messages>{text}"
     assert " ".join(parse_reading(answer).ids) == ids
 

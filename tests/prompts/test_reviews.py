@@ -35,7 +35,7 @@ OAK = Assessment(
         "＜lasting＞yes＜／lasting＞＜／topic_review＞",
     ],
 )
-def test_forms(text: str) -> None:
+def test_a_review_is_read_from_each_form(text: str) -> None:
     assert parse_review(text) == OAK
 
 
@@ -43,7 +43,7 @@ def test_forms(text: str) -> None:
     ("importance", "value"),
     [("0.3", 0.3), ("low", 0.1), ("高", 0.9), ("", 0.5), ("who knows", 0.5), ("-1", 0.0)],
 )
-def test_importance(importance: str, value: float) -> None:
+def test_an_importance_is_read_from_each_form(importance: str, value: float) -> None:
     text = f"<summary>s</summary><importance>{importance}</importance>"
     assert parse_review(text).importance == value
 
@@ -56,7 +56,7 @@ def test_whether_it_is_over(lasting: str, once: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "I'd rather not.", "<name>x</name>", '{"name": "x"}'])
-def test_unusable(text: str) -> None:
+def test_a_review_without_a_summary_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError, match="no summary"):
         parse_review(text)
 
@@ -72,7 +72,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_prompts(language: Language) -> None:
+def test_examples_of_the_prompts_are_read_and_their_marks_are_ours(language: Language) -> None:
     example = parse_review(re.sub(r"‹[^‹›]+›", "1", load_prompt("reviewer", language)))
     assert (example.name, example.importance) == ("1", 1.0)
     assert get_wording(language).former_brief in load_prompt("reviewer", language)

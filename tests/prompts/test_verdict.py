@@ -85,17 +85,17 @@ NEITHER = [
 
 
 @pytest.mark.parametrize("text", YES)
-def test_yes(text: str) -> None:
+def test_forms_of_yes_are_read(text: str) -> None:
     assert parse_verdict(text) is True
 
 
 @pytest.mark.parametrize("text", NO)
-def test_no(text: str) -> None:
+def test_forms_of_no_are_read(text: str) -> None:
     assert parse_verdict(text) is False
 
 
 @pytest.mark.parametrize("text", NEITHER)
-def test_neither(text: str) -> None:
+def test_an_answer_that_is_neither_yes_nor_no_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_verdict(text)
 

@@ -37,11 +37,11 @@ LINK = "[Rent law](https://example.org/rent)"
         (f"x {CITE}", {"content_references": [7, {"matched_text": 7}], "citations": [7]}, "x"),
     ],
 )
-def test_chatgpt(text: str, metadata: dict[str, Any], read: str) -> None:
+def test_marks_of_chatgpt_become_links(text: str, metadata: dict[str, Any], read: str) -> None:
     assert resolve_marks(text, metadata) == read
 
 
-def test_deepseek() -> None:
+def test_numbers_of_deepseek_become_links() -> None:
     sources = [PAGE, {"cite_index": 7, "url": "https://example.org"}, None]
     text = "Tuna [citation:1], milk [citation:7][citation:9]."
     link = "[https://example.org](https://example.org)"

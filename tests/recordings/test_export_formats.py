@@ -52,7 +52,7 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_sample(path: Path) -> None:
+def test_each_sample_is_read_as_expected(path: Path) -> None:
     expected = EXPECTED / f"{path.stem}{path.suffix.replace('.', '-')}.json"
     assert list(read_samples(path)) == json.loads(expected.read_text("utf-8"))
 

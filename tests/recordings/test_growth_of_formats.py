@@ -56,7 +56,7 @@ def read_chat_lines(text: str) -> object:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_format(name: str) -> None:
+def test_reading_time_of_a_format_grows_with_its_size(name: str) -> None:
     assert list(find_fast_growth(fill(READ[name]))) == []
 
 

@@ -24,7 +24,7 @@ def test_numbers_in_any_unit(unit: float, as_text: bool) -> None:
         (-86_400, "1969-12-31T00:00:00+00:00"),
     ],
 )
-def test_forms(given: object, read: str) -> None:
+def test_times_are_read_from_each_form(given: object, read: str) -> None:
     assert read_time(given) == read
 
 

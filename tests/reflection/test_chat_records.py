@@ -133,7 +133,7 @@ def test_other_names_of_the_fields_will_do() -> None:
     assert (record.speaker, record.text, record.seq) == ("7", "hello", 1)
 
 
-def test_ids_last() -> None:
+def test_records_keep_their_ids_in_any_order() -> None:
     rows = [external(1, id="abc"), external(2)]
     first, again = choose_chat_records(rows, OWN), choose_chat_records(rows[::-1], OWN)
     assert first.ids == again.ids

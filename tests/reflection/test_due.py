@@ -53,7 +53,9 @@ def test_the_defaults_are_those_of_the_spec() -> None:
         (1, 600, "silence"),
     ],
 )
-def test_thresholds(pending: int, silent: float, reason: str | None) -> None:
+def test_a_reflection_is_due_by_count_or_by_silence(
+    pending: int, silent: float, reason: str | None
+) -> None:
     assert find_due_reason(due_state(pending), silent, POLICY) == reason
 
 
@@ -158,7 +160,7 @@ def test_a_fork_goes_on_from_its_own_marks() -> None:
         ("0001-01-01T00:00:00+14:00", -62135647200.0),
     ],
 )
-def test_times(time: str, seconds: float | None) -> None:
+def test_times_are_read_as_seconds(time: str, seconds: float | None) -> None:
     assert parse_iso_seconds(time) == seconds
 
 

@@ -156,5 +156,5 @@ def test_a_fact_of_before_has_the_time_that_it_has() -> None:
         ("", "", ""),
     ],
 )
-def test_days(text: str, first: str, last: str) -> None:
+def test_first_and_last_day_of_a_date(text: str, first: str, last: str) -> None:
     assert (read_day(text), read_day(text, last=True)) == (first, last)

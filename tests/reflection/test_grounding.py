@@ -253,7 +253,7 @@ def test_what_only_looks_like_it_is_said(said: str, claim: str) -> None:
         ("The user.", ("m1",), "is not what the user said"),
     ],
 )
-def test_flaws(text: str, ids: tuple[str, ...], flaw: str) -> None:
+def test_each_flaw_of_a_claim_is_named(text: str, ids: tuple[str, ...], flaw: str) -> None:
     assert find_flaw(Claim(text, ids), BY_ID) == flaw
 
 

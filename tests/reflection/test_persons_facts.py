@@ -31,7 +31,7 @@ def test_what_is_told_in_a_web_chat_is_known_in_slack(people: People) -> None:
 WHO = {"": "I sing.", "work": "I lead a team of nine.", "garden": "I grow beans."}
 
 
-def test_what_is_shared(people: People) -> None:
+def test_facts_are_shared_as_the_guide_says(people: People) -> None:
     """The table of `docs/guides/persons.md`, for facts."""
     for scope, text in WHO.items():
         people.learn(f"from {scope}", text, scope=scope)

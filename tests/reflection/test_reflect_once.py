@@ -132,7 +132,7 @@ class TestOnce:
             place.once(force=True, roles=roles)
         assert place.once(force=True).reflections
 
-    def test_nobody_ever_spoke(self, place: Place) -> None:
+    def test_a_session_in_which_nobody_spoke_has_no_facts(self, place: Place) -> None:
         assert place.once(force=True).reflections == ()
 
 

@@ -63,7 +63,7 @@ ways = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @ways
-def test_success(openai_server: OpenAIServer, how: str) -> None:
+def test_a_model_finds_facts_and_the_cost_is_kept(openai_server: OpenAIServer, how: str) -> None:
     openai_server.then(Reply(GOOD, Usage(70, 30)))
     answer = called(reflector(openai_server), how)
     assert (answer.value, answer.remarks) == (FOUND, ())
@@ -256,7 +256,7 @@ def test_several_people_are_told_apart() -> None:
     assert claim.supersedes == (known.key,)
 
 
-def test_frames() -> None:
+def test_the_frame_of_a_statement_is_found() -> None:
     assert [find_frame(t) for t in ("My name is Ann.", "我今年34岁", "I like tea")] == [
         "name",
         "age",

@@ -38,7 +38,7 @@ LEEDS = Claim("Lives in Leeds.", ("m4", "m5"), ("f2",))
         "＜fact msg_id＝“m4 m5” supersedes＝“f2”＞Lives in Leeds.＜／fact＞＜／reflection＞",
     ],
 )
-def test_forms(text: str) -> None:
+def test_facts_are_read_from_each_form(text: str) -> None:
     assert parse_reflection(text) == (NUTS, LEEDS)
 
 
@@ -56,7 +56,7 @@ def test_a_fact_without_ids_is_read_and_one_without_words_is_not() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Nothing to note.", "<fact", '{"other": 1}', "<facts>x"])
-def test_unusable(text: str) -> None:
+def test_an_answer_without_facts_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_reflection(text)
 
@@ -81,7 +81,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("none", ()),
     ],
 )
-def test_ids(text: str, ids: tuple[str, ...]) -> None:
+def test_fact_ids_are_read_from_each_form(text: str, ids: tuple[str, ...]) -> None:
     assert parse_fact_ids(text) == ids
 
 

@@ -235,7 +235,7 @@ if sys.argv[2] == "forget":
 
 
 @pytest.mark.slow
-def test_two_processes(tmp_path: Path) -> None:
+def test_two_processes_share_what_is_a_users_and_nothing_else(tmp_path: Path) -> None:
     """What one learns the other knows, of each user what is that user's; what goes is gone."""
     support = Path(__file__).parents[1] / "support"
     here = open_people(tmp_path)

@@ -89,7 +89,9 @@ class TestArchive:
             (TopicStats(topic="t1", spoken=("long ago",)), said(0.1), 0.0, ""),
         ],
     )
-    def test_rules(self, look: TopicStats, assessment: Assessment, near: float, why: str) -> None:
+    def test_each_rule_of_archiving_gives_its_reason(
+        self, look: TopicStats, assessment: Assessment, near: float, why: str
+    ) -> None:
         (change,) = decided(topic(), look, near=near, t1=assessment)
         assert bool(change.archive) == bool(why)
         assert change.reason == (f"not spoken of for 9 days, {why}" if why else "")
@@ -218,7 +220,7 @@ class TestFitting:
         later = topic().model_copy(update=update)
         assert explain_refusal(self.CHANGE, roster_of(later), {}) == "t1 has changed since"
 
-    def test_words(self) -> None:
+    def test_a_change_that_does_not_fit_is_refused_in_words(self) -> None:
         assert explain_refusal(self.CHANGE, roster_of(), {}) == "there is no t1"
         archived = topic(status="archived")
         seen = self.CHANGE.model_copy(update={"seen": fingerprint_topic(archived)})

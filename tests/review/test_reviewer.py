@@ -56,7 +56,9 @@ ways = pytest.mark.parametrize("how", ["sync", "async"])
 
 class TestReviewer:
     @ways
-    def test_success(self, openai_server: OpenAIServer, how: str) -> None:
+    def test_a_model_reviews_and_the_cost_is_kept(
+        self, openai_server: OpenAIServer, how: str
+    ) -> None:
         openai_server.then(Reply(GOOD, Usage(70, 30)))
         answer = reviewed(openai_server, how)
         assert (answer.value, answer.remarks) == (FOUND, ())
@@ -98,7 +100,9 @@ class TestReviewer:
 
 class TestMerger:
     @pytest.mark.parametrize(("text", "value"), [("YES", 1.0), ("No.", 0.0), ("是同一件事", 1.0)])
-    def test_success(self, openai_server: OpenAIServer, text: str, value: float) -> None:
+    def test_a_model_says_whether_two_topics_are_one(
+        self, openai_server: OpenAIServer, text: str, value: float
+    ) -> None:
         openai_server.then(Reply(text))
         assert ChatMerger(chat(openai_server)).call(PAIR).value == value
         _, one, other = openai_server.requests[0]["messages"]
@@ -106,7 +110,7 @@ class TestMerger:
         assert one["content"] == f"{words.one_topic}\nTea\n2026-03-02 .. 2026-03-09\nAll about tea"
         assert other["content"] == f"{words.other_topic}\nRain\nIt rained."
 
-    def test_neither(self, openai_server: OpenAIServer) -> None:
+    def test_an_unclear_answer_is_asked_for_once_more(self, openai_server: OpenAIServer) -> None:
         openai_server.then(Reply("Perhaps."), Reply("NO"), Reply("Perhaps."), Reply("Perhaps."))
         merger = ChatMerger(chat(openai_server))
         assert merger.call(PAIR).value == 0.0
@@ -157,7 +161,7 @@ class TestEmbedded:
         asked = said(*(f"What about tea {n}?" for n in range(90)))
         assert 0.3 < rate_importance(asked, 9) <= ReviewPolicy().important
 
-    def test_what_counts(self) -> None:
+    def test_importance_counts_length_days_and_quotes(self) -> None:
         few, many = said("a", "b", "c", "d"), said(*"abcdefghij")
         assert rate_importance(few, 0) < rate_importance(many, 0)
         assert rate_importance(few, 0) < rate_importance(

@@ -57,7 +57,9 @@ def asked(arbiter: ChatArbiter, question: BoundaryQuestion, how: str) -> tuple[f
     ("said", "value"),
     [("YES", 1.0), ("No.", 0.0), ("<think>Is it? No...</think>\n**Yes**", 1.0), ("否", 0.0)],
 )
-def test_a_verdict(openai_server: OpenAIServer, said: str, value: float, how: str) -> None:
+def test_a_verdict_is_read_with_its_cost(
+    openai_server: OpenAIServer, said: str, value: float, how: str
+) -> None:
     openai_server.then(Reply(said, Reported(70, 3, cached=20)))
     found, call = asked(chat(openai_server), QUESTION, how)
     assert found == value
@@ -117,7 +119,9 @@ def test_an_overloaded_server_is_asked_again(openai_server: OpenAIServer, how: s
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_is_sent(openai_server: OpenAIServer, language: Language) -> None:
+def test_the_arbiter_is_sent_both_sides_of_the_boundary(
+    openai_server: OpenAIServer, language: Language
+) -> None:
     openai_server.then(Reply("YES"))
     chat(openai_server).call(replace(QUESTION, language=language))
     words = get_wording(language)

@@ -122,7 +122,9 @@ ways = pytest.mark.parametrize("how", ["sync", "async"])
 
 @names
 @ways
-def test_success(openai_server: OpenAIServer, name: RoleName, how: str) -> None:
+def test_each_role_reads_its_models_answer_and_cost(
+    openai_server: OpenAIServer, name: RoleName, how: str
+) -> None:
     openai_server.then(Reply(GOOD[name], Usage(70, 30, cached=20)))
     answer = called(ROLES[name](chat(openai_server)), REQUESTS[name], how)
     assert answer.value == VALUES[name]

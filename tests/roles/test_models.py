@@ -37,7 +37,7 @@ def test_a_chat_model_is_returned_as_it_is() -> None:
     assert open_model(model) is model
 
 
-def test_openai() -> None:
+def test_a_model_of_openai_is_opened_with_its_options() -> None:
     model = open_model("openai:gpt-4o", api_key="k", timeout=7, max_retries=1)
     assert isinstance(model, ChatOpenAI)
     assert (model.model_name, key_of(model)) == ("gpt-4o", "k")

@@ -59,7 +59,7 @@ class TestEveryRole:
     def test_has_a_prompt_in_every_language(self, spec: RoleSpec[Any], language: Language) -> None:
         assert load_prompt(spec.name, language)
 
-    def test_has_a_deadline(self, spec: RoleSpec[Any]) -> None:
+    def test_every_role_has_a_deadline(self, spec: RoleSpec[Any]) -> None:
         role = spec.chat(Chat.of(MODEL, PrefixMeter(), deadline=7.0))
         assert role.model == "FakeListChatModel"
         if spec is not RESPONDER:  # its client has a time-out, and it may take long to the end
@@ -81,11 +81,11 @@ def test_answers_of_several_parts_are_looked_into() -> None:
 
 
 class TestUnknownRoles:
-    def test_in_settings(self) -> None:
+    def test_unknown_roles_in_settings_are_named(self) -> None:
         with pytest.raises(ValueError, match="no role 'oracle', 'poet': there are responder, "):
             Settings(role_models={"oracle": "x:y", "reader": "x:y", "poet": "x:y"})
 
-    def test_in_code(self) -> None:
+    def test_unknown_roles_in_code_are_named(self) -> None:
         with pytest.raises(ConfigurationError, match="no role 'poet'"):
             check_names({"poet": MODEL})
 
@@ -138,7 +138,7 @@ class TestRoles:
         mine: Any = FailingRole()
         assert EMBEDDED.replace(READER, mine, stand_in=mine).in_turn(READER) == (mine, mine)
 
-    def test_nobody(self) -> None:
+    def test_a_role_that_nobody_plays_is_named(self) -> None:
         assert EMBEDDED.get(REWRITER) is None
         assert EMBEDDED.in_turn(REWRITER) == ()
         assert EMBEDDED.in_turn(MERGER) == (EMBEDDED[MERGER],)

@@ -55,7 +55,9 @@ def say(client: Anthropic, messages: list[Any], stream: bool, **options: Any) ->
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_talk(talk: Talk, client: Anthropic, stream: bool) -> None:
+def test_a_talk_in_the_anthropic_protocol_goes_on(
+    talk: Talk, client: Anthropic, stream: bool
+) -> None:
     metadata: Any = {"user_id": "u1"}
     said: list[Any] = [{"role": "user", "content": "茶：一"}]
     first = say(client, said, stream, system="Be brief.", metadata=metadata)
@@ -165,7 +167,9 @@ def test_tokens_are_counted_without_an_answer(talk: Talk, client: Anthropic) -> 
         count(messages=[])
 
 
-def test_failures(tmp_path: Path, openai_server: OpenAIServer) -> None:
+def test_failures_of_the_model_reach_the_client(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
     openai_server.then(Status(429, retry_after=5), Reply("half", finish_reason="length"))
     said: list[Any] = [{"role": "user", "content": "What?"}]
     with (

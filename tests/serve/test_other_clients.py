@@ -67,13 +67,17 @@ def check(folder: Path, server: OpenAIServer, hold_talk: Callable[[str], Talk]) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name.startswith("langchain")])
-def test_langchain(tmp_path: Path, openai_server: OpenAIServer, name: str) -> None:
+def test_clients_of_langchain_hold_a_conversation(
+    tmp_path: Path, openai_server: OpenAIServer, name: str
+) -> None:
     check(tmp_path, openai_server, lambda url: hold(CLIENTS[name](url)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name.startswith("litellm")])
-def test_litellm(tmp_path: Path, openai_server: OpenAIServer, name: str) -> None:
+def test_litellm_holds_a_conversation(
+    tmp_path: Path, openai_server: OpenAIServer, name: str
+) -> None:
     python = os.environ.get("LITELLM_PYTHON") or skip("LiteLLM")
     script = str(SUPPORT / "client_talk.py")
     check(tmp_path, openai_server, lambda url: run([python, script, name, url]))
@@ -92,7 +96,9 @@ def test_litellm(tmp_path: Path, openai_server: OpenAIServer, name: str) -> None
         "ai-sdk-anthropic",
     ],
 )
-def test_javascript(tmp_path: Path, openai_server: OpenAIServer, name: str) -> None:
+def test_javascript_clients_hold_a_conversation(
+    tmp_path: Path, openai_server: OpenAIServer, name: str
+) -> None:
     modules = os.environ.get("CLIENT_MODULES") or skip("openai-node and the AI SDK")
     node = shutil.which("node") or skip("Node")
     script = tmp_path / "client_talk.mjs"

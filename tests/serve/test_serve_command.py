@@ -107,7 +107,9 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_in_postgres(tmp_path: Path, openai_server: OpenAIServer, postgres: str) -> None:
+def test_the_endpoint_keeps_sessions_in_postgres(
+    tmp_path: Path, openai_server: OpenAIServer, postgres: str
+) -> None:
     for _ in range(2):
         with (
             serving(tmp_path, openai_server, "--postgres", postgres) as (url, _process),
@@ -128,7 +130,7 @@ def test_what_it_does_not_begin_with(
     assert_one_line(run("serve"), "TOPICLOOM_SERVE_KEYS cannot be used")
 
 
-def test_keys() -> None:
+def test_keys_of_users_are_read() -> None:
     assert read_keys("") == {}
     assert read_keys("secret==") == {"": "secret=="}
     assert read_keys("ann=a, bob=b") == {"ann": "a", "bob": "b"}

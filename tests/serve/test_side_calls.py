@@ -181,7 +181,7 @@ def test_another_chat_of_a_user_is_one_at_any_speed(talk: Talk) -> None:
         (ASKED + REPLIED, False),
     ],
 )
-def test_quotes(text: str, quoted: bool) -> None:
+def test_a_side_call_is_told_by_what_it_quotes(text: str, quoted: bool) -> None:
     assert quotes(text, ASKED, REPLIED) is quoted
 
 

@@ -57,7 +57,7 @@ NEITHER: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(("block", "kind"), MEDIA)
-def test_media(block: dict[str, Any], kind: str) -> None:
+def test_media_blocks_are_kept_and_hardly_counted(block: dict[str, Any], kind: str) -> None:
     assert get_media_kind(block) == kind
     assert get_block_text(block) == ""
     assert COUNTER.message(HumanMessage([block])) < IMAGE_TOKENS + 50
@@ -65,7 +65,7 @@ def test_media(block: dict[str, Any], kind: str) -> None:
 
 
 @pytest.mark.parametrize(("block", "text"), TEXTS)
-def test_texts(block: dict[str, Any], text: str) -> None:
+def test_text_blocks_are_texts(block: dict[str, Any], text: str) -> None:
     assert get_media_kind(block) is None
     assert is_text(block)
     stored = to_stored_message(HumanMessage([block]), seq=1, time="")
@@ -74,7 +74,7 @@ def test_texts(block: dict[str, Any], text: str) -> None:
 
 
 @pytest.mark.parametrize("block", NEITHER)
-def test_what_is_neither(block: dict[str, Any]) -> None:
+def test_blocks_that_are_neither_text_nor_media(block: dict[str, Any]) -> None:
     assert get_media_kind(block) is None
     assert not is_text(block)
 

@@ -100,7 +100,7 @@ def test_a_block_that_is_too_large_stands_alone() -> None:
     assert [[b.first for b in run] for run in runs] == [[1], [2], [3, 4]]
 
 
-def test_nearest_before() -> None:
+def test_the_topic_of_the_nearest_message_before_is_found() -> None:
     homes = [(3, 0), (7, 1)]
     assert [find_preceding(homes, n) for n in (1, 3, 5, 7, 9)] == [0, 0, 0, 1, 1]
 

@@ -86,7 +86,7 @@ def test_a_row_follows_the_table(state: TopicState, event: TopicEvent) -> None:
     assert get_state(after, awake) == STEPS[state, event]
 
 
-def test_waking() -> None:
+def test_which_topics_may_become_active() -> None:
     may: list[TopicState] = ["active", "dormant"]
     for state in may:
         topic, active = topic_in(state)

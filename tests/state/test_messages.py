@@ -41,12 +41,12 @@ class TestNew:
         gone = stored(HELLO)[0].model_copy(update={"text": REMOVED, "whole": None})
         assert select_unstored([HELLO], [gone]) == []
 
-    def test_nothing_new(self) -> None:
+    def test_nothing_new_is_an_error_unless_silent(self) -> None:
         with pytest.raises(NoNewMessageError):
             find_new_messages([HELLO, REPLY], stored(HELLO, REPLY))
         assert find_new_messages([HELLO, REPLY], stored(HELLO, REPLY), silent=True) == []
 
-    def test_an_empty_message(self) -> None:
+    def test_an_empty_message_is_refused(self) -> None:
         with pytest.raises(InputError, match="empty"):
             find_new_messages([HumanMessage(" ")], [])
 
@@ -62,7 +62,7 @@ class TestNew:
 
 
 class TestCalls:
-    def test_by_tool(self) -> None:
+    def test_calls_are_told_by_their_tool(self) -> None:
         other = {"name": "count", "args": {}, "id": "c2"}
         message = AIMessage("", tool_calls=[CALL, other])
         assert find_edit_calls(message, "look") == [("c1", {"at": "it"})]
@@ -87,12 +87,14 @@ class TestCalls:
             ({"query": "tea", "include_archived": "yes"}, SearchRequest(query="tea")),
         ],
     )
-    def test_a_search(self, args: dict[str, object], wanted: SearchRequest) -> None:
+    def test_the_arguments_of_a_search_are_read(
+        self, args: dict[str, object], wanted: SearchRequest
+    ) -> None:
         message = AIMessage("So", tool_calls=[{"name": "find", "args": args, "id": "c1"}])
         assert find_search_request(message, "find") == wanted
         assert find_search_request(message, "look") is None
 
-    def test_words_alone(self) -> None:
+    def test_words_stay_where_calls_are_taken_out(self) -> None:
         content: list[str | dict[str, object]] = [
             {"type": "text", "text": "So"},
             {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
@@ -108,6 +110,6 @@ def test_whole_rounds_leave_the_channel() -> None:
     assert list_removals(rounds, 100) == []
 
 
-def test_the_language() -> None:
+def test_the_language_of_texts_is_detected() -> None:
     assert detect_language(["Hello there"]) == "en"
     assert detect_language(["我们去喝茶吧", "ok"]) == "zh"

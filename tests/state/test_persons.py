@@ -27,7 +27,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_what_is_shared(scope: str) -> None:
+def test_scopes_see_what_the_table_says(scope: str) -> None:
     assert tuple(sees(scope, other) for other in SCOPES) == SHARED[scope]
 
 

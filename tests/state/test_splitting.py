@@ -375,11 +375,11 @@ class TestExplanation:
             " 19,450); 8 rounds moved into topics, 5 rounds left the view"
         )
 
-    def test_nothing_moved(self) -> None:
+    def test_a_split_that_moves_nothing_says_what_it_dropped(self) -> None:
         now = SplitPlan(tail=1, view=1)
         assert self.explained(now, now).endswith("; recall notes were dropped")
 
-    def test_one_round_is_one(self) -> None:
+    def test_one_round_is_said_in_the_singular(self) -> None:
         said = self.explained(SplitPlan(tail=3, view=1), SplitPlan(tail=5, view=3))
         assert said.endswith("; 1 round moved into topics, 1 round left the view")
 

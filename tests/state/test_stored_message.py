@@ -179,7 +179,7 @@ def test_a_message_may_bring_its_own_time() -> None:
         )
 
 
-def test_roles() -> None:
+def test_every_kind_of_message_has_a_role() -> None:
     kinds: list[BaseMessage] = [
         HumanMessage("x"),
         AIMessage("x"),

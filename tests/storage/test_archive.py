@@ -68,7 +68,7 @@ def test_archived_again_with_what_came_since(reopen: Reopen) -> None:
     assert texts_at(reopen(), head) == ["a", "b", "2026-03", "2026-03", "2026-05"]
 
 
-def test_restored(reopen: Reopen) -> None:
+def test_a_restored_chain_goes_on_as_if_never_archived(reopen: Reopen) -> None:
     storage, watcher = reopen(), reopen()
     log = storage.open("s")
     log.restore(CHAIN)

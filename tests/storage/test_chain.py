@@ -68,7 +68,7 @@ def test_order_and_time_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("key", ["prev", "ref", "purged"])
-def test_reserved_keys(key: str) -> None:
+def test_reserved_keys_are_refused_in_a_body(key: str) -> None:
     with pytest.raises(InputError, match=key):
         line_of({key: 1}, None, "0" * 16)
 

@@ -22,7 +22,7 @@ def texts(bodies: list[dict[str, Any]]) -> list[str]:
     return [body["text"] for body in bodies]
 
 
-def test_round_trip(reopen: Reopen) -> None:
+def test_what_is_appended_is_read_by_everybody(reopen: Reopen) -> None:
     log = reopen().open("s")
     first = log.append("topics/topic-t1", None, said("a", "b"))
     head = log.append("topics/topic-t1", first, said("c"))
@@ -35,7 +35,7 @@ def test_round_trip(reopen: Reopen) -> None:
         assert reader.reports() == []
 
 
-def test_nothing_yet(reopen: Reopen) -> None:
+def test_an_empty_session_reads_as_empty(reopen: Reopen) -> None:
     storage = reopen()
     log = storage.open("s")
     assert log.refs("transcript", None) == []
@@ -79,7 +79,7 @@ def test_same_body_twice_is_two_entries(reopen: Reopen) -> None:
     assert texts(log.read("c", log.refs("c", head))) == ["ok", "ok"]
 
 
-def test_unknown_head(reopen: Reopen) -> None:
+def test_an_unknown_head_is_an_error_that_names_it(reopen: Reopen) -> None:
     storage = reopen()
     log = storage.open("s")
     with pytest.raises(MissingRecordError, match="0123456789abcdef"):
@@ -113,7 +113,7 @@ def test_text_comes_back_as_it_was(reopen: Reopen) -> None:
     assert repr(back) == repr(bodies)
 
 
-def test_big_bodies(reopen: Reopen) -> None:
+def test_bodies_of_megabytes_are_kept_whole(reopen: Reopen) -> None:
     log = reopen().open("s")
     big = "x" * 3_000_000
     head = log.append("c", None, said(big, "small", "y" + big))
@@ -121,7 +121,7 @@ def test_big_bodies(reopen: Reopen) -> None:
     assert texts(got.read("c", got.refs("c", head))) == [big, "small", "y" + big]
 
 
-def test_many_entries(reopen: Reopen) -> None:
+def test_many_entries_are_read_in_order(reopen: Reopen) -> None:
     bodies = [{"n": n} for n in range(1234)]
     head = reopen().open("s").append("c", None, bodies)
     log = reopen().open("s")
@@ -158,14 +158,14 @@ def test_sessions_by_their_true_names(reopen: Reopen) -> None:
     assert reopen().sessions() == sorted(names)
 
 
-def test_empty_names(reopen: Reopen) -> None:
+def test_empty_names_are_refused(reopen: Reopen) -> None:
     with pytest.raises(InvalidNameError):
         reopen().open("")
     with pytest.raises(InvalidNameError):
         reopen().open("s").append("", None, said("x"))
 
 
-def test_lock(reopen: Reopen) -> None:
+def test_a_lock_keeps_others_out_of_one_session(reopen: Reopen) -> None:
     storage = reopen()
     with storage.lock("s"):
         with pytest.raises(SessionBusyError, match="'s'"), storage.lock("s"):

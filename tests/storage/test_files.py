@@ -53,7 +53,7 @@ def test_what_would_be_forgotten_is_told_where_nothing_can_be_written() -> None:
             assert memory.forget("t1", "m8", dry_run=True) == expected
 
 
-def test_the_layout(tmp_path: Path) -> None:
+def test_files_lie_where_the_layout_says(tmp_path: Path) -> None:
     storage = FileStorage(tmp_path / "deep" / "root")
     log = storage.open("Ann Lee")
     log.refs("transcript", None)
@@ -234,7 +234,7 @@ def test_a_folder_of_another_session(tmp_path: Path) -> None:
         FileStorage(tmp_path).open("ann")
 
 
-def test_damaged_cards(tmp_path: Path) -> None:
+def test_a_session_with_a_damaged_card_is_still_listed(tmp_path: Path) -> None:
     for name, card in (("a b", b"{"), ("b", b"[]"), ("c", b'{"name":1}')):
         FileStorage(tmp_path).open(name).append("c", None, said("x"))
         (tmp_path / name.replace(" ", "%20") / "session.json").write_bytes(card)

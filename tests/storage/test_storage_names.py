@@ -57,7 +57,7 @@ def test_ordinary_names_stay_readable() -> None:
     assert safe_name("a..b.") == "a.%2Eb%2E"
 
 
-def test_long_names() -> None:
+def test_long_names_are_cut_and_stay_distinct() -> None:
     names = ["é" * 60 + end for end in "ab"] + ["x" * 151, "x" * 152]
     safe = [safe_name(name) for name in names]
     assert len(set(safe)) == 4
@@ -66,13 +66,13 @@ def test_long_names() -> None:
     assert [original_name(name) for name in safe] == [None] * 4
 
 
-def test_empty_name() -> None:
+def test_an_empty_name_is_refused() -> None:
     with pytest.raises(InvalidNameError, match="empty"):
         safe_name("")
 
 
 @pytest.mark.parametrize("name", ["work", "Ann Lee", "v1.2", "日记", "_x-", "a" * 100])
-def test_typed_names(name: str) -> None:
+def test_names_that_people_type_are_taken(name: str) -> None:
     assert check_session_name(name) == name
 
 

@@ -86,7 +86,7 @@ def test_a_reader_sees_what_a_topic_refers_to(store: SessionStore, session: Sess
     )
 
 
-def test_merging(store: SessionStore, session: Session) -> None:
+def test_merged_topics_keep_all_messages_in_order(store: SessionStore, session: Session) -> None:
     before = store.topic_table(session)
     awake = session.model_copy(update={"active": {"t2": (0.7,)}})
     merged, kept = merge_topics(store, awake, before["t1"], before["t2"])

@@ -63,7 +63,7 @@ def test_sessions_with_a_damaged_card() -> None:
     "value",
     [{}, {"dimension": 3}, {"dimension": 3, "rows": "*"}, {"dimension": 3, "rows": "AAAA"}],
 )
-def test_damaged_vectors(value: dict[str, Any]) -> None:
+def test_damaged_vectors_are_passed_over(value: dict[str, Any]) -> None:
     store = InMemoryStore()
     store.put(("topicloom", "s", "%vectors-a"), "k", value)
     vectors = StoreStorage(store).open("s").vectors("a")

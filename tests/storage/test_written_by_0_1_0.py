@@ -125,7 +125,7 @@ def test_what_was_made_of_them_is_there(written: Written) -> None:
     assert written.storage.sessions() == ["s"]
 
 
-def test_it_goes_on(written: Written) -> None:
+def test_a_session_of_0_1_0_goes_on(written: Written) -> None:
     graph = open_graph(
         written.folder / "sessions",
         fake_roles(),

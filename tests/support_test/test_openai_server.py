@@ -44,7 +44,7 @@ def model(server: OpenAIServer, **settings: Any) -> ChatOpenAI:
     return ChatOpenAI(base_url=server.base_url, **{**defaults, **settings})
 
 
-def test_invoke(openai_server: OpenAIServer) -> None:
+def test_a_reply_is_given_with_its_usage(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("hello there", Usage(prompt=7, completion=3, cached=2)))
     reply = model(openai_server).invoke([SystemMessage("be kind"), HumanMessage("hi")])
     assert reply.content == "hello there"
@@ -59,7 +59,7 @@ def test_invoke(openai_server: OpenAIServer) -> None:
     ]
 
 
-async def test_ainvoke(openai_server: OpenAIServer) -> None:
+async def test_a_reply_is_given_on_the_event_loop(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("你好"))
     reply = await model(openai_server).ainvoke("hi")
     assert reply.content == "你好"
@@ -85,7 +85,9 @@ async def test_astream_without_usage(openai_server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_tool_calls(openai_server: OpenAIServer, streaming: bool) -> None:
+def test_tool_calls_are_given_as_they_were_set(
+    openai_server: OpenAIServer, streaming: bool
+) -> None:
     calls = [Call("weather", {"city": "Oslo"}), Call("broken", "not JSON", id="call_2")]
     openai_server.then(Reply(tool_calls=calls))
     tool = {"name": "weather", "description": "Tell it.", "parameters": {"type": "object"}}
@@ -107,7 +109,7 @@ def test_tool_calls_are_streamed_in_pieces(openai_server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize(("behaviour", "expected"), FAILURES)
-async def test_failures(
+async def test_each_failure_raises_its_error(
     openai_server: OpenAIServer, behaviour: Behaviour, expected: type[Exception]
 ) -> None:
     openai_server.then(*[behaviour] * 4)
@@ -133,7 +135,7 @@ def test_what_came_before_the_cut_is_seen(openai_server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_empty(openai_server: OpenAIServer, streaming: bool) -> None:
+def test_an_empty_reply_is_an_empty_text(openai_server: OpenAIServer, streaming: bool) -> None:
     openai_server.then(Empty())
     assert model(openai_server, streaming=streaming).invoke("hi").content == ""
 

@@ -151,7 +151,9 @@ def shoot(page: Page, folder: Path, name: str) -> None:
     assert file.stat().st_size < 120_000, name
 
 
-def test_each_view(browser: Browser, shown: CompiledSessionGraph, tmp_path: Path) -> None:
+def test_each_view_of_the_inspector_is_whole_and_accessible(
+    browser: Browser, shown: CompiledSessionGraph, tmp_path: Path
+) -> None:
     folder = Path(PICTURES) if PICTURES else tmp_path
     with open_page(browser, shown) as page:
         if AXE.exists():
