@@ -21,7 +21,7 @@ from topicloom.cli import program
 from topicloom.cli.app import app
 from topicloom.cli.doctor import _CHECKS, _EXTRAS
 from topicloom.cli.editor import COMMANDS
-from topicloom.cli.words import load_catalogue, wants_chinese
+from topicloom.cli.words import TYPER_TEXTS, load_catalogue, speak_chinese, wants_chinese
 
 PACKAGES = ("topicloom.cli", "topicloom_lab.cli")
 KNOWN = {english: zh for package in PACKAGES for english, zh in load_catalogue(package).items()}
@@ -88,6 +88,19 @@ def test_whatever_a_command_says_has_chinese(file: Path) -> None:
 def test_so_have_the_words_of_tables() -> None:
     words = {*COMMANDS.values(), *_CHECKS, *(what for what, _ in _EXTRAS.values())} - {"PostgreSQL"}
     assert not [word for word in words if not has_chinese(word)]
+
+
+def test_typer_has_what_is_replaced_and_has_it_back_afterwards() -> None:
+    before = dict(vars(rich_utils))
+    assert before["Table"] is Table
+    assert before["Columns"] is Columns
+    assert not [name for name in TYPER_TEXTS if before[name] not in KNOWN]
+    with speak_chinese(PACKAGES):
+        during = dict(vars(rich_utils))
+    assert dict(vars(rich_utils)) == before
+    assert all(during[name] == KNOWN[before[name]] for name in TYPER_TEXTS)
+    others = {name for name in before if during[name] is not before[name]}
+    assert others == {"Table", "Columns", "highlighter", *TYPER_TEXTS}
 
 
 NAMES = re.compile(r"(?<![\w-])-{1,2}[a-z][\w-]+|TOPICLOOM_\w*|`[^`]+`|\{\w+\}")

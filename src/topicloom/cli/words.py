@@ -30,6 +30,20 @@ def wants_chinese(arguments: Sequence[str], environment: Mapping[str, str]) -> b
     return language.lower().startswith(("zh", "chinese"))
 
 
+TYPER_TEXTS = (
+    "ABORTED_TEXT",
+    "ARGUMENTS_PANEL_TITLE",
+    "COMMANDS_PANEL_TITLE",
+    "DEFAULT_STRING",
+    "ERRORS_PANEL_TITLE",
+    "OPTIONS_PANEL_TITLE",
+    "REQUIRED_LONG_STRING",
+    "RICH_HELP",
+)
+"""Texts of `typer.rich_utils`. Typer takes them from gettext once, when it is imported, and has no
+other way to change them for a run; a test holds that they and what else is replaced are there."""
+
+
 @contextmanager
 def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
     """Say in Chinese what the catalogues of some packages have, Typer's own words among it.
@@ -42,10 +56,15 @@ def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
 
     rows = {key: row for package in packages for key, row in load_catalogue(package).items()}
     _chinese.update(sorted(rows.items(), key=lambda row: -len(row[0])))
-    kept, highlight = dict(vars(rich_utils)), rich_utils.highlighter
-    words = {name: rows[v] for name, v in kept.items() if isinstance(v, str) and v in rows}
-    vars(rich_utils).update(words, Table=_FoldingTable, Columns=lambda parts: Group(*parts))
-    vars(rich_utils)["highlighter"] = lambda text: highlight(say(text))
+    highlight = rich_utils.highlighter
+    replaced: dict[str, Any] = {
+        "Table": _FoldingTable,
+        "Columns": lambda parts: Group(*parts),
+        "highlighter": lambda text: highlight(say(text)),
+        **{name: say(getattr(rich_utils, name)) for name in TYPER_TEXTS},
+    }
+    kept = {name: getattr(rich_utils, name) for name in replaced}
+    vars(rich_utils).update(replaced)
     try:
         yield
     finally:

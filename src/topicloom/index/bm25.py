@@ -50,7 +50,7 @@ class LexicalIndex:
         self._length = array("i")
         self._times = array("i")
         self._passages = self._words = 0
-        self._said: list[tuple[str, ...]] = []
+        self._distinct: list[tuple[str, ...]] = []
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
         self._occurrences: Occurrences | None = None
 
@@ -75,7 +75,7 @@ class LexicalIndex:
             self._passages += times
             self._words += times * len(words)
             counts = Counter(map(intern, words))
-            self._said.append(tuple(counts))
+            self._distinct.append(tuple(counts))
             for word, count in counts.items():
                 held = self._postings.get(word)
                 if held is None:
@@ -97,7 +97,7 @@ class LexicalIndex:
                 del where[left:], times[left:]
         self._passages -= sum(self._times[first:])
         self._words -= sum(map(mul, self._length[first:], self._times[first:]))
-        del self._first[count:], self._length[first:], self._times[first:], self._said[first:]
+        del self._first[count:], self._length[first:], self._times[first:], self._distinct[first:]
 
     def occurrences(self) -> Occurrences:
         """All words of all messages; worked out anew after messages were added."""
@@ -145,10 +145,12 @@ class LexicalIndex:
         So a second look finds the people and things that what was found first is about. Words of
         more than one of these messages count, by how many, and by how rare they are.
         """
-        ends = np.append(self._first[1:], len(self._said))
-        said = (frozenset[str]().union(*self._said[self._first[i] : ends[i]]) for i in best)
-        shared = Counter(word for words in said for word in words)
-        most = _COMMON * len(self._said)
+        ends = np.append(self._first[1:], len(self._distinct))
+        words_of_best = (
+            frozenset[str]().union(*self._distinct[self._first[i] : ends[i]]) for i in best
+        )
+        shared = Counter(word for words in words_of_best for word in words)
+        most = _COMMON * len(self._distinct)
         worth = {
             word: count * self._worth(word)
             for word, count in shared.items()
@@ -156,7 +158,7 @@ class LexicalIndex:
         }
         for word in words_of(query):
             worth.pop(word, None)
-        score = np.zeros(len(self._said))
+        score = np.zeros(len(self._distinct))
         for word in nlargest(_ECHOED, worth, key=lambda word: (worth[word], word)):
             score[np.asarray(self._postings[word][0])] += worth[word]
         return np.maximum.reduceat(score, np.asarray(self._first))
@@ -172,8 +174,8 @@ class LexicalIndex:
 
 PASSAGE, _PASSAGE_ZH = 400, 250
 """Characters of a passage, and of one in Chinese, in which fewer say as much."""
-_BESIDE = 0.3
-"""Share of what a sentence says of a query that counts for the ones beside it."""
+_NEIGHBOUR = 0.3
+"""Share of what a sentence says of a query that counts for its neighbours."""
 _TELLING = 0.2
 """Share of the best sentence's score from which others are part of an excerpt: those beside it are,
 without a word of the query."""
@@ -250,7 +252,7 @@ def _rank_sentences(
         index.add("", sentence, times)
     scored = dict(zip(known, index.scores(query)[0], strict=True))
     own = np.array([scored[sentence] for sentence in sentences])
-    scores = np.convolve(own, (_BESIDE, 1, _BESIDE))[1:-1] if len(own) else own
+    scores = np.convolve(own, (_NEIGHBOUR, 1, _NEIGHBOUR))[1:-1] if len(own) else own
     places: list[int] = np.argsort(-scores, kind="stable").tolist()
     return places, scores
 

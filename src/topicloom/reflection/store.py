@@ -30,7 +30,7 @@ from uuid import getnode, uuid4
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, Item, PutOp
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_within
@@ -53,7 +53,6 @@ _PREFIX = "topicloom"
 _OWNERS = "%owners"
 _LOOKS = 3
 """How often the one who goes first looks if the others have given way."""
-_PROC = Path("/proc")
 
 _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 """One lock a store: the memory store may not be searched while it is written to."""
@@ -341,17 +340,24 @@ class _Process(BaseModel, frozen=True):
     """A process that holds a lease."""
 
     host: str
-    pid: int
-    began: str
+    pid: int = Field(gt=0, lt=2**31)
 
     @classmethod
     def current(cls) -> _Process:
-        pid = os.getpid()
-        return cls(host=_host(), pid=pid, began=_began(pid))
+        return cls(host=_name_host(), pid=os.getpid())
 
     def has_ended(self) -> bool:
-        """True if it ran on this machine and has ended; False also if that cannot be told."""
-        return self.host == _host() and _began(self.pid) != self.began
+        """True if it ran on this machine and has ended; False also if that cannot be told.
+
+        Another process may have its id by now. Then the lease runs out.
+        """
+        if os.name != "posix" or self.host != _name_host():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except OSError as error:
+            return isinstance(error, ProcessLookupError)
+        return False
 
 
 class _Lease(BaseModel, frozen=True):
@@ -378,29 +384,10 @@ def _read_owners(items: Iterable[Item]) -> list[_Owner]:
     return [owner for item in items if (owner := _read(_Owner, item.value)) is not None]
 
 
-def _host() -> str:
+def _name_host() -> str:
     """What tells machines and containers apart: process ids mean nothing in another."""
-    space = os.readlink(_PROC / "self/ns/pid") if _PROC.is_dir() else ""
-    return f"{platform.node()} {getnode():x} {space}"
-
-
-def _began(pid: int) -> str:
-    """What tells a running process from those that had its id before; "" if it has ended."""
-    if _PROC.is_dir():
-        try:
-            state, *fields = (_PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return ""
-        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-        return "" if state in "ZX" else f"{boot} {fields[18]}"
-    if os.name == "posix":
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return ""
-        except PermissionError:
-            pass
-    return "running"
+    space = Path("/proc/self/ns/pid")
+    return f"{platform.node()} {getnode():x} {os.readlink(space) if space.exists() else ''}"
 
 
 def _clean(value: Any) -> Any:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import time
 from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from openai.types import CompletionUsage, Model
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionMessage,
+    ChatCompletionMessageFunctionToolCall,
+)
+from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion_chunk import (
+    Choice as ChunkChoice,
+    ChoiceDelta,
+    ChoiceDeltaToolCall,
+)
+from openai.types.chat.chat_completion_message_function_tool_call import Function
+from openai.types.completion_usage import PromptTokensDetails
 from pydantic import BaseModel, Field
 
 from topicloom.serve.requests import (
-    TELLING,
+    INSTRUCTING,
     join_texts,
     make_form,
     make_reply,
@@ -19,7 +34,7 @@ from topicloom.serve.requests import (
     read_call,
 )
 from topicloom.serve.turns import Answered, Tokens, TurnRequest
-from topicloom.serve.web import write_event
+from topicloom.serve.web import dump, write_event
 from topicloom.state.stored_message import get_text
 
 
@@ -104,13 +119,13 @@ def read_chat(
         InputError: It is no JSON, or there is nothing to answer.
     """
     request = _Request.model_validate(parse_body(body))
-    told = [m.read() for m in request.messages if m.role in TELLING]
-    said = [m.read() for m in request.messages if m.role not in TELLING]
+    instructions = [m.read() for m in request.messages if m.role in INSTRUCTING]
+    messages = [m.read() for m in request.messages if m.role not in INSTRUCTING]
     tools = [tool.model_dump() for tool in request.tools or ()]
     turn = TurnRequest(
         model=request.model,
-        messages=said,
-        instructions="\n\n".join(map(get_text, told)),
+        messages=messages,
+        instructions="\n\n".join(map(get_text, instructions)),
         tools=() if request.tool_choice == "none" else tuple(tools),
         form=request.read_form(),
         stream=bool(request.stream),
@@ -126,17 +141,22 @@ class ChatWriter:
 
     def __init__(self, turn: TurnRequest, usage: bool) -> None:
         """For a turn; `usage` is True if the stream is to end with what it cost."""
-        self._model, self._usage = turn.model, usage
-        self._id, self._created = f"chatcmpl-{turn.id}", int(time())
+        self._usage = usage
+        self._frame: dict[str, Any] = {
+            "id": f"chatcmpl-{turn.id}",
+            "created": int(time()),
+            "model": turn.model,
+        }
 
     def write_whole(self, answered: Answered) -> dict[str, Any]:
         """The answer in one piece."""
-        calls = _write_calls(answered)
-        message: dict[str, Any] = {"role": "assistant", "content": answered.text or None}
-        choice = {"index": 0, "finish_reason": _find_end(answered), "logprobs": None}
-        choice["message"] = {**message, "tool_calls": calls} if calls else message
+        calls = {"tool_calls": list(_write_calls(answered))} if answered.calls else {}
+        message = ChatCompletionMessage(role="assistant", content=answered.text or None, **calls)
+        choice = Choice(index=0, finish_reason=_find_end(answered), logprobs=None, message=message)
         usage = _write_usage(answered.tokens)
-        return {**self._frame("chat.completion"), "choices": [choice], "usage": usage}
+        return dump(
+            ChatCompletion(object="chat.completion", choices=[choice], usage=usage, **self._frame)
+        )
 
     def begin(self) -> str:
         """No events: the first piece is the beginning."""
@@ -144,53 +164,59 @@ class ChatWriter:
 
     def write_piece(self, text: str) -> str:
         """The event of a piece."""
-        return self._write_chunk({"role": "assistant", "content": text})
+        return self._write_chunk(ChoiceDelta(role="assistant", content=text))
 
     def end(self, answered: Answered) -> str:
         """Calls of tools, the end, and the usage if it was asked for."""
-        events = []
-        if calls := _write_calls(answered):
-            numbered = [{"index": n, **call} for n, call in enumerate(calls)]
-            events.append(self._write_chunk({"role": "assistant", "tool_calls": numbered}))
-        events.append(self._write_chunk({}, _find_end(answered)))
+        events = ""
+        if answered.calls:
+            calls = [
+                ChoiceDeltaToolCall(index=number, **call.model_dump())
+                for number, call in enumerate(_write_calls(answered))
+            ]
+            events += self._write_chunk(ChoiceDelta(role="assistant", tool_calls=calls))
+        events += self._write_chunk(ChoiceDelta(), _find_end(answered))
         if self._usage:
-            usage = {"choices": [], "usage": _write_usage(answered.tokens)}
-            events.append(write_event({**self._frame("chat.completion.chunk"), **usage}))
-        return "".join(events) + "data: [DONE]\n\n"
+            events += self._write([], _write_usage(answered.tokens))
+        return events + "data: [DONE]\n\n"
 
     def fail(self, status: int, message: str) -> str:
         """The event of an error."""
         return write_event(write_error(status, message))
 
-    def _write_chunk(self, delta: dict[str, Any], end: str | None = None) -> str:
-        choice = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}
-        usage = {"usage": None} if self._usage else {}
-        return write_event({**self._frame("chat.completion.chunk"), "choices": [choice], **usage})
+    def _write_chunk(self, delta: ChoiceDelta, end: _End | None = None) -> str:
+        return self._write([ChunkChoice(index=0, delta=delta, finish_reason=end, logprobs=None)])
 
-    def _frame(self, kind: str) -> dict[str, Any]:
-        return {"id": self._id, "object": kind, "created": self._created, "model": self._model}
-
-
-def _write_calls(answered: Answered) -> list[dict[str, Any]]:
-    return [
-        {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
-        for id_, name, arguments in answered.calls
-    ]
+    def _write(self, choices: list[ChunkChoice], usage: CompletionUsage | None = None) -> str:
+        counted = {"usage": usage} if self._usage else {}
+        kind: Any = "chat.completion.chunk"
+        return write_event(
+            dump(ChatCompletionChunk(object=kind, choices=choices, **counted, **self._frame))
+        )
 
 
-def _find_end(answered: Answered) -> str:
+def _write_calls(answered: Answered) -> Iterator[ChatCompletionMessageFunctionToolCall]:
+    for id_, name, arguments in answered.calls:
+        function = Function(name=name, arguments=arguments)
+        yield ChatCompletionMessageFunctionToolCall(id=id_, type="function", function=function)
+
+
+_End = Literal["stop", "length", "tool_calls"]
+
+
+def _find_end(answered: Answered) -> _End:
     if answered.calls:
         return "tool_calls"
     return "length" if answered.cut else "stop"
 
 
-def _write_usage(tokens: Tokens) -> dict[str, Any]:
-    return {
-        "prompt_tokens": tokens.input,
-        "completion_tokens": tokens.output,
-        "total_tokens": tokens.input + tokens.output,
-        "prompt_tokens_details": {"cached_tokens": tokens.cached},
-    }
+def _write_usage(tokens: Tokens) -> CompletionUsage:
+    return CompletionUsage(
+        prompt_tokens=tokens.input,
+        completion_tokens=tokens.output,
+        total_tokens=tokens.input + tokens.output,
+        prompt_tokens_details=PromptTokensDetails(cached_tokens=tokens.cached),
+    )
 
 
 def write_error(status: int, message: str, param: str | None = None) -> dict[str, Any]:
@@ -217,4 +243,4 @@ def write_models(names: Sequence[str]) -> dict[str, Any]:
 
 def write_model(name: str) -> dict[str, Any]:
     """One of them."""
-    return {"id": name, "object": "model", "created": 0, "owned_by": "topicloom"}
+    return dump(Model(id=name, object="model", created=0, owned_by="topicloom"))

@@ -39,7 +39,7 @@ class Conversations:
     def __init__(self, graph: Graph, now: Callable[[], datetime]) -> None:
         """Over a graph; `now` tells when a request comes, by the clock of the checkpoints."""
         self._graph, self._now, self._histories = graph, now, HistoryFinder(graph)
-        self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, turn: TurnRequest) -> AsyncGenerator[Part]:
         """The pieces of the reply, then its end.
@@ -80,8 +80,8 @@ class Conversations:
         """Tokens of what a turn asks, as its client sent it, by the counter of the main model."""
         counter = find_deps(self._graph).window.counter
         sent = [SystemMessage(turn.instructions), *turn.messages, AIMessage(turn.begun)]
-        told = [m for m in sent if not isinstance(m, AnswerReference) and m.content]
-        return sum(map(counter.message, told)) + counter.tools(turn.tools)
+        given = [m for m in sent if not isinstance(m, AnswerReference) and m.content]
+        return sum(map(counter.message, given)) + counter.tools(turn.tools)
 
     async def _look_up(self, turn: TurnRequest) -> tuple[StateSnapshot | None, TurnRequest]:
         """The place behind the answer that a turn goes on from, and the turn with all that its
@@ -119,7 +119,7 @@ class Conversations:
             there = replace(turn, session=session, whole=turn.whole or session != turn.session)
             if session != turn.session:  # no person says what a client asks for itself
                 there = replace(there, user_id="", scope="")
-            async with self._lines.setdefault(session, asyncio.Lock()):
+            async with self._locks.setdefault(session, asyncio.Lock()):
                 start = await self._histories.find_start(there, digests, before, came)
                 if start is None:
                     continue

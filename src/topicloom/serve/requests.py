@@ -35,7 +35,7 @@ _METADATA = ("chat_id", "conversation_id", "session_id")
 """The same in a request's `metadata`."""
 
 
-TELLING = ("system", "developer")
+INSTRUCTING = ("system", "developer")
 """Roles whose messages are instructions, in OpenAI's protocols."""
 
 

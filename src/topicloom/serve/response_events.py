@@ -34,7 +34,7 @@ from openai.types.responses.response_usage import InputTokensDetails, OutputToke
 from pydantic import BaseModel
 
 from topicloom.serve.turns import Answered, Tokens, TurnRequest
-from topicloom.serve.web import write_event
+from topicloom.serve.web import dump, write_event
 
 _ECHOED = ("instructions", "metadata", "tool_choice", "tools", "user", "store")
 """What a response says of its request again."""
@@ -54,7 +54,7 @@ class ResponseWriter:
 
     def write_whole(self, answered: Answered) -> dict[str, Any]:
         """The answer in one piece."""
-        return _dump(self._write(answered))
+        return dump(self._write(answered))
 
     def begin(self) -> str:
         """That it was taken in, and goes on."""
@@ -277,10 +277,6 @@ def _write_usage(tokens: Tokens) -> ResponseUsage:
     )
 
 
-def _dump(value: BaseModel) -> dict[str, Any]:
-    return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
-
-
 def _write(event: BaseModel) -> str:
-    data = _dump(event)
+    data = dump(event)
     return write_event(data, data["type"])

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from topicloom.errors import InputError
 from topicloom.serve.requests import (
-    TELLING,
+    INSTRUCTING,
     choose_function,
     join_texts,
     make_form,
@@ -111,13 +111,13 @@ def read_response_request(
     given = request.input
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     read = [_Item.model_validate(item) for item in items]
-    told = [_read_content(item.content) for item in read if item.role in TELLING]
-    told.insert(0, request.instructions or "")
+    instructions = [_read_content(item.content) for item in read if item.role in INSTRUCTING]
+    instructions.insert(0, request.instructions or "")
     tools = [] if request.tool_choice == "none" else request.tools or []
     turn = TurnRequest(
         model=request.model,
         messages=list(_read_items(read)),
-        instructions="\n\n".join(filter(None, map(_get_words, told))),
+        instructions="\n\n".join(filter(None, map(_get_words, instructions))),
         tools=tuple(tool.read() for tool in tools),
         form=request.read_form(),
         stream=bool(request.stream),

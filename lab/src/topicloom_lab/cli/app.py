@@ -32,7 +32,7 @@ Out = Annotated[Path, Argument(metavar="OUT", help="A folder of results.")]
 Recordings = Annotated[
     list[str], Argument(help="Files of conversations, or `sample`, which ships.")
 ]
-Conversations = Annotated[
+ConversationFile = Annotated[
     str, Argument(help="A file of conversations with questions, or `sample`, which ships.")
 ]
 First = Annotated[int, number("Of each file, the first ones.")]
@@ -60,7 +60,7 @@ eval_app = Typer(
 
 @eval_app.command()
 def memory(
-    file: Conversations,
+    file: ConversationFile,
     budget: Annotated[
         list[int] | None, number("Tokens of recalled context; may be repeated. Without it 4,000.")
     ] = None,
@@ -324,7 +324,7 @@ def generate(
 
 @eval_app.command()
 def caching(
-    file: Conversations,
+    file: ConversationFile,
     turns: Annotated[int, number("Answered turns to replay.")] = 200,
     window: Window = 128_000,
     topic_window: TopicWindow = 64_000,
