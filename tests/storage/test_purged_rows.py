@@ -188,6 +188,16 @@ def test_rows_that_tell_of_something_else_stay_as_they_are() -> None:
     assert GONE.strip_receipt(active) == active, "that it was active tells nothing of it"
 
 
+def test_ids_kinds_and_days_are_no_texts() -> None:
+    """What the application names may be a word of the message too, and it is looked up by that."""
+    entry = {"id": "lore_HERON77", "kind": "lore", "title": "HERON77", "text": "told"}
+    note = GONE.strip_note({**NOTE, "layers": [{**NOTE["layers"][0], "entries": [entry]}]})
+    assert note["layers"][0]["entries"] == [{**entry, "title": "…"}]
+    dated = PurgedTexts(GONE.messages, GONE.topics, GONE.names, KnownText("on 2026-03-02"))
+    [search] = dated.strip_receipt(RECEIPT)["searches"]
+    assert search["days"] == SEARCH["days"]
+
+
 def test_elsewhere_only_what_repeats_it_goes() -> None:
     row = {**RECEIPT, "events": [f"told of “The shed”: {SECRET}", "told"]}
     left = GONE.strip_receipt(row)

@@ -9,6 +9,7 @@ text in it repeats what was purged, an ellipsis stands for that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,8 @@ _FRAME = ("type", "role", "id", "tool_call_id", "status")
 """Of a message of LangChain: what text alone would not give back."""
 _PART = _fields("topic name score quotes partial excerpts")
 _SCOPE = _fields("briefs read unsearched other_days")
-_LAYER = _fields("kind text since model")  # its text is the application's document
+_ENTRY = _fields("id kind", text="")
+_LAYER = _fields("kind text since model", entries=_ENTRY)  # its text is the application's document
 _NOTE = _fields("after media elsewhere", topics=_PART, scope=_SCOPE, layers=_LAYER)
 _SEARCH = _fields("archived found listed media", query="", scope=_SCOPE)
 _CALL = _fields(
@@ -46,6 +48,7 @@ _RECEIPT = _fields(
     calls=_CALL,
 )
 _CHANGE = _fields("author time before after undoes")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _TELLING = ("topics", "quoted", "listed", "searches", "layers")
 """Fields of notes and receipts that tell of the topics which they name."""
 
@@ -123,6 +126,8 @@ class PurgedTexts:
             or not self.topics.union(self.referring).isdisjoint(map(_get_id, _list_texts(telling)))
         ):
             left = _keep(row, stays)
+            for layer in left.get("layers", ()):
+                layer["entries"] = []
         else:
             left = _map_texts(row, stays, self._hide)
         for key in {"topics", "quoted"} & left.keys():
@@ -136,7 +141,7 @@ class PurgedTexts:
     def _hide(self, text: str) -> str:
         for name in self.names:
             text = text.replace(f"“{name}”", "“…”")
-        return self.words.remove_from(text)
+        return text if _DAY.fullmatch(text) else self.words.remove_from(text)
 
 
 def _keep(row: Row, stays: Fields) -> dict[str, Any]:
