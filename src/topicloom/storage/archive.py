@@ -59,10 +59,10 @@ class ChainPaths:
         return [path for path in (self.plain, *self._archived(".jsonl")) if path.exists()]
 
     def find_packs(self) -> list[Path]:
-        """The packed files of earlier versions; also one that is gone and left its card."""
-        packed, card = _PACKED
+        """The packed files of earlier versions; also one that is gone and left its summary."""
+        packed, summary = _PACKED
         found = {*self._archived(packed)}
-        found |= {p.with_name(f"{self._name}{packed}") for p in self._archived(card)}
+        found |= {p.with_name(f"{self._name}{packed}") for p in self._archived(summary)}
         return sorted(found)
 
     def open(self) -> BinaryIO | None:

@@ -217,10 +217,10 @@ def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
         StorageError: What an earlier version packed is damaged; nothing was purged.
     """
     for chain in {Topic.model_validate(row).chain for row in _all_rows(log, ROSTER).values()}:
-        log.unpack(chain)  # with a card that may tell what is removed
+        log.unpack(chain)  # with a summary that may repeat what is removed
     count = sum(log.purge(chain, list(keep), keep) for chain, keep in plan.entries.items())
     if log.entries(TRANSCRIPT):
-        log.tell_purge()
+        log.announce_purge()
     return count
 
 
