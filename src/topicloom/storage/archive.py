@@ -45,11 +45,10 @@ class ChainPaths:
 
         Without the lock of the session it may be moved before it is opened.
         """
-        files = self.find_all()
-        if files:
-            return files[0]
-        packs = self.find_packs()
-        return packs[0].with_suffix("") if packs else self.plain
+        if self.plain.exists():
+            return self.plain
+        files = [*self._archived(".jsonl"), *(p.with_suffix("") for p in self.find_packs())]
+        return files[0] if files else self.plain
 
     def find_all(self) -> list[Path]:
         """The files that there are of the chain, the open one first: one as a rule.

@@ -106,19 +106,12 @@ class StoreBackend(Backend):
         self._prefix = prefix
         self._label = label(session)
         self._has_info = False
-        self._plain = set[str]()
 
     def entries(self, chain: str) -> EntryItems:
         return EntryItems(self._store, self._below(label(chain)))
 
     def old_archives(self, chain: str) -> list[OldArchive]:
-        """What an earlier version packed; a chain that has nothing of it is asked for it once."""
-        if chain in self._plain:
-            return []
-        found = read_packed_items(self._store, self._archive_of(chain))
-        if not found:
-            self._plain.add(chain)
-        return found
+        return read_packed_items(self._store, self._archive_of(chain))
 
     def remove_old_archives(self, chain: str) -> None:
         archive = self._archive_of(chain)
