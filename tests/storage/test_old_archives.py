@@ -245,18 +245,18 @@ def test_a_pack_edited_by_hand_is_as_a_plain_file_that_was(tmp_path: Path) -> No
     assert texts_at(opened(tmp_path), head) == [TEXTS[0], None, TEXTS[2]]
 
 
-@pytest.mark.parametrize("card", [None, b"", b"{", b"[]", b'{"refs": {"a": 1}, "name": "x"}'])
-def test_a_damaged_card_harms_nothing(tmp_path: Path, card: bytes | None) -> None:
+@pytest.mark.parametrize("summary", [None, b"", b"{", b"[]", b'{"refs": {"a": 1}, "name": "x"}'])
+def test_a_damaged_summary_harms_nothing(tmp_path: Path, summary: bytes | None) -> None:
     head = filled(tmp_path)
     path = tmp_path / MARCH.replace(".jsonl", ".json")
-    path.unlink() if card is None else path.write_bytes(card)
+    path.unlink() if summary is None else path.write_bytes(summary)
     assert texts_at(opened(tmp_path), head) == TEXTS
     archive(opened(tmp_path), head)
     assert texts_at(opened(tmp_path), head) == TEXTS
     assert len(files_in(tmp_path)) == 1
 
 
-def test_a_damaged_pack_without_a_card_is_never_removed(tmp_path: Path) -> None:
+def test_a_damaged_pack_without_a_summary_is_never_removed(tmp_path: Path) -> None:
     head = filled(tmp_path)
     (tmp_path / MARCH.replace(".jsonl", ".json")).unlink()
     truncate(tmp_path / (MARCH + ".xz"))
@@ -266,7 +266,7 @@ def test_a_damaged_pack_without_a_card_is_never_removed(tmp_path: Path) -> None:
     assert (tmp_path / (MARCH + ".xz")).exists()
 
 
-def test_pack_and_card_both_gone(tmp_path: Path) -> None:
+def test_pack_and_summary_both_gone(tmp_path: Path) -> None:
     head = filled(tmp_path)
     (tmp_path / (MARCH + ".xz")).unlink()
     (tmp_path / MARCH.replace(".jsonl", ".json")).unlink()

@@ -258,7 +258,9 @@ def test_an_agent_serves_it_no_more(make_reopen: Callable[[str], Reopen], kind: 
     assert SECRET not in str(state["messages"])
 
 
-def test_a_purge_that_was_killed_before_it_told_is_told_by_the_next(reopen: Reopen) -> None:
+def test_a_purge_that_was_killed_before_it_announced_itself_is_announced_by_the_next(
+    reopen: Reopen,
+) -> None:
     log, other = reopen().open("s"), reopen().open("s")
     head = log.append("transcript", None, [{"text": SECRET}])
     refs = log.refs("transcript", head)
@@ -268,7 +270,7 @@ def test_a_purge_that_was_killed_before_it_told_is_told_by_the_next(reopen: Reop
     other.renew()
     assert "text" not in other.read("transcript", refs)[0]
     assert other.purges not in (known, 0)
-    log.tell_purge()
+    log.announce_purge()
     assert log.purges != other.purges
 
 

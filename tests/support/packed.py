@@ -21,7 +21,7 @@ def pack_file(plain: Path, month: str = "2026-03", *, brief: str = "", keep: boo
     packed = folder / f"{plain.name}.xz"
     lines = plain.read_bytes().splitlines(keepends=True)
     packed.write_bytes(lzma.compress(b"".join(lines)))
-    (folder / f"{plain.stem}.json").write_bytes(make_card(lines, brief))
+    (folder / f"{plain.stem}.json").write_bytes(make_summary(lines, brief))
     if not keep:
         plain.unlink()
     return packed
@@ -33,15 +33,15 @@ def pack_items(store: BaseStore, chain: tuple[str, ...], lines: Sequence[bytes])
     block = lzma.compress(b"".join(lines))
     key = hashlib.sha256(block).hexdigest()[:32]
     store.put(archive, key, {"block": base64.b64encode(block).decode()})
-    card = {"month": "2026-03", "card": make_card(lines, "").decode(), "blocks": [key]}
-    store.put(archive, "card", card)
+    listed = {"month": "2026-03", "card": make_summary(lines, "").decode(), "blocks": [key]}
+    store.put(archive, "card", listed)
     for item in store.search(chain, limit=100):
         store.delete(chain, item.key)
     return key
 
 
-def make_card(lines: Sequence[bytes], brief: str) -> bytes:
-    """The card that stands beside packed lines."""
+def make_summary(lines: Sequence[bytes], brief: str) -> bytes:
+    """The summary that stands beside packed lines."""
     entries = [raw for raw in map(split_line, lines) if raw is not None]
     runs = [f"{raw.prev or NO_PREV} {raw.ref}" for raw in entries]
     return json.dumps({"brief": brief, "refs": runs}, indent=2).encode()

@@ -45,11 +45,10 @@ class ChainPaths:
 
         Without the lock of the session it may be moved before it is opened.
         """
-        files = self.find_all()
-        if files:
-            return files[0]
-        packs = self.find_packs()
-        return packs[0].with_suffix("") if packs else self.plain
+        if self.plain.exists():
+            return self.plain
+        files = [*self._archived(".jsonl"), *(p.with_suffix("") for p in self.find_packs())]
+        return files[0] if files else self.plain
 
     def find_all(self) -> list[Path]:
         """The files that there are of the chain, the open one first: one as a rule.
@@ -59,10 +58,10 @@ class ChainPaths:
         return [path for path in (self.plain, *self._archived(".jsonl")) if path.exists()]
 
     def find_packs(self) -> list[Path]:
-        """The packed files of earlier versions; also one that is gone and left its card."""
-        packed, card = _PACKED
+        """The packed files of earlier versions; also one that is gone and left its summary."""
+        packed, summary = _PACKED
         found = {*self._archived(packed)}
-        found |= {p.with_name(f"{self._name}{packed}") for p in self._archived(card)}
+        found |= {p.with_name(f"{self._name}{packed}") for p in self._archived(summary)}
         return sorted(found)
 
     def open(self) -> BinaryIO | None:

@@ -29,6 +29,8 @@ class StoredChain:
         self._entries = backend.entries(name)
         self._prevs: dict[str, str | None] = {}
         self._loaded = False
+        self._plain = False
+        """True if nothing was packed of it when this was last looked for: nobody packs any more."""
 
     def prev(self, ref: str) -> str | None:
         """The ref before a ref; looks at the storage only for one that is not known yet."""
@@ -74,7 +76,7 @@ class StoredChain:
             self.prev(head)
             refs.insert(0, head)
         with self._backend.lock(create=True):
-            packed = self._unpack() or {}
+            packed = {} if self._plain else self._unpack() or {}
             there = list(self._entries.read(refs))
             again = (raw for raw in there if raw.ref != head)
             spoilt = {raw.ref for raw in again if not is_intact(raw)}
@@ -139,6 +141,7 @@ class StoredChain:
         returned. The caller holds the lock.
         """
         old = self._backend.old_archives(self._name)
+        self._plain = not old
         if not old:
             return None
         own = {raw.ref: raw for raw in self._entries.scan()}

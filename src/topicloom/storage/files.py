@@ -38,7 +38,7 @@ from topicloom.storage.log import PURGES
 from topicloom.storage.names import original_name, safe_name, unreserved_name
 from topicloom.storage.old_archives import OldArchive, read_lines, read_pack
 
-_CARD = "session.json"
+_INFO = "session.json"
 _APPEND_SECONDS = 30.0
 
 
@@ -76,7 +76,7 @@ class FileStorage(Storage):
                 folders = [folder for folder in self.root.iterdir() if folder.is_dir()]
             except FileNotFoundError:
                 return []
-            names = [_name_on(_load_card(folder), folder) for folder in folders]
+            names = [_read_name(_load_info(folder), folder) for folder in folders]
         return sorted(name for name in names if name is not None)
 
     @contextmanager
@@ -93,7 +93,7 @@ class FileStorage(Storage):
 
     def _folder_of(self, session: str) -> Path:
         before = self.root / unreserved_name(session)
-        return before if (before / _CARD).is_file() else self.root / safe_name(session)
+        return before if (before / _INFO).is_file() else self.root / safe_name(session)
 
 
 class FileBackend(Backend):
@@ -107,7 +107,7 @@ class FileBackend(Backend):
         self._files: dict[str, tuple[ChainFile, ChainPaths]] = {}
         self._lock = FileLock(folder / ".lock", timeout=_APPEND_SECONDS, mode=0o600)
         with reachable(folder):
-            self._has_card = self._check_card()
+            self._has_info = self._check_info()
 
     def entries(self, chain: str) -> ChainFile:
         return self._of(chain)[0]
@@ -127,8 +127,8 @@ class FileBackend(Backend):
             for path in paths.find_all()[1:]:
                 remove_file(path, fsync=self._fsync)
             for path in paths.find_packs():
-                # A card alone would say that the file is missing.
-                remove_file(_find_card(path), fsync=self._fsync)
+                # A summary alone would say that the file is missing.
+                remove_file(_find_summary(path), fsync=self._fsync)
                 remove_file(path, fsync=self._fsync)
 
     def batches(self, space: str) -> BatchFile:
@@ -155,7 +155,7 @@ class FileBackend(Backend):
             with _hold(self._lock, self._folder, busy, needed=create):
                 if create:
                     with reachable(self._folder):
-                        self._write_card()
+                        self._write_info()
                 yield
 
     def remove(self) -> None:
@@ -163,10 +163,10 @@ class FileBackend(Backend):
             for path in self._folder.glob("*"):
                 if path.is_dir():
                     rmtree(path)
-                elif path.name != _CARD:
+                elif path.name != _INFO:
                     path.unlink()
             if self._folder.is_dir():
-                remove_file(self._folder / _CARD, fsync=self._fsync)
+                remove_file(self._folder / _INFO, fsync=self._fsync)
                 self._folder.rmdir()
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
@@ -187,31 +187,31 @@ class FileBackend(Backend):
                 self._files[chain] = entries, paths
             return self._files[chain]
 
-    def _write_card(self) -> None:
-        path = self._folder / _CARD
-        if self._has_card and path.exists():
+    def _write_info(self) -> None:
+        path = self._folder / _INFO
+        if self._has_info and path.exists():
             return
-        if not self._check_card():
-            card = json.dumps({"name": self.session, "format": FORMAT}) + "\n"
-            replace_file(path, card.encode("ascii"), fsync=self._fsync)
-        self._has_card = True
+        if not self._check_info():
+            info = json.dumps({"name": self.session, "format": FORMAT}) + "\n"
+            replace_file(path, info.encode("ascii"), fsync=self._fsync)
+        self._has_info = True
 
-    def _check_card(self) -> bool:
-        """True if the folder has a card.
+    def _check_info(self) -> bool:
+        """True if the folder says whose it is.
 
         Raises:
             StorageUnavailableError: It is another's.
             NewerFormatError: A newer version wrote it.
         """
-        card = _load_card(self._folder)
-        name = _name_on(card, self._folder)
+        info = _load_info(self._folder)
+        name = _read_name(info, self._folder)
         # Some file systems take "Ann" and "ann" for one name.
         if name is not None and name != self.session:
             raise StorageUnavailableError(
                 f"{self._folder} is the folder of session {name!r} and cannot hold"
                 f" {self.session!r} too: use a name that differs in more than case"
             )
-        check_format(str(self._folder / _CARD), (card or {}).get("format"))
+        check_format(str(self._folder / _INFO), (info or {}).get("format"))
         return name is not None
 
 
@@ -231,32 +231,32 @@ def _hold(lock: FileLock, folder: Path, busy: str, *, needed: bool = True) -> It
         lock.release()
 
 
-def _find_card(packed: Path) -> Path:
-    """The card beside a packed file."""
+def _find_summary(packed: Path) -> Path:
+    """The summary beside a packed file."""
     return packed.with_suffix("").with_suffix(".json")
 
 
 def _read_packed(path: Path) -> OldArchive:
     data = read_file(path)
     blocks, missing = ((), "is missing") if data is None else ((data,), "")
-    return read_pack(str(path), blocks, read_file(_find_card(path)) or b"", missing)
+    return read_pack(str(path), blocks, read_file(_find_summary(path)) or b"", missing)
 
 
-def _load_card(folder: Path) -> dict[str, Any] | None:
-    """What the card of a folder says, nothing if it is damaged; None if it has no card."""
-    text = read_file(folder / _CARD)
+def _load_info(folder: Path) -> dict[str, Any] | None:
+    """What `session.json` of a folder says, nothing if it is damaged; None if there is none."""
+    text = read_file(folder / _INFO)
     if text is None:
         return None
     try:
-        card = json.loads(text)
+        info = json.loads(text)
     except ValueError:
         return {}
-    return card if isinstance(card, dict) else {}
+    return info if isinstance(info, dict) else {}
 
 
-def _name_on(card: Mapping[str, Any] | None, folder: Path) -> str | None:
+def _read_name(info: Mapping[str, Any] | None, folder: Path) -> str | None:
     """The true name of the session in a folder; None when it is not a session's folder."""
-    if card is None:
+    if info is None:
         return None
-    name = card.get("name")
+    name = info.get("name")
     return name if isinstance(name, str) else original_name(folder.name)

@@ -82,7 +82,7 @@ class SessionLog:
             if (purges := int.from_bytes(digest)) != self.purges:
                 self.forget(purges)
 
-    def tell_purge(self) -> None:
+    def announce_purge(self) -> None:
         """Change the digest of the purges, so that whoever has the session open will `renew` it.
 
         Two purges give two digests, also where both were made from the same state.
@@ -269,7 +269,7 @@ class SessionLog:
                 for vectors in map(self._vectors, self._backend.spaces()):
                     vectors.remove({*tombstones, *keys})
                 count = self._chain(chain).purge(tombstones)
-                self.tell_purge()
+                self.announce_purge()
             return count
 
     def delete(self) -> None:

@@ -1,4 +1,4 @@
-"""Messages as rows of chains: written, read, purged, and found again where they are damaged.
+"""Messages as rows of chains: written, read, and found again where they are damaged.
 
 Every message of a topic stands in the transcript too, in the same words. An entry that cannot be
 read is identified by its ref: it is a hash of the ref before it and the row, so a row either is the
@@ -19,22 +19,6 @@ from topicloom.storage.log import SessionLog
 
 Row = Mapping[str, Any]
 
-_FRAME = ("type", "role", "id", "tool_call_id", "status")
-"""Keys of a message that stay, which text alone would not give back."""
-
-
-def to_shell(message: StoredMessage) -> dict[str, Any]:
-    """The row that is left of a purged message: who spoke and when, and its tool calls' names.
-
-    Without these a conversation falls apart: rounds are found by who spoke, and providers
-    refuse results without calls. Names of people, arguments of calls and all texts go.
-    """
-    stays = message.model_dump(
-        mode="json", include={"seq", "role", "time", "source", *MARKS}, exclude_defaults=True
-    )
-    frame = {} if message.whole is None else {"whole": _frame(message.whole)}
-    return {"id": message.id} | stays | frame
-
 
 def from_row(row: Row) -> StoredMessage:
     """The message in a row of the transcript or of a topic; of a purged one, with its text away.
@@ -44,13 +28,13 @@ def from_row(row: Row) -> StoredMessage:
     return StoredMessage.model_validate({"text": REMOVED, **row})
 
 
-def is_left_of(shell: StoredMessage, prev: str | None, ref: str, message: BaseMessage) -> bool:
+def is_left_of(left: StoredMessage, prev: str | None, ref: str, message: BaseMessage) -> bool:
     """True if a message is the one of which purging left that, by its refs in the transcript.
 
     One that was given other words to be searched by is not recognised.
     """
-    said = to_stored_message(message, seq=shell.seq, time=shell.time)
-    marked = said.model_copy(update=shell.model_dump(include=MARKS))
+    said = to_stored_message(message, seq=left.seq, time=left.time)
+    marked = said.model_copy(update=left.model_dump(include=MARKS))
     return link(prev, to_row(marked)) == ref
 
 
@@ -103,14 +87,3 @@ class _TranscriptSearch:
     def go_behind(self, row: Row) -> None:
         """Go on behind a row: a topic is in the order of the conversation."""
         self._next = self._at.get(row["id"], self._next - 1) + 1
-
-
-def _frame(whole: Mapping[str, Any]) -> dict[str, Any]:
-    calls = [
-        {"name": call.get("name", ""), "args": {}, "id": call.get("id"), "type": "tool_call"}
-        for call in whole.get("tool_calls", ())
-    ]
-    frame = {key: whole[key] for key in _FRAME if key in whole}
-    # The name of a function is asked for by LangChain; other names may be those of people.
-    named = {"name": whole["name"]} if whole.get("type") == "function" else {}
-    return frame | named | ({"tool_calls": calls} if calls else {}) | {"content": REMOVED}

@@ -1,6 +1,6 @@
 """Reads what earlier versions packed of archived chains. No version packs anything any more.
 
-Entries were packed as lines, in one xz stream after another, with a card beside them: JSON for
+Entries were packed as lines, in one xz stream after another, with a summary beside them: JSON for
 people, which also lists the refs of what is packed. A listed entry that cannot be unpacked is read
 from the transcript. At the first write to such a chain its entries go into a plain file
 (`chains.StoredChain`).
@@ -48,7 +48,7 @@ def read_lines(place: str, text: bytes) -> OldArchive:
     return OldArchive(place, [raw for raw in map(split_line, BytesIO(text)) if raw is not None])
 
 
-def read_pack(place: str, blocks: Iterable[bytes], card: bytes, missing: str = "") -> OldArchive:
+def read_pack(place: str, blocks: Iterable[bytes], summary: bytes, missing: str = "") -> OldArchive:
     """The entries in packed blocks; `missing` says which blocks are not there."""
     lines, damage = list[bytes](), missing
     for block in blocks:
@@ -56,7 +56,7 @@ def read_pack(place: str, blocks: Iterable[bytes], card: bytes, missing: str = "
         lines += BytesIO(text)
         damage = damage or ("" if whole else "cannot be unpacked")
     entries = merged(filter(None, map(split_line, lines)))
-    listed = _read_refs(card)
+    listed = _read_refs(summary)
     lost = {ref: prev for ref, prev in listed.items() if ref not in entries}
     if lost and not damage:
         damage = "was changed by hand"
@@ -80,10 +80,10 @@ def _unpack(data: bytes) -> tuple[bytes, bool]:
     return bytes(text), True
 
 
-def _read_refs(card: bytes) -> dict[str, str | None]:
-    """The ref before each ref that a card lists, in runs: the ref before the run, then its refs."""
+def _read_refs(summary: bytes) -> dict[str, str | None]:
+    """The ref before each listed ref. They stand in runs: the ref before a run, then its refs."""
     try:
-        runs = json.loads(card)["refs"]
+        runs = json.loads(summary)["refs"]
     except (ValueError, RecursionError, KeyError, TypeError):
         return {}
     refs: dict[str, str | None] = {}

@@ -3,12 +3,12 @@
 What will be removed is worked out first, so that it can be shown before it is done. Forks count:
 a message goes from every branch that has it, and from every topic that any branch moved it to.
 What tells the rest from what is removed goes last: killed on the way, the same purge finds what is
-left.
+left. `purged_rows` decides what is left of each row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicloom.state.hierarchy import strip_number
@@ -17,9 +17,9 @@ from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.base import CHANGES, EDITS, LEDGER, ROSTER, SUPERSEDED, TRANSCRIPT, TURNS
 from topicloom.storage.chain import PURGED, link
-from topicloom.storage.derived_texts import DerivedTexts
 from topicloom.storage.log import SessionLog
-from topicloom.storage.message_rows import Row, from_row, to_row, to_shell
+from topicloom.storage.message_rows import Row, from_row, to_row
+from topicloom.storage.purged_rows import PurgedTexts, strip_message
 
 _Rows = dict[str, Row]
 """Rows by ref."""
@@ -61,87 +61,92 @@ def plan_purge(
     Raises:
         StorageError: A message cannot be read, so that it is unknown where else it stands.
     """
-    asked = dict(zip(refs, map(_unmark, log.read(TRANSCRIPT, refs)), strict=True))
+    named = dict(zip(refs, map(_unmark, log.read(TRANSCRIPT, refs)), strict=True))
     transcript = _all_rows(log, TRANSCRIPT)
-    copies, versions = _find_beside(log, branch, asked, transcript)
+    copies, versions = _find_on_other_branches(log, branch, named, transcript)
     versions = versions if edits else {}
-    # What is asked for goes last: by it the others are found.
-    rows = {ref: r for ref, r in (versions | copies | asked).items() if "text" in r}
+    # What is named goes last: by it the others are found.
+    rows = {ref: r for ref, r in (versions | copies | named).items() if "text" in r}
     changed: list[Row] = list(map(to_row, stale))
     if edits:
-        changed = _find_edited(log, [*asked.values(), *rows.values()])
-    ids = {row["id"] for row in asked.values()}
-    messages = [r["id"] for r in (*asked.values(), *changed) if r["id"] in ids and "text" in r]
+        changed = _find_edited(log, [*named.values(), *rows.values()])
+    ids = {row["id"] for row in named.values()}
+    messages = [r["id"] for r in (*named.values(), *changed) if r["id"] in ids and "text" in r]
     wanted = _Wanted.of([*rows.values(), *changed])
 
-    table = _all_rows(log, ROSTER)
-    topics = {row["id"]: Topic.model_validate(row) for row in table.values()}
-    found = {topic: wanted.find_in(log, topics[topic].chain) for topic in topics}
-    holders = [topic for topic, (held, _) in found.items() if held]
-    named = _find_heirs(table.values(), holders)
-    borrowers = {row["id"] for row in table.values() if row.get("borrowed")} - set(named)
-    derived = DerivedTexts(
+    roster = list(map(Topic.model_validate, _all_rows(log, ROSTER).values()))
+    topics = {topic.id: topic for topic in roster}
+    found = {topic.chain: wanted.find_in(log, topic.chain) for topic in topics.values()}
+    holders = [t.id for t in topics.values() if found[t.chain][0]]
+    holding = _find_heirs(roster, holders)
+    borrowers = {topic.id for topic in roster if topic.borrowed}.difference(holding)
+    gone = PurgedTexts(
         messages=frozenset(messages),
-        topics=frozenset(named),
-        names=frozenset(row["name"] for row in table.values() if row["id"] in named),
-        said=wanted.said,
-        lent=frozenset(t for t in borrowers if wanted.is_lent_to(log, topics[t].references)),
+        topics=frozenset(holding),
+        names=frozenset(topic.name for topic in roster if topic.id in holding),
+        words=wanted.words,
+        referring=frozenset(
+            t for t in borrowers if wanted.is_referred_to(log, topics[t].references)
+        ),
     )
-    cleaned = _clean_chains(log, derived, _Wanted.of(changed))
-    # Others have their names from the holders', which tell them: these go behind them.
-    cleaned[ROSTER] = dict(sorted(cleaned[ROSTER].items(), key=lambda e: e[1]["id"] in holders))
-    in_topics = {topics[topic].chain: held | rest for topic, (held, rest) in found.items()}
-    shells = {ref: wanted.shells[link(None, row)] for ref, row in rows.items()}
-    said = {TRANSCRIPT: wanted.clean(transcript) | shells}
-    last = {SUPERSEDED: cleaned.pop(SUPERSEDED, {})} | said
-    entries = cleaned | in_topics | last
+    stripped = _strip_chains(log, gone)
+    # Others have their names from the holders', by which they are found: these go behind them.
+    ordered = sorted(stripped[ROSTER].items(), key=lambda entry: entry[1]["id"] in holders)
+    entries = {
+        **stripped,
+        ROSTER: dict(ordered),
+        **{chain: held | rest for chain, (held, rest) in found.items()},
+        SUPERSEDED: _Wanted.of(changed).strip_edits(_all_rows(log, SUPERSEDED)),
+        TRANSCRIPT: wanted.clean(transcript)
+        | {ref: wanted.left[link(None, row)] for ref, row in rows.items()},
+    }
     return PurgePlan(
         messages=tuple(dict.fromkeys(messages)),
         versions=tuple(from_row(row) for ref, row in versions.items() if ref in rows),
-        topics=tuple(named),
+        topics=tuple(holding),
         entries={chain: e for chain, e in entries.items() if e},
     )
 
 
-def _find_beside(
-    log: SessionLog, branch: Sequence[str], asked: _Rows, transcript: _Rows
+def _find_on_other_branches(
+    log: SessionLog, branch: Sequence[str], named: _Rows, transcript: _Rows
 ) -> tuple[_Rows, _Rows]:
     """What other branches have of some messages of a branch, by ref: copies, and other versions.
 
-    Writers who take over what others said write it anew, behind their own. A version is what was
+    Writers who take over what others wrote, write it anew, behind their own. A version is what was
     said in the place of a message, as an edit in a chat makes it, if it repeats that, and the rest
     of its round.
     """
     prevs, own = log.entries(TRANSCRIPT), set(branch)
-    beside = {ref: row for ref, row in transcript.items() if ref not in own}
-    if not beside:
+    others = {ref: row for ref, row in transcript.items() if ref not in own}
+    if not others:
         return {}, {}
     known: dict[object, list[Row]] = {}
-    for row in asked.values():
+    for row in named.values():
         known.setdefault(_get_sender(row), []).append(row)
     copies = {
         ref: row
-        for ref, row in beside.items()
+        for ref, row in others.items()
         if any(_is_copy(row, one) for one in known.get(_get_sender(row), ()))
     }
     taken_over = {_get_sender(row) for ref, row in transcript.items() if ref in own}
-    said = KnownText("\n".join(map(_get_words, asked.values())))
-    places = {(prevs[ref], row["role"] == "user") for ref, row in asked.items()}
+    words = KnownText("\n".join(map(_get_words, named.values())))
+    places = {(prevs[ref], row["role"] == "user") for ref, row in named.items()}
     following: dict[str | None, list[str]] = {}
-    for ref in beside:
+    for ref in others:
         following.setdefault(prevs[ref], []).append(ref)
     left = [
         ref
-        for ref, row in beside.items()
+        for ref, row in others.items()
         if (prevs[ref], row["role"] == "user") in places
         and _get_sender(row) not in taken_over
-        and said.is_repeated_in(row.get("text") or _get_words(row))
+        and words.is_repeated_in(row.get("text") or _get_words(row))
     ]
     versions: _Rows = {}
     while left:
         ref = left.pop()
-        versions[ref] = beside[ref]
-        left += [r for r in following.get(ref, ()) if beside[r]["role"] != "user"]
+        versions[ref] = others[ref]
+        left += [r for r in following.get(ref, ()) if others[r]["role"] != "user"]
     return copies, versions
 
 
@@ -152,8 +157,8 @@ def _get_sender(row: Row) -> tuple[str, str]:
 
 def _is_copy(row: Row, other: Row) -> bool:
     """True for messages of one sender that say the same, or where that is gone were so at once."""
-    told = ("text", "whole") if "text" in row and "text" in other else ("time",)
-    return all(row.get(key) == other.get(key) for key in told)
+    compared = ("text", "whole") if "text" in row and "text" in other else ("time",)
+    return all(row.get(key) == other.get(key) for key in compared)
 
 
 def _get_version(row: Row) -> tuple[str, str | None]:
@@ -165,51 +170,42 @@ def _get_words(row: Row) -> str:
     return f"{row.get('text', '')} {row.get('whole', '')}"
 
 
-def _find_heirs(rows: Collection[Row], topics: Iterable[str]) -> list[str]:
-    """Topics, and the parts of them that were given their names and a number."""
-    names: dict[str, set[str]] = {}
-    parts: dict[str, set[str]] = {}
-    for row in rows:
-        if "named" not in row.get("by_hand", ()):
-            names.setdefault(row["id"], set()).add(strip_number(row["name"]))
-        if row.get("parent"):
-            parts.setdefault(row["parent"], set()).add(row["id"])
-    found = list(topics)
-    for topic in found:  # grows
-        heirs = parts.get(topic, set()).difference(found)
-        shared = names.get(topic, set())
-        found += sorted(heir for heir in heirs if not shared.isdisjoint(names.get(heir, ())))
-    return found
+def _find_heirs(roster: Collection[Topic], holders: Iterable[str]) -> list[str]:
+    """Topics, and those that have a name of theirs: parts have it with a number."""
+    found, named = list(holders), [t for t in roster if "named" not in t.by_hand]
+    while True:
+        names = {strip_number(topic.name) for topic in named if topic.id in found}
+        heirs = {topic.id for topic in named if strip_number(topic.name) in names}
+        if heirs <= set(found):
+            return found
+        found += sorted(heirs.difference(found))
 
 
-def _find_edited(log: SessionLog, said: Iterable[Row]) -> list[Row]:
+def _find_edited(log: SessionLog, rows: Iterable[Row]) -> list[Row]:
     """What messages were changed to, oldest first."""
-    versions = set(map(_get_version, said))
+    versions = set(map(_get_version, rows))
     changed = (
         row for edit in _all_rows(log, SUPERSEDED).values() for row in edit.get("changed", ())
     )
-    rows = map(to_row, map(StoredMessage.model_validate, changed))
-    return [r for r in rows if _get_version(r) in versions and r["text"] != REMOVED]
+    edited = map(_read_changed, changed)
+    return [r for r in edited if _get_version(r) in versions and r["text"] != REMOVED]
 
 
-def _clean_chains(log: SessionLog, derived: DerivedTexts, changed: _Wanted) -> dict[str, _Rows]:
-    """By chain and ref, the entries that hold something made of what is removed, without it."""
-    cleaning = {
-        LEDGER: derived.without_in_note,
-        TURNS: derived.without_in_receipt,
-        EDITS: derived.without_in_edit,
-        CHANGES: derived.without_in_change_made,
-        ROSTER: derived.without_in_topic,  # its names are looked for in the others
-        SUPERSEDED: changed.without_in_change,
+def _strip_chains(log: SessionLog, gone: PurgedTexts) -> dict[str, _Rows]:
+    """By chain and ref, what is left of entries that hold something made of what is removed."""
+    strips = {
+        LEDGER: gone.strip_note,
+        TURNS: gone.strip_receipt,
+        EDITS: gone.strip_edit,
+        CHANGES: gone.strip_change,
+        ROSTER: gone.strip_topic,  # its names are looked for in the others
     }
-    return {
-        chain: {
-            ref: cleaned
-            for ref, row in _all_rows(log, chain).items()
-            if (cleaned := clean(row)) != row
-        }
-        for chain, clean in cleaning.items()
-    }
+    return {chain: _find_changed(_all_rows(log, chain), strip) for chain, strip in strips.items()}
+
+
+def _find_changed(rows: _Rows, change: Callable[[Row], Row]) -> _Rows:
+    """Those of some rows that a change makes others, as they are then."""
+    return {ref: new for ref, row in rows.items() if (new := change(row)) != row}
 
 
 def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
@@ -221,10 +217,10 @@ def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
         StorageError: What an earlier version packed is damaged; nothing was purged.
     """
     for chain in {Topic.model_validate(row).chain for row in _all_rows(log, ROSTER).values()}:
-        log.unpack(chain)  # with a card that may tell what is removed
+        log.unpack(chain)  # with a summary that may repeat what is removed
     count = sum(log.purge(chain, list(keep), keep) for chain, keep in plan.entries.items())
     if log.entries(TRANSCRIPT):
-        log.tell_purge()
+        log.announce_purge()
     return count
 
 
@@ -243,15 +239,15 @@ class _Wanted:
     """Messages that are to be removed, as they stand in any branch, and as they were changed."""
 
     rows: Sequence[Row]
-    shells: Mapping[str, Row]
+    left: Mapping[str, Row]
     """What is left of them, by what `link` makes of them alone."""
-    said: KnownText
+    words: KnownText
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> _Wanted:
         """The messages in some rows."""
-        shells = {link(None, row): to_shell(from_row(row)) for row in rows}
-        return cls(rows, shells, KnownText("\n".join(map(_get_words, rows))))
+        left = {link(None, row): strip_message(from_row(row)) for row in rows}
+        return cls(rows, left, KnownText("\n".join(map(_get_words, rows))))
 
     def find_in(self, log: SessionLog, chain: str) -> tuple[_Rows, _Rows]:
         """What stays of the entries of a topic: of wanted messages, and of others that tell them.
@@ -264,7 +260,7 @@ class _Wanted:
         for ref in prevs.keys() - rows.keys():
             fits = (row for row in self.rows if link(prevs[ref], row) == ref)
             names[ref] = next((link(None, row) for row in fits), "")
-        held = {ref: self.shells[name] for ref, name in names.items() if name in self.shells}
+        held = {ref: self.left[name] for ref, name in names.items() if name in self.left}
         return held, self.clean({ref: row for ref, row in rows.items() if ref not in held})
 
     def clean(self, rows: _Rows) -> _Rows:
@@ -272,21 +268,31 @@ class _Wanted:
         return {
             ref: {key: value for key, value in row.items() if key != "query"}
             for ref, row in rows.items()
-            if self.said.is_repeated_in(row.get("query") or "")
+            if self.words.is_repeated_in(row.get("query") or "")
         }
 
-    def without_in_change(self, row: Row) -> Row:
-        """An edit of the conversation: of the messages that it changed, shells."""
-        changed = map(StoredMessage.model_validate, row.get("changed", ()))
-        names = [link(None, to_row(message)) for message in changed]
-        shown = [
-            {**self.shells[name], "text": REMOVED} if name in self.shells else one
-            for name, one in zip(names, row.get("changed", ()), strict=True)
-        ]
-        return {**row, "changed": shown} if shown else row
+    def strip_edits(self, rows: _Rows) -> _Rows:
+        """Edits of the conversation that hold any, with what is left of the messages changed."""
 
-    def is_lent_to(self, log: SessionLog, references: str) -> bool:
+        def strip(row: Row) -> Row:
+            names = [link(None, _read_changed(one)) for one in row.get("changed", ())]
+            return {
+                **row,
+                "changed": [
+                    {**self.left[name], "text": REMOVED} if name in self.left else one
+                    for name, one in zip(names, row.get("changed", ()), strict=True)
+                ],
+            }
+
+        return _find_changed({ref: row for ref, row in rows.items() if row.get("changed")}, strip)
+
+    def is_referred_to(self, log: SessionLog, references: str) -> bool:
         """True if a topic's chain of references leads to any of them."""
         numbers = {int(row["seq"]) for row in self.rows}
         spans = _all_rows(log, references).values()
         return any(row["first"] <= n <= row["last"] for row in spans for n in numbers)
+
+
+def _read_changed(row: Row) -> Row:
+    """A message that an edit holds, as a row of a chain."""
+    return to_row(StoredMessage.model_validate(row))

@@ -134,8 +134,8 @@ def read_packed_items(store: BaseStore, namespace: Namespace) -> list[OldArchive
     items = {item.key: item for item in items_in(store, namespace)}
     if not items:
         return []
-    card = items.pop("card", None)
-    value = card.value if card is not None else {}
+    summary = items.pop("card", None)
+    value = summary.value if summary is not None else {}
     listed, text = value.get("blocks"), value.get("card")
     names = listed if isinstance(listed, list) else []
     absent = [f"has lost its block {name}" for name in names if name not in items]

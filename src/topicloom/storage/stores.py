@@ -76,8 +76,8 @@ class StoreStorage(Storage):
         return StoreBackend(session, self._store, self._prefix)
 
     def sessions(self) -> list[str]:
-        cards = items_in(self._store, (*self._prefix, _SESSIONS))
-        return sorted({_name_on(card) for card in cards})
+        listed = items_in(self._store, (*self._prefix, _SESSIONS))
+        return sorted({_read_name(item) for item in listed})
 
     @contextmanager
     def lock(self, session: str) -> Iterator[None]:
@@ -105,20 +105,13 @@ class StoreBackend(Backend):
         self._store = store
         self._prefix = prefix
         self._label = label(session)
-        self._has_card = False
-        self._plain = set[str]()
+        self._has_info = False
 
     def entries(self, chain: str) -> EntryItems:
         return EntryItems(self._store, self._below(label(chain)))
 
     def old_archives(self, chain: str) -> list[OldArchive]:
-        """What an earlier version packed; a chain that has nothing of it is asked for it once."""
-        if chain in self._plain:
-            return []
-        found = read_packed_items(self._store, self._archive_of(chain))
-        if not found:
-            self._plain.add(chain)
-        return found
+        return read_packed_items(self._store, self._archive_of(chain))
 
     def remove_old_archives(self, chain: str) -> None:
         archive = self._archive_of(chain)
@@ -141,7 +134,7 @@ class StoreBackend(Backend):
         """
         with self.mutex:
             if create:
-                self._write_card()
+                self._write_info()
             yield
 
     def remove(self) -> None:
@@ -149,7 +142,7 @@ class StoreBackend(Backend):
             keys = [item.key for item in items_in(self._store, namespace)]
             delete_items(self._store, namespace, keys)
         delete_items(self._store, (*self._prefix, _SESSIONS), [self._label])
-        self._has_card = False
+        self._has_info = False
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Nothing: a store has no item half-written."""
@@ -160,25 +153,25 @@ class StoreBackend(Backend):
     def _below(self, name: str) -> Namespace:
         return (*self._prefix, self._label, name)
 
-    def _write_card(self) -> None:
-        if self._has_card:
+    def _write_info(self) -> None:
+        if self._has_info:
             return
-        cards = (*self._prefix, _SESSIONS)
-        found = items_at(self._store, cards, [self._label])
+        sessions = (*self._prefix, _SESSIONS)
+        found = items_at(self._store, sessions, [self._label])
         for item in found:
-            check_format(f"item {item.key} in namespace {cards}", item.value.get("format"))
+            check_format(f"item {item.key} in namespace {sessions}", item.value.get("format"))
         if not found:
             # As JSON text, like bodies: a name may hold what a database refuses.
-            card = {"name": json.dumps(self.session), "format": FORMAT}
-            put_items(self._store, cards, {self._label: card})
-        self._has_card = True
+            info = {"name": json.dumps(self.session), "format": FORMAT}
+            put_items(self._store, sessions, {self._label: info})
+        self._has_info = True
 
 
-def _name_on(card: Item) -> str:
+def _read_name(item: Item) -> str:
     try:
-        name = json.loads(card.value["name"])
+        name = json.loads(item.value["name"])
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(
-            f"item {card.key} in namespace {card.namespace} names no session"
+            f"item {item.key} in namespace {item.namespace} names no session"
         ) from error
     return str(name)

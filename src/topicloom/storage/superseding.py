@@ -7,7 +7,7 @@ from topicloom.state.safe_text import KnownText
 from topicloom.state.session import Session
 from topicloom.state.superseding import Edit
 from topicloom.state.topics import Topic
-from topicloom.storage.derived_texts import DerivedTexts
+from topicloom.storage.purged_rows import PurgedTexts
 from topicloom.storage.sessions import SessionStore
 
 
@@ -20,21 +20,20 @@ def supersede(store: SessionStore, session: Session, edit: Edit) -> Session:
     if not edit.numbers:
         return session
     held = _find_holders(store, session, edit)
-    derived = DerivedTexts(
+    gone = PurgedTexts(
         messages=frozenset(f"m{number}" for number in edit.numbers),
         topics=frozenset(topic.id for topic in held),
         names=frozenset(topic.name for topic in held),
-        said=KnownText("\n".join(m.text for m in store.pick(session, edit.numbers).values())),
+        words=KnownText("\n".join(m.text for m in store.pick(session, edit.numbers).values())),
     )
     session = store.add_edit(session, edit)
     rows = [
-        Topic.model_validate(derived.without_in_topic(_refill(store, t, edit).model_dump()))
-        for t in held
+        Topic.model_validate(gone.strip_topic(_refill(store, t, edit).model_dump())) for t in held
     ]
     session = store.save_topics(session, rows)
     empty = {topic.id for topic in rows if not topic.count}
     active = {t: scores for t, scores in session.active.items() if t not in empty}
-    return _clean_notes(store, session.model_copy(update={"active": active}), edit, derived)
+    return _clean_notes(store, session.model_copy(update={"active": active}), edit, gone)
 
 
 def list_nameless(store: SessionStore, session: Session) -> list[Topic]:
@@ -57,12 +56,10 @@ def _refill(store: SessionStore, topic: Topic, edit: Edit) -> Topic:
     return store.refill(topic, left)
 
 
-def _clean_notes(
-    store: SessionStore, session: Session, edit: Edit, derived: DerivedTexts
-) -> Session:
+def _clean_notes(store: SessionStore, session: Session, edit: Edit, gone: PurgedTexts) -> Session:
     notes = store.notes(session)
     cleaned = [
-        _unquote(Note.model_validate(derived.without_in_note(note.model_dump(mode="json"))), edit)
+        _unquote(Note.model_validate(gone.strip_note(note.model_dump(mode="json"))), edit)
         for note in notes
         if note.after not in edit.removed
     ]
