@@ -32,8 +32,8 @@ from topicloom.prompts.loader import load_cues, normalize
 from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
 from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
-from topicloom.serve.digests import describe_said
 from topicloom.state.fence import fence, fence_line
+from topicloom.state.identity import describe_said
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
@@ -181,7 +181,7 @@ ANCHORED = frozenset(
 """Patterns that are only matched at the beginning of a text, or with all of it."""
 OF_SHORT_TEXTS = (
     "topicloom.domain.edit_forms.",  # of 200 characters: `_LONGEST_EDIT`
-    "topicloom.serve.digests._THOUGHTS",  # only as far as the last of them ends
+    "topicloom.state.identity._THOUGHTS",  # only as far as the last of them ends
 )
 """Beginnings of the names of patterns that never see a long text as it came."""
 

@@ -1,23 +1,20 @@
-"""What the messages of a turn mean: which are new, what they call for, what leaves the channel."""
+"""What the messages of a turn mean: what they call for, what leaves the channel."""
 
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from topicloom.errors import InputError, NoNewMessageError
 from topicloom.state.language import detect_language
 from topicloom.state.messages import (
     find_edit_calls,
-    find_new_messages,
     find_other_calls,
     find_search_request,
     list_removals,
-    select_unstored,
     strip_tool_calls,
 )
 from topicloom.state.session import SearchRequest
-from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
+from topicloom.state.stored_message import StoredMessage, to_stored_message
 
 HELLO = HumanMessage("Hello", id="u1")
 REPLY = AIMessage("Good day", id="a1")
@@ -26,39 +23,6 @@ CALL = {"name": "look", "args": {"at": "it"}, "id": "c1"}
 
 def stored(*messages: AnyMessage) -> list[StoredMessage]:
     return [to_stored_message(m, seq=n, time="2026-03-02") for n, m in enumerate(messages, 1)]
-
-
-class TestNew:
-    def test_what_is_not_in_the_transcript(self) -> None:
-        more = HumanMessage("More", id="u2")
-        assert find_new_messages([HELLO, REPLY, more], stored(HELLO, REPLY)) == [more]
-
-    def test_an_id_that_is_used_again_for_something_else(self) -> None:
-        other = HumanMessage("Something else", id="u1")
-        assert select_unstored([other], stored(HELLO, REPLY)) == [other]
-
-    def test_what_was_removed_on_purpose_is_not(self) -> None:
-        gone = stored(HELLO)[0].model_copy(update={"text": REMOVED, "whole": None})
-        assert select_unstored([HELLO], [gone]) == []
-
-    def test_nothing_new_is_an_error_unless_silent(self) -> None:
-        with pytest.raises(NoNewMessageError):
-            find_new_messages([HELLO, REPLY], stored(HELLO, REPLY))
-        assert find_new_messages([HELLO, REPLY], stored(HELLO, REPLY), silent=True) == []
-
-    def test_an_empty_message_is_refused(self) -> None:
-        with pytest.raises(InputError, match="empty"):
-            find_new_messages([HumanMessage(" ")], [])
-
-    def test_one_that_still_waits_is_not_taken_in_again(self) -> None:
-        tool = ToolMessage("seen", tool_call_id="c1", id="t1")
-        called = AIMessage("", tool_calls=[CALL], id="a1")
-        assert find_new_messages([HELLO], stored(HELLO)) == []
-        assert find_new_messages([HELLO, called, tool], stored(HELLO)) == []
-        assert find_new_messages([HELLO, called, tool], stored(HELLO), answer=False) == [
-            called,
-            tool,
-        ]
 
 
 class TestCalls:

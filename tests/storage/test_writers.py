@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from topicloom.errors import ConflictError
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage import Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import (
+    Tip,
+    catch_up,
+    choose_branch,
+    come_behind,
     find_concurrent,
     find_missing,
     gather,
+    give_way,
     merge_sessions,
     publish,
+    read_tips,
     set_aside,
+    write_tip,
 )
 
 Reopen = Callable[[], Storage]
@@ -114,3 +124,89 @@ def test_of_two_at_once_one_sees_the_other(reopen: Reopen) -> None:
         first = turn(store, merge_sessions(store, one, other), f"after {n}")
         publish(store, first)
     assert len(texts(open_store(reopen), first)) == 16
+
+
+def end_turn(store: SessionStore, session: Session, others: int) -> tuple[list[str], bool]:
+    """The texts after a turn while so many turns of others end, and whether it is alone then."""
+    base, left = session, list(range(others))
+
+    def close(session: Session) -> tuple[Session, str]:
+        if left:
+            publish(store, turn(store, base, f"theirs {left.pop(0)}"))
+        return turn(store, session, "mine"), "closed"
+
+    def come_behind_them(session: Session, tips: Sequence[Tip]) -> Session:
+        return come_behind(store, session, tips)[0]
+
+    closed, result, alone = write_tip(store, session, close, come_behind_them)
+    assert result == "closed"
+    return texts(store, closed), alone
+
+
+def test_a_writer_gives_way_until_it_is_alone(reopen: Reopen) -> None:
+    store = open_store(reopen)
+    first = turn(store, Session(id="s"), "a")
+    publish(store, first)
+    said, alone = end_turn(store, first, 3)
+    assert alone
+    assert sorted(said) == ["a", "mine", "theirs 0", "theirs 1", "theirs 2"]
+    assert [texts(store, tip.session) for tip in read_tips(store)] == [said], "one tip is left"
+
+
+def test_a_writer_does_not_give_way_for_ever(reopen: Reopen) -> None:
+    store = open_store(reopen)
+    first = turn(store, Session(id="s"), "a")
+    publish(store, first)
+    said, alone = end_turn(store, first, 99)
+    assert not alone
+    assert "mine" in said
+    caught_up = texts(store, catch_up(store, first))
+    assert {"a", "mine", *said} <= set(caught_up), "whoever goes on takes over what is left"
+
+
+def test_a_turn_that_changes_nothing_writes_nothing(reopen: Reopen) -> None:
+    store = open_store(reopen)
+    first = turn(store, Session(id="s"), "a")
+    session, result, alone = write_tip(store, first, lambda s: (s, 1), lambda s, _: s)
+    assert (session, result, alone) == (first, 1, True)
+    assert read_tips(store) == []
+
+
+def test_a_writer_whom_others_came_before(reopen: Reopen) -> None:
+    store = open_store(reopen)
+    first = turn(store, Session(id="s"), "a")
+    mine, theirs = turn(store, first, "mine"), turn(store, first, "theirs")
+    publish(store, theirs)
+    others = find_concurrent(store, mine)
+    merged, taken = give_way(store, mine, others, "merge", "s")
+    assert sorted(texts(store, merged)) == ["a", "mine", "theirs"]
+    assert [count for count, _ in taken] == [1]
+    apart, nothing = give_way(store, mine, others, "branch", "s")
+    assert (texts(store, apart), nothing) == (["a", "mine"], [])
+    assert apart.branch == f"s/{mine.transcript}"
+    with pytest.raises(ConflictError, match="another writer"):
+        give_way(store, mine, others, "raise", "s")
+    assert len(read_tips(store)) == 2, "what was said is kept"
+
+
+@pytest.mark.parametrize(
+    ("session", "thread", "fork", "part", "branch"),
+    [
+        pytest.param(Session(id="s"), "s", "", "", "", id="the thread itself"),
+        pytest.param(Session(id="s"), "s", "f", "", "s/f", id="a fork"),
+        pytest.param(Session(id="s"), "copy", "", "", "copy/", id="a copy of the thread"),
+        pytest.param(Session(id="s"), "s", "", "node", "s/node", id="a part of another graph"),
+        pytest.param(Session(id="s", branch="s/f"), "s", "", "", "s/f", id="goes on with a fork"),
+        pytest.param(Session(id="s", branch="s/f"), "copy", "", "", "copy/", id="a copied fork"),
+    ],
+)
+def test_the_branch_of_a_run(
+    session: Session, thread: str, fork: str, part: str, branch: str
+) -> None:
+    assert choose_branch(session, thread, fork, part).branch == branch
+
+
+def test_a_branch_is_stored_under_its_first_name() -> None:
+    stored = Session(id="s", branch="s/f").model_dump(mode="json", exclude_defaults=True)
+    assert stored == {"id": "s", "line": "s/f"}
+    assert Session.model_validate(stored).branch == "s/f" == Session.model_validate(stored).line

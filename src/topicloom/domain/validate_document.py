@@ -25,7 +25,7 @@ from topicloom.domain.state import DomainState
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, node, open_workspace
-from topicloom.state.messages import select_unstored
+from topicloom.state.identity import select_unstored
 from topicloom.state.stored_message import get_message_type
 
 _KEPT = "kept"

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from hashlib import blake2b
 from typing import Annotated, Any, Literal, NotRequired, cast
 from uuid import uuid4
 
@@ -52,6 +51,7 @@ from topicloom.roles.choice import ModelSpec
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
+from topicloom.state.identity import count_unchanged, mark_seen
 from topicloom.state.message_form import make_result_storable, make_storable, select_usable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
@@ -218,7 +218,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             told["session"] = told["session"] | {"shown": shown_since}
         changed = {"messages": shown} if ended and shown else Update()
         if ended:
-            told["seen"] = [len(whole), _digest(whole)]
+            told["seen"] = mark_seen(whole)
         if whole != state["messages"]:
             changed = {"messages": Overwrite(whole)}
         return {"topicloom": told, **changed}
@@ -316,37 +316,19 @@ def _take_over(state: TopicState) -> tuple[Update, list[AnyMessage], list[AnyMes
     are what they were. A summary that stands for messages is none of the session's, but where it is
     older than that.
     """
-    known, before, newest = _find_newest(state)
-    usable, faults = select_usable(newest)
+    known, messages = state.get("topicloom") or {}, state["messages"]
+    cut = max(0, count_unchanged(messages, known.get("seen")) - LOOK_BACK)
+    if summed_up := any(map(_is_summary, messages)):
+        cut, plain = 0, {"additional_kwargs": dict[str, Any]()}
+        said = (m.model_copy(update=plain) if _is_summary(m) else m for m in messages)
+        messages = [m for m in messages if not _is_summary(m)] if known else list(said)
+    if known and (summed_up or cut):
+        # The messages do not show all, and what they lack was not removed.
+        known = {**known, "session": {**known["session"], "shown": 0}}
+    usable, faults = select_usable(messages[cut:])
     if faults:
         warn_of_left_out(faults)
-    return known, before, usable
-
-
-def _find_newest(state: TopicState) -> tuple[Update, list[AnyMessage], list[AnyMessage]]:
-    known, messages = state.get("topicloom") or {}, state["messages"]
-    if any(map(_is_summary, messages)):
-        if not known:
-            plain: Update = {"additional_kwargs": {}}
-            return (
-                known,
-                [],
-                [m.model_copy(update=plain) if _is_summary(m) else m for m in messages],
-            )
-        # The channel does not show all any more, and what it lacks was not removed.
-        known = {**known, "session": {**known["session"], "shown": 0}}
-        return known, [], [m for m in messages if not _is_summary(m)]
-    count, digest = known.get("seen") or (0, "")
-    cut = count - LOOK_BACK
-    if cut <= 0 or len(messages) < count or _digest(messages[:count]) != digest:
-        return known, [], messages
-    known = {**known, "session": {**known["session"], "shown": 0}}
-    return known, messages[:cut], messages[cut:]
-
-
-def _digest(messages: Sequence[AnyMessage]) -> str:
-    said = [(m.id, m.type, m.content, getattr(m, "tool_calls", None)) for m in messages]
-    return blake2b(repr(said).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return known, messages[:cut], usable
 
 
 def _is_summary(message: BaseMessage) -> bool:

@@ -11,10 +11,10 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspace
+from topicloom.state.identity import align_ids, find_edit
 from topicloom.state.journal import JournalEntry
 from topicloom.state.messages import find_visible
 from topicloom.state.session import Session
-from topicloom.state.superseding import align_ids, find_edit
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
 from topicloom.storage.writers import Taken

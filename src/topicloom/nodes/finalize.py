@@ -33,7 +33,8 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import find_visible, list_removals, select_unstored
+from topicloom.state.identity import select_unstored
+from topicloom.state.messages import find_visible, list_removals
 from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
 from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn

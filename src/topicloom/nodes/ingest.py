@@ -32,9 +32,10 @@ from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first
 from topicloom.state.channels import SessionState
 from topicloom.state.chats import list_titles, mark_chats
+from topicloom.state.identity import find_new_messages, select_unstored
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import select_usable
-from topicloom.state.messages import find_new_messages, select_unstored, shorten_query
+from topicloom.state.messages import shorten_query
 from topicloom.state.persons import claim_session, find_person
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds

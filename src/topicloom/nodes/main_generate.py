@@ -39,13 +39,13 @@ from topicloom.roles.models import get_usage
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.roles.servers import Server, read_refusal
 from topicloom.state.channels import SessionState
+from topicloom.state.identity import select_unstored
 from topicloom.state.message_form import make_storable
 from topicloom.state.messages import (
     find_edit_calls,
     find_search_request,
     put_before,
     says_something,
-    select_unstored,
     strip_tool_calls,
 )
 from topicloom.state.recall import Reading

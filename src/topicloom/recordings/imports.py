@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -12,9 +12,8 @@ from topicloom.memory.stored import Graph, get_session, open_session
 from topicloom.recordings.spool import ChatPiece
 from topicloom.state.channels import TurnOptions
 from topicloom.state.chats import ImportedChat
-from topicloom.state.safe_text import digest_text
+from topicloom.state.identity import ImportedIds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import REMOVED, make_message_key
 from topicloom.storage.message_rows import is_left_of
 from topicloom.storage.sessions import SessionStore
 
@@ -38,7 +37,7 @@ def select_new(
     One whose id another message has, as counted ids are alike in every file, gets a longer one. One
     that was removed for good does not come back.
     """
-    held = _Held(store, session)
+    held = _hold_all(store, session)
     chats = dict[int, str]()  # the id by which the session knows a conversation
     last: int | None = None
     for chat, messages in pieces:
@@ -59,46 +58,15 @@ def select_new(
                 yield named, ImportedChat(id=known, messages=(), title=chat.title)
 
 
-class _Held:
-    """What a session holds: ids of messages, what they say as digests, and their conversations."""
-
-    def __init__(self, store: SessionStore, session: Session) -> None:
-        self.chats: dict[str | None, str | None] = {}
-        self._ids: set[str | None] = set()
-        self._keys: set[str] = set()
-        self._gone: dict[str | None, list[Callable[[BaseMessage], bool]]] = {}
-        refs = store.transcript_refs(session)
-        for first in range(1, len(refs) + 1, _READ_AT_ONCE):
-            part = store.originals(session, first, first + _READ_AT_ONCE - 1)
-            for place, message in enumerate(part, first - 1):
-                self.chats[message.source] = message.chat or message.source
-                self._ids.add(message.source)
-                self._keys.add(_digest(message.message))
-                if message.text == REMOVED:
-                    prev = refs[place - 1] if place else None
-                    is_it = partial(is_left_of, message, prev, refs[place])
-                    self._gone.setdefault(message.source, []).append(is_it)
-
-    def name(self, message: BaseMessage) -> BaseMessage | None:
-        """The message under an id that no other message has; None if it was removed for good."""
-        if any(is_it(message) for is_it in self._gone.get(message.id, ())):
-            return None
-        if message.id not in self._ids or _digest(message) in self._keys:
-            return message
-        return message.model_copy(update={"id": f"{message.id}-{_digest(message)[:8]}"})
-
-    def take(self, message: BaseMessage, chat: str) -> bool:
-        """Hold one more; False if it is held."""
-        if message.id in self._ids:
-            return False
-        self.chats[message.id] = chat
-        self._ids.add(message.id)
-        self._keys.add(_digest(message))
-        return True
-
-
-def _digest(message: BaseMessage) -> str:
-    return digest_text(make_message_key(message), 32)
+def _hold_all(store: SessionStore, session: Session) -> ImportedIds:
+    """What a session holds, read in parts."""
+    held, refs = ImportedIds(), store.transcript_refs(session)
+    for first in range(1, len(refs) + 1, _READ_AT_ONCE):
+        part = store.originals(session, first, first + _READ_AT_ONCE - 1)
+        for place, message in enumerate(part, first - 1):
+            prev = refs[place - 1] if place else None
+            held.hold(message, partial(is_left_of, message, prev, refs[place]))
+    return held
 
 
 def record_messages(
@@ -111,7 +79,7 @@ def record_messages(
     """
     batch, newest = list[ChatMessage](), list[ChatMessage]()
     for message in messages:
-        if _is_asked(message[0]) and newest:
+        if isinstance(message[0], HumanMessage) and newest:
             batch += newest
             newest = []
             if len(batch) >= _AT_ONCE:
@@ -140,10 +108,6 @@ def _end_failed(graph: Graph, config: RunnableConfig) -> None:
 
 
 _END = TurnOptions(answer=False, keep_messages=0)
-
-
-def _is_asked(message: BaseMessage) -> bool:
-    return isinstance(message, HumanMessage)
 
 
 def _record(

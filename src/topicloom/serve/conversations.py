@@ -20,10 +20,10 @@ from topicloom.errors import InputError, ReplyError
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
-from topicloom.serve.digests import find_ends, is_part
 from topicloom.serve.histories import BESIDE, HistoryFinder, Start, digest_turn, mark, was_whole
 from topicloom.serve.turns import Answered, AnswerReference, Part, TurnRequest
 from topicloom.state.channels import TurnOptions
+from topicloom.state.identity import find_ends, is_part
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
 

@@ -20,7 +20,6 @@ from langgraph.types import StateSnapshot
 
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
-from topicloom.serve.digests import digest_histories, ends_alike, find_ends, tell
 from topicloom.serve.side_calls import (
     Newest,
     is_side_call,
@@ -29,6 +28,7 @@ from topicloom.serve.side_calls import (
     was_side_call,
 )
 from topicloom.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
+from topicloom.state.identity import digest_histories, ends_alike, find_ends, list_sent
 from topicloom.state.persons import get_person
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
@@ -218,7 +218,7 @@ class HistoryFinder:
         def fits(state: StateSnapshot) -> bool:
             marked = (state.metadata or {}).get(_MARK) == digest
             shown: list[AnyMessage] = state.values.get("messages", [])
-            told = [*tell(shown)][-1:]
+            told = [*list_sent(shown)][-1:]
             return marked and not state.next and ends_alike(told, [said])
 
         if fits(newest):
@@ -229,7 +229,7 @@ class HistoryFinder:
 
     async def _find_end(self, session: str, said: Sequence[AnyMessage]) -> StateSnapshot | None:
         """The newest checkpoint that ends as a history does whose beginning the client left out."""
-        history = [m for m, _ in tell(said)]
+        history = [m for m, _ in list_sent(said)]
         stored = await self._open(session)
         async for state in self._graph.aget_state_history(name_thread(session), limit=_LOOK_BACK):
             if state.next:
@@ -317,7 +317,7 @@ def _read_told(
     read = count
     while True:
         said = stored.messages(session, max(1, session.count - read))
-        told = list(tell(m.message for m in said))
+        told = list(list_sent(m.message for m in said))
         if len(told) > count or read >= session.count:  # the first may be cut
             return told[-count:]
         read *= 2

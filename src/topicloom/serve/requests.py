@@ -11,7 +11,6 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from topicloom.errors import InputError
-from topicloom.serve.digests import digest_histories
 from topicloom.serve.turns import (
     SCOPE_HEADER,
     USER_HEADER,
@@ -20,6 +19,7 @@ from topicloom.serve.turns import (
     TurnRequest,
     read_answer_id,
 )
+from topicloom.state.identity import digest_histories
 from topicloom.state.stored_message import get_text
 from topicloom.storage.names import make_session_name
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from topicloom.serve.digests import strip_thoughts
 from topicloom.serve.turns import TurnRequest
+from topicloom.state.identity import strip_thoughts
 
 _SECONDS = 5.0
 """Seconds behind a reply in which no person can have read it and quoted it."""

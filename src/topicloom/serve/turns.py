@@ -11,7 +11,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage
 
 from topicloom.errors import InputError
-from topicloom.serve.digests import digest
+from topicloom.state.identity import digest
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
 

@@ -31,8 +31,9 @@ from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
 from topicloom.errors import InputError
+from topicloom.state.identity import make_message_key
 from topicloom.state.safe_text import clip, describe_error, replace_surrogates
-from topicloom.state.stored_message import is_plain, make_message_key, to_stored_message
+from topicloom.state.stored_message import is_plain, to_stored_message
 
 LARGEST = 100_000_000
 """Characters of a message at most, of all that is in it."""

@@ -1,4 +1,4 @@
-"""Reading the messages of a turn before they are stored: which are new, which call tools."""
+"""Reading the messages of a turn before they are stored: what they say, which call tools."""
 
 from __future__ import annotations
 
@@ -15,78 +15,16 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from topicloom.errors import InputError, NoNewMessageError
+from topicloom.errors import InputError
 from topicloom.state.content_blocks import CALLS, THOUGHTS
 from topicloom.state.safe_text import clip
 from topicloom.state.session import SearchRequest
-from topicloom.state.stored_message import (
-    REMOVED,
-    StoredMessage,
-    get_message_type,
-    get_text,
-    says_same,
-)
-
-
-def find_new_messages(
-    messages: Sequence[AnyMessage],
-    recent: Sequence[StoredMessage],
-    answer: bool = True,
-    *,
-    silent: bool = False,
-) -> list[AnyMessage]:
-    """The messages that a turn takes in.
-
-    None of them if a message in the transcript still waits for its answer: it was sent again after
-    a crash, or after a reply that failed. Tools that ran for it meanwhile stay in the loop. Raises
-    `NoNewMessageError` if there is none, nothing waits and the turn may not be `silent`, and
-    `InputError` if what there is to answer is empty.
-    """
-    check_content(messages)
-    fresh = select_unstored(messages, recent)
-    waits = _is_unanswered(messages, fresh, recent)
-    if not (fresh or waits or silent):
-        raise NoNewMessageError(
-            "there is no new message: the input has none, or every id is part of the conversation"
-            " already. Give a repeated message an id of its own, or none"
-        )
-    return [] if waits and answer else fresh
-
-
-def _is_unanswered(
-    messages: Sequence[AnyMessage], fresh: Sequence[AnyMessage], recent: Sequence[StoredMessage]
-) -> bool:
-    """True if the newest user message has had no answer yet, only tool calls if anything."""
-    known = messages[: len(messages) - len(fresh)]
-    if not (known and recent and recent[-1].role == "user" and known[-1].id == recent[-1].source):
-        return False
-    return all(map(is_on_the_way, fresh))
+from topicloom.state.stored_message import get_message_type, get_text
 
 
 def is_on_the_way(message: AnyMessage) -> bool:
     """True for a call of tools or what came of one: it stands between a message and its reply."""
     return isinstance(message, ToolMessage) or bool(getattr(message, "tool_calls", None))
-
-
-def select_unstored(
-    messages: Sequence[AnyMessage], recent: Sequence[StoredMessage]
-) -> list[AnyMessage]:
-    """The messages that are not in the transcript yet.
-
-    A message whose id is known but whose content differs counts as new: applications reuse
-    ids, and nothing that was said may be lost. It stands in the channel where the other one
-    stood, so places in the channel say nothing. An empty one that an earlier turn refused does
-    not count, and neither does one that was removed on purpose: the channel may still show it.
-    """
-    known: dict[str | None, list[StoredMessage]] = {}
-    for stored in recent:
-        known.setdefault(stored.source, []).append(stored)
-    return [
-        m
-        for m in messages
-        if has_content(m)
-        and not any(s.text == REMOVED or says_same(m, s.message) for s in known.get(m.id, ()))
-    ]
 
 
 def check_content(messages: Sequence[BaseMessage]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from base64 import b64encode
 from collections.abc import Mapping
@@ -178,31 +177,6 @@ def get_message_type(message: BaseMessage) -> str:
     return message.type.removesuffix("MessageChunk").lower()
 
 
-def make_message_key(message: BaseMessage) -> str:
-    """Equal for messages that have one id and say the same, as JSON.
-
-    A checkpoint holds "?" for what UTF-8 cannot hold, and so does the key.
-    """
-    calls = getattr(message, "tool_calls", [])
-    said = [message.id, get_message_type(message), message.content, calls]
-    if calls or not isinstance(message.content, str):
-        said = _to_native(said)
-    text = json.dumps(said, sort_keys=True, ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode()
-
-
-def says_same(message: BaseMessage, other: BaseMessage) -> bool:
-    """True for messages that have one id and say the same: those of equal keys."""
-    if message.id != other.id:
-        return False
-    plain = all(
-        isinstance(m.content, str) and not getattr(m, "tool_calls", ()) for m in (message, other)
-    )
-    if plain and message.type == other.type and message.content == other.content:
-        return True
-    return make_message_key(message) == make_message_key(other)
-
-
 def get_text(message: BaseMessage) -> str:
     """The text of a message; text parts of content blocks joined by newlines."""
     content = message.content
@@ -224,23 +198,23 @@ def is_plain(message: BaseMessage) -> bool:
 
 def _dump_message(message: BaseMessage) -> dict[str, Any]:
     known_by_role = {"type"} if get_message_type(message) in _ROLE_OF_TYPE else set[str]()
-    data = _to_native(message.model_dump(exclude=_EXCLUDED_FIELDS | known_by_role))
+    data = to_native(message.model_dump(exclude=_EXCLUDED_FIELDS | known_by_role))
     data["additional_kwargs"].pop("time", None)  # it is the time of what is stored
     told = data.get("response_metadata", {})
     data["response_metadata"] = {key: told[key] for key in _CONTENT_KEYS if told.get(key)}
     return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}
 
 
-def _to_native(value: Any) -> Any:
+def to_native(value: Any) -> Any:
     """The value as plain JSON data; what JSON cannot hold (a tool's artifact) becomes text."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
-        return {str(k): _to_native(v) for k, v in value.items()}
+        return {str(k): to_native(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_to_native(v) for v in value]
+        return [to_native(v) for v in value]
     if isinstance(value, BaseModel):
-        return _to_native(value.model_dump())
+        return to_native(value.model_dump())
     return b64encode(value).decode() if isinstance(value, bytes) else repr(value)

@@ -7,20 +7,14 @@ messages are not shown any more, and what others say now; so it forks with the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
-from topicloom.state.messages import has_content
-from topicloom.state.stored_message import (
-    MARKS,
-    REMOVED,
-    StoredMessage,
-    says_same,
-    to_stored_message,
-)
+from topicloom.state.stored_message import StoredMessage
 
 
 class Edit(BaseModel, frozen=True):
@@ -68,78 +62,11 @@ def fold_edits(edits: Iterable[Edit]) -> dict[int, StoredMessage | None]:
     return shown
 
 
-def find_edit(
-    messages: Sequence[AnyMessage], shown: Sequence[StoredMessage], first: int, *, answer: bool
-) -> tuple[Edit, list[AnyMessage]]:
-    """What was edited, and the messages without those that are out of view by it.
-
-    A message that is gone was removed; one that has other words was changed in its place. But where
-    nothing else is new to `answer`, a user's message with other words is said anew: all that
-    followed upon it goes.
-
-    Args:
-        messages: The channel.
-        shown: The newest messages that are in view.
-        first: Number from which on the channel showed all of them; 0 if that is not known.
-    """
-    by_id = {m.id: m for m in messages}
-    last = {m.source: m for m in shown if m.source is not None}
-    gone = {m.seq for m in shown if first and m.seq >= first and m.source and m.source not in by_id}
-    other = [
-        (m, by_id[source])
-        for source, m in last.items()
-        if source in by_id and m.text != REMOVED and _differs(by_id[source], m)
-    ]
-    again = max((m.seq for m, _ in other if m.role == "user"), default=0)
-    new = {m.id for m in messages if has_content(m) and m.id not in last}
-    # What a turn called and replied, which did not end, it did for what goes.
-    waits = bool(shown) and shown[-1].role == "user"
-    left = {m.id for m in messages if waits and m.id in new and not isinstance(m, HumanMessage)}
-    if not (answer and again) or new - left:
-        again, left = 0, set()
-    else:
-        gone |= {m.seq for m in shown if m.seq >= again}
-    edit = Edit(
-        removed=tuple(sorted(gone)),
-        changed=tuple(
-            to_stored_message(now, seq=m.seq, time=m.time).model_copy(
-                update=m.model_dump(include=MARKS)
-            )
-            for m, now in other
-            if m.seq not in gone
-        ),
-        again=again,
-    )
-    hidden = left | {m.source for m in shown if m.seq in gone and m.seq != again}
-    return edit, [m for m in messages if m.id not in hidden]
-
-
-def align_ids(messages: Sequence[AnyMessage], shown: Sequence[StoredMessage]) -> list[AnyMessage]:
-    """A conversation that a client sent anew, under the ids that its messages had.
-
-    Clients that keep no ids send the same words under others; these count as the same up to the
-    first that says something else.
-    """
-    known = {m.source for m in shown}
-    aligned = list(messages)
-    for place, (message, stored) in enumerate(zip(messages, shown, strict=False)):
-        named = message.model_copy(update={"id": stored.source})
-        if message.id in known or _differs(named, stored):
-            if message.id != stored.source:
-                break
-            continue
-        aligned[place] = named
-    return aligned
-
-
 def find_shown(messages: Sequence[AnyMessage], stored: Sequence[StoredMessage]) -> int:
     """Number of the message from which on the channel shows all that are in view; 0 for none."""
-    ids, first = {m.id for m in messages}, 0
-    for message in reversed(stored):
-        if message.source not in ids:
-            break
-        first = message.seq
-    return first
+    ids = {m.id for m in messages}
+    shown = list(takewhile(lambda m: m.source in ids, reversed(stored)))
+    return shown[-1].seq if shown else 0
 
 
 def removes_all(values: Any) -> bool:
@@ -150,7 +77,3 @@ def removes_all(values: Any) -> bool:
         (m.get("id") if isinstance(m, Mapping) else getattr(m, "id", None)) == REMOVE_ALL_MESSAGES
         for m in listed
     )
-
-
-def _differs(message: AnyMessage, stored: StoredMessage) -> bool:
-    return has_content(message) and not says_same(message, stored.message)

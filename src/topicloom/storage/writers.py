@@ -20,13 +20,14 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 from topicloom.errors import ConflictError, MissingRecordError
+from topicloom.state.identity import map_numbers, select_missing
 from topicloom.state.journal import JournalEntry
 from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage, make_message_key
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.base import EDITS, SUPERSEDED, TIPS, TRANSCRIPT
 from topicloom.storage.caches import count_shared
 from topicloom.storage.sessions import SessionStore
@@ -53,13 +54,8 @@ class Tip:
     go through recorded times, and does not say which of two processes came first."""
 
 
-class Taken(NamedTuple):
-    """What was taken over from one other writer."""
-
-    messages: int
-    """How many."""
-    journal: list[JournalEntry]
-    """Its edits of the application's document."""
+Taken = tuple[int, list[JournalEntry]]
+"""What was taken over from one other writer: how many messages, and its edits of the document."""
 
 
 def choose_branch(session: Session, thread: str, fork: str = "", part: str = "") -> Session:
@@ -89,8 +85,7 @@ def read_tips(store: SessionStore) -> list[Tip]:
 
 def find_newest(store: SessionStore, thread: str) -> Session:
     """The session as the turn of its thread that ended last left it; a new one if none did."""
-    tips = (tip.session for tip in read_tips(store))
-    own = [s for s in tips if not s.branch or s.branch.startswith(f"{thread}/")]
+    own = _select_own(read_tips(store), f"{thread}/")
     return own[-1] if own else Session(id=thread)
 
 
@@ -195,7 +190,7 @@ def come_behind(
     for tip in others:
         count, journal = session.count, _find_journal(store, tip.session, session)
         session = merge_sessions(store, session, tip.session)
-        taken.append(Taken(session.count - count, journal))
+        taken.append((session.count - count, journal))
     return session, taken
 
 
@@ -274,9 +269,8 @@ def gather(store: SessionStore, thread: str) -> Session:
 
     What was set aside comes behind or before the rest as `merge_sessions` has it.
     """
-    tips = (tip.session for tip in read_tips(store))
-    own = [s for s in tips if not s.branch or s.branch.startswith(thread + _EARLIER)]
-    whole = reduce(partial(merge_sessions, store), own or [find_newest(store, thread)])
+    own = _select_own(read_tips(store), thread + _EARLIER) or [find_newest(store, thread)]
+    whole = reduce(partial(merge_sessions, store), own)
     return whole.model_copy(update={"branch": ""})
 
 
@@ -302,9 +296,12 @@ def merge_sessions(store: SessionStore, one: Session, other: Session) -> Session
 def find_missing(store: SessionStore, one: Session, other: Session) -> list[StoredMessage]:
     """The messages of one session that another has not, wherever they stand there."""
     shared = count_shared(store.transcript_refs(one), store.transcript_refs(other))
-    known = {make_message_key(m.message) for m in store.originals(other, shared + 1)}
-    rest = store.originals(one, shared + 1)
-    return [m for m in rest if make_message_key(m.message) not in known]
+    return select_missing(store.originals(one, shared + 1), store.originals(other, shared + 1))
+
+
+def _select_own(tips: Sequence[Tip], prefix: str) -> list[Session]:
+    """The sessions on the first branch of a thread, or on branches that begin with a prefix."""
+    return [t.session for t in tips if (t.session.branch or prefix).startswith(prefix)]
 
 
 def _write(store: SessionStore, session: Session, at: float, gone: Collection[str]) -> str:
@@ -339,8 +336,7 @@ def _carry_edits(store: SessionStore, one: Session, other: Session, merged: Sess
     log, edits = store.log, store.edits(one)
     both = [log.refs(SUPERSEDED, session.superseded) for session in (one, other)]
     if fresh := edits[count_shared(*both) :]:
-        said = {make_message_key(m.message): m.seq for m in store.originals(merged)}
-        numbers = {m.seq: said[make_message_key(m.message)] for m in store.originals(one)}
+        numbers = map_numbers(store.originals(one), store.originals(merged))
         for edit in fresh:
             merged = supersede(store, merged, edit.renumber(numbers))
     return merged

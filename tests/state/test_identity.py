@@ -1,0 +1,248 @@
+"""Is this message known, is it an edit, is it gone? One table for each who hands messages over."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from topicloom.errors import InputError, NoNewMessageError
+from topicloom.state.identity import (
+    ImportedIds,
+    Verdict,
+    align_ids,
+    count_unchanged,
+    digest_histories,
+    ends_alike,
+    find_edit,
+    find_new_messages,
+    is_part,
+    is_sent_again,
+    judge,
+    list_sent,
+    map_numbers,
+    mark_seen,
+    select_missing,
+    select_unstored,
+)
+from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
+
+HELLO = HumanMessage("Hello", id="u1")
+REPLY = AIMessage("Good day", id="a1")
+MORE = HumanMessage("More", id="u2")
+OTHER = HumanMessage("Something else", id="u1")
+CALL = {"name": "look", "args": {"at": "it"}, "id": "c1"}
+CALLS = AIMessage("", tool_calls=[CALL], id="a2")
+SEEN = ToolMessage("seen", tool_call_id="c1", id="t1")
+BLOCKS = HumanMessage([{"type": "text", "text": "Hello"}], id="u1")
+NO_ID = HumanMessage("Hello")
+
+
+def stored(*messages: AnyMessage) -> list[StoredMessage]:
+    return [to_stored_message(m, seq=n, time="2026-03-02") for n, m in enumerate(messages, 1)]
+
+
+def purged(message: AnyMessage) -> StoredMessage:
+    return stored(message)[0].model_copy(update={"text": REMOVED, "whole": None})
+
+
+@pytest.mark.parametrize(
+    ("message", "of_its_id", "verdict"),
+    [
+        pytest.param(HELLO, [], "new", id="an unknown id"),
+        pytest.param(NO_ID, [], "new", id="no id"),
+        pytest.param(HELLO, stored(HELLO), "known", id="the same id and words"),
+        pytest.param(CALLS, stored(CALLS), "known", id="the same calls"),
+        pytest.param(SEEN, stored(SEEN), "known", id="the same result of a tool"),
+        pytest.param(OTHER, stored(HELLO), "edited", id="other words"),
+        pytest.param(BLOCKS, stored(HELLO), "edited", id="other content blocks"),
+        pytest.param(
+            AIMessage("", tool_calls=[{**CALL, "args": {}}], id="a2"),
+            stored(CALLS),
+            "edited",
+            id="other arguments of a call",
+        ),
+        pytest.param(AIMessage("Hello", id="u1"), stored(HELLO), "edited", id="another role"),
+        pytest.param(HELLO, stored(OTHER, HELLO), "known", id="one of two of its id"),
+        pytest.param(HELLO, [purged(HELLO)], "gone", id="purged"),
+        pytest.param(OTHER, [purged(HELLO)], "gone", id="purged, in other words"),
+        pytest.param(HELLO, [purged(OTHER), *stored(HELLO)], "known", id="said again since"),
+        pytest.param(HumanMessage(" ", id="u1"), stored(HELLO), "empty", id="no words"),
+        pytest.param(AIMessage("", id="a9"), [], "new", id="a reply without words"),
+    ],
+)
+def test_one_message(message: AnyMessage, of_its_id: list[StoredMessage], verdict: Verdict) -> None:
+    assert judge(message, of_its_id) == verdict
+    taken_in = select_unstored([message], of_its_id) == [message]
+    assert taken_in == (verdict in ("new", "edited"))
+
+
+@pytest.mark.parametrize(
+    ("channel", "shown", "first", "answer", "expected"),
+    [
+        # What is in the channel, what is stored, the first number that the channel showed, whether
+        # there is something to answer; numbers that are removed and changed, and one said again.
+        pytest.param([HELLO, REPLY], [HELLO, REPLY], 1, True, ([], [], 0), id="nothing changed"),
+        pytest.param([REPLY, MORE], [HELLO, REPLY], 1, True, ([1], [], 0), id="one is missing"),
+        pytest.param([REPLY, MORE], [HELLO, REPLY], 2, True, ([], [], 0), id="one was not shown"),
+        pytest.param([REPLY, MORE], [HELLO, REPLY], 0, True, ([], [], 0), id="not known if shown"),
+        pytest.param([OTHER, REPLY, MORE], [HELLO, REPLY], 1, True, ([], [1], 0), id="changed"),
+        pytest.param([OTHER, REPLY], [HELLO, REPLY], 1, True, ([1, 2], [], 1), id="said anew"),
+        pytest.param(
+            [OTHER, REPLY], [HELLO, REPLY], 1, False, ([], [1], 0), id="nothing to answer"
+        ),
+    ],
+)
+def test_an_edited_channel(
+    channel: list[AnyMessage],
+    shown: list[AnyMessage],
+    first: int,
+    answer: bool,
+    expected: tuple[list[int], list[int], int],
+) -> None:
+    edit, _ = find_edit(channel, stored(*shown), first, answer=answer)
+    assert ([*edit.removed], [m.seq for m in edit.changed], edit.again) == expected
+
+
+def test_what_is_purged_is_no_edit() -> None:
+    edit, left = find_edit([OTHER, REPLY], [purged(HELLO), *stored(REPLY)], 1, answer=False)
+    assert not edit.numbers
+    assert left == [OTHER, REPLY]
+
+
+@pytest.mark.parametrize(
+    ("sent", "ids"),
+    [
+        pytest.param([HELLO, REPLY], ["u1", "a1"], id="with the ids"),
+        pytest.param([NO_ID, AIMessage("Good day"), MORE], ["u1", "a1", "u2"], id="without ids"),
+        pytest.param(
+            [HumanMessage("Hello", id="x"), AIMessage("Good day", id="y")],
+            ["u1", "a1"],
+            id="under other ids",
+        ),
+        pytest.param(
+            [HumanMessage("Hello", id="x"), AIMessage("Well", id="y"), HumanMessage("Now", id="z")],
+            ["u1", "y", "z"],
+            id="up to other words",
+        ),
+        pytest.param([REPLY, HELLO], ["a1", "u1"], id="in another order"),
+    ],
+)
+def test_a_conversation_that_is_sent_anew(sent: list[AnyMessage], ids: list[str]) -> None:
+    assert [m.id for m in align_ids(sent, stored(HELLO, REPLY))] == ids
+
+
+class TestNew:
+    def test_what_is_not_in_the_transcript(self) -> None:
+        assert find_new_messages([HELLO, REPLY, MORE], stored(HELLO, REPLY)) == [MORE]
+
+    def test_an_id_that_is_used_again_for_something_else(self) -> None:
+        assert select_unstored([OTHER], stored(HELLO, REPLY)) == [OTHER]
+
+    def test_what_was_removed_on_purpose_is_not(self) -> None:
+        assert select_unstored([HELLO], [purged(HELLO)]) == []
+
+    def test_nothing_new(self) -> None:
+        with pytest.raises(NoNewMessageError):
+            find_new_messages([HELLO, REPLY], stored(HELLO, REPLY))
+        assert find_new_messages([HELLO, REPLY], stored(HELLO, REPLY), silent=True) == []
+
+    def test_an_empty_message(self) -> None:
+        with pytest.raises(InputError, match="empty"):
+            find_new_messages([HumanMessage(" ")], [])
+
+    def test_one_that_still_waits_is_not_taken_in_again(self) -> None:
+        called = CALLS.model_copy(update={"id": "a1"})
+        assert find_new_messages([HELLO], stored(HELLO)) == []
+        assert find_new_messages([HELLO, called, SEEN], stored(HELLO)) == []
+        taken_in = find_new_messages([HELLO, called, SEEN], stored(HELLO), answer=False)
+        assert taken_in == [called, SEEN]
+
+
+@pytest.mark.parametrize(
+    ("messages", "unchanged"),
+    [
+        pytest.param([HELLO, REPLY], 2, id="the same"),
+        pytest.param([HELLO, REPLY, MORE], 2, id="one more"),
+        pytest.param([OTHER, REPLY, MORE], 0, id="one changed"),
+        pytest.param([HELLO], 0, id="one is missing"),
+        pytest.param([NO_ID, REPLY], 0, id="another id"),
+    ],
+)
+def test_the_state_of_an_agent(messages: list[AnyMessage], unchanged: int) -> None:
+    assert count_unchanged(messages, mark_seen([HELLO, REPLY])) == unchanged
+    assert count_unchanged(messages, None) == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        pytest.param(MORE, "u2", id="an unknown id"),
+        pytest.param(HELLO, "u1", id="held already"),
+        pytest.param(OTHER, "u1-", id="an id that stands for other words"),
+        pytest.param(HumanMessage("Secret", id="g1"), None, id="purged"),
+        pytest.param(HumanMessage("Public", id="g1"), "g1-", id="the id of what was purged"),
+    ],
+)
+def test_an_import(message: AnyMessage, named: str | None) -> None:
+    held = ImportedIds()
+    gone = purged(HumanMessage("Secret", id="g1"))
+    for one in (*stored(HELLO, REPLY), gone):
+        held.hold(one, lambda m: m.content == "Secret")
+    found = held.name(message)
+    if named is None:
+        assert found is None
+        return
+    assert found is not None
+    assert str(found.id).startswith(named)
+    assert (found.id == message.id) == (not named.endswith("-"))
+    assert held.take(found, "chat") == (message is not HELLO), "what is held is not taken again"
+    assert not held.take(found, "chat")
+
+
+def test_another_writer() -> None:
+    mine, theirs = stored(HELLO, REPLY, MORE), stored(HELLO, OTHER, REPLY)
+    assert [m.text for m in select_missing(theirs, mine)] == ["Something else"]
+    assert map_numbers(stored(HELLO, REPLY), theirs) == {1: 1, 2: 3}
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        pytest.param(NO_ID, True, id="without the id"),
+        pytest.param(HumanMessage(" Hel lo\n", id="x"), True, id="with other spaces"),
+        pytest.param(BLOCKS, True, id="as content blocks"),
+        pytest.param(OTHER, False, id="other words"),
+        pytest.param(AIMessage("Hello"), False, id="another role"),
+    ],
+)
+def test_a_message_that_a_client_sends_again(said: AnyMessage, again: bool) -> None:
+    assert is_sent_again(HELLO, said) == again
+    assert (digest_histories([HELLO])[-1] == digest_histories([said])[-1]) == again
+    assert is_sent_again(purged(HELLO).message, said), "a client may not know that it was purged"
+
+
+def test_a_history_that_a_client_sends_again() -> None:
+    thinking = AIMessage("<think>Who?</think>Good day", id="a1")
+    shown: list[AnyMessage] = [
+        HELLO,
+        AIMessage("Let me see. ", tool_calls=[CALL], id="a0"),
+        SEEN,
+        thinking,
+    ]
+    sent = list(list_sent(shown))
+    assert ends_alike(sent, [NO_ID, AIMessage("Good day")])
+    assert ends_alike(sent, [NO_ID, AIMessage("Let me see. Good day")]), "with what was streamed"
+    assert not ends_alike(sent, [NO_ID, AIMessage("Good night")])
+    assert not ends_alike(sent, [NO_ID])
+    whole, other = digest_histories([HELLO, REPLY]), digest_histories([OTHER, REPLY])
+    assert whole[0] == other[0] == ""
+    assert whole[2] != other[2], "all that came before counts"
+    assert digest_histories([REPLY], whole[1])[-1] == whole[2]
+
+
+def test_a_part_of_a_reply_is_no_message_of_its_own() -> None:
+    both = AIMessage("Let me see.", tool_calls=[CALL], id="a2")
+    assert is_part(AIMessage("Let me see."), both)
+    assert is_part(CALLS, both)
+    assert not is_part(AIMessage("Something else"), both)
+    assert not is_part(HELLO, both)
