@@ -112,7 +112,7 @@ def test_both_languages_name_the_same_options() -> None:
         if any(f"{{{n}}}" in chinese for n in range(1, given + 1)):
             assert {f"{{{n}}}" for n in range(1, given + 1)} == set(re.findall(r"\{\d\}", chinese))
         else:
-            assert chinese.count("{}") == given, english
+            assert chinese.count("{}") == given, f"write {{}} in the Chinese line of {english!r}"
         if "month" not in english:
             named = [re.findall(NAMES, re.sub(r"\{\d\}", "", text)) for text in (english, chinese)]
             assert sorted(named[0]) == sorted(named[1]), english

@@ -231,7 +231,7 @@ BUILDERS: Mapping[str, Sequence[Build]] = {
 
 
 def test_every_role_has_a_builder_here() -> None:
-    assert BUILDERS.keys() == ROLES.keys()
+    assert BUILDERS.keys() == ROLES.keys(), "give a new role a line in BUILDERS, here"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
