@@ -85,6 +85,7 @@ RECEIPT: dict[str, Any] = {
     "scores": {"t3": 0.5},
     "quoted": [part("t3", "m5")],
     "elsewhere": [ELSEWHERE],
+    "curated": [{"id": "lore_1", "kind": "lore", "title": "told"}],
     "crowded_out": ["m6"],
     "reading": {"added": ["m5"], "kept_out": ["m6"], "summaries": 1},
     "view": 2,

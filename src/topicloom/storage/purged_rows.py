@@ -32,7 +32,7 @@ _FRAME = ("type", "role", "id", "tool_call_id", "status")
 """Of a message of LangChain: what text alone would not give back."""
 _PART = _fields("topic name score quotes partial excerpts")
 _SCOPE = _fields("briefs read unsearched other_days")
-_ENTRY = _fields("id kind", text="")
+_ENTRY = _fields("id kind knowledge", text="")
 _LAYER = _fields("kind text since model", entries=_ENTRY)  # its text is the application's document
 _NOTE = _fields("after media elsewhere", topics=_PART, scope=_SCOPE, layers=_LAYER)
 _SEARCH = _fields("archived found listed media", query="", scope=_SCOPE)
@@ -44,6 +44,7 @@ _RECEIPT = _fields(
     "turn user started seconds scores elsewhere crowded_out reading view noted roster active woken"
     " slept sections window split abandoned unasked",
     quoted=_PART,
+    curated=_fields("id kind"),
     searches=_SEARCH,
     calls=_CALL,
 )
