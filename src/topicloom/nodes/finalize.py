@@ -41,7 +41,14 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.writers import Tip, find_concurrent, give_way, is_same_turn, write_tip
+from topicloom.storage.writers import (
+    Tip,
+    find_concurrent,
+    give_way,
+    is_same_turn,
+    read_tips,
+    write_tip,
+)
 
 
 def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -146,10 +153,11 @@ class _TurnEnd:
         What this same turn wrote before it was killed stands, or gives way to another reply.
         """
         store, user = self.workspace.store, self.turn.user
+        tips = read_tips(store)
         ends = [m.source for m in store.messages(session, user)]
         same = [
             tip
-            for tip in find_concurrent(store, session)
+            for tip in find_concurrent(store, session, tips)
             if is_same_turn(store, tip, session, user, self.turn.started)
         ]
         for tip in same:
@@ -157,7 +165,7 @@ class _TurnEnd:
                 (receipt,) = store.receipts(tip.session, 1)
                 return tip.session, self.turn, receipt
         replaced = [tip.ref for tip in same]
-        closed, ended, _ = write_tip(store, session, self._close, self._give_way, replaced)
+        closed, ended, _ = write_tip(store, session, self._close, self._give_way, replaced, tips)
         return closed, *ended
 
     def _give_way(self, session: Session, others: Sequence[Tip]) -> Session:

@@ -126,6 +126,7 @@ def write_tip(
     close: Callable[[Session], tuple[Session, T]],
     give_way: Callable[[Session, Sequence[Tip]], Session],
     replaced: Collection[str] = (),
+    tips: Sequence[Tip] | None = None,
 ) -> tuple[Session, T, bool]:
     """End a turn: write its session as the tip of its branch, behind what others wrote meanwhile.
 
@@ -136,12 +137,13 @@ def write_tip(
             behind others. The session as it was given says that there is nothing to write.
         give_way: The session where others were first.
         replaced: Tips that it takes the place of although it does not go on from them.
+        tips: All tips, if they were just read.
 
     Returns:
         The session after the turn, what else came of it, and False if others still write: whoever
         goes on from here takes over what is left.
     """
-    written, tips = list(replaced), read_tips(store)
+    written, tips = list(replaced), read_tips(store) if tips is None else tips
     for _ in range(_ATTEMPTS):
         concurrent = find_concurrent(store, session, tips)
         if others := [tip for tip in concurrent if tip.ref not in written]:
