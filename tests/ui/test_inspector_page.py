@@ -166,7 +166,7 @@ def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
     expect(missing).to_contain_text("router It was too slow, so it is not asked for 3 more turns.")
     moved = page.get_by_role("region", name="Sorted into topics in this turn")
     expect(moved).to_contain_text("Reason: the prompt would have had 12,300 tokens, more than 70%")
-    expect(moved).to_contain_text("Result: 2 rounds moved into topics, 1 rounds left the view.")
+    expect(moved).to_contain_text("Result: 2 rounds moved into topics, 1 round left the view.")
     expect(moved).to_contain_text("Messages m1 to m4 went into “Kitchen”.")
     page.get_by_role("button", name="中文").click()
     expect(page.locator("#why")).to_contain_text("它太慢，接下来 3 轮不再询问。")

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { Api, type Change, type Event, type Forgotten, type Found, type Ground, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
 import { Dialog, PageContext, QuoteLink, useAnswers } from "./shared";
+import { tellProblem } from "./problems";
 import { TimeLine } from "./timeline";
 import { Topics } from "./topics";
 import { Why } from "./why";
@@ -231,11 +232,11 @@ export function App({ first }: { first: Session }) {
         <section id="time" aria-label={t("time")}><TimeLine /></section>
         </main>
         <nav aria-label={t("columns")}><div class="switch" role="tablist">{COLUMNS.map((name) => <button role="tab" key={name} aria-selected={column === name} onClick={() => setColumn(name)}>{t(name === "why" ? "whyShort" : name)}</button>)}</div></nav>
-        {notice && <div class="notice" role="status">{notice.text}{notice.undo && <button onClick={() => void change({ do: "undo", change: "" })}>{t("undo")}</button>}<button aria-label={t("close")} onClick={() => setNotice(null)}>×</button></div>}
+        {notice && <div class="notice" role="status">{tellProblem(notice.text, language)}{notice.undo && <button onClick={() => void change({ do: "undo", change: "" })}>{t("undo")}</button>}<button aria-label={t("close")} onClick={() => setNotice(null)}>×</button></div>}
         {forgotten && <Forgetting gone={forgotten.gone} t={t} cancel={() => setForgotten(null)} sure={() => {
           const { what } = forgotten;
           setForgotten(null);
-          void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.join(" ")); }, (e: Error) => say(e.message));
+          void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.map((text) => tellProblem(text, language)).join(" ")); }, (e: Error) => say(e.message));
         }} />}
         {looked && <Looked name={looked.name} found={looked.found} t={t} cancel={() => setLooked(null)} sure={() => void take(looked)} />}
         {inOut && <InOut take={look} close={() => setInOut(false)} />}

@@ -1,6 +1,7 @@
 // The topics: all of them, what a search found, and one that is open.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, Person, Policy, Replayed, State, Topic } from "./api";
+import { tellChange } from "./problems";
 import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
 import { fillIn } from "./words";
 
@@ -159,7 +160,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
           {topic.parent && <><dt>{t("partOf")}</dt><dd><TopicChip id={topic.parent} /></dd></>}
           {parts.length > 0 && <><dt>{t("parts")}</dt><dd>{parts.map((p) => <TopicChip key={p.id} id={p.id} />)}</dd></>}
           {woken.length > 0 && <><dt>{t("wokenBy")}</dt><dd>{woken.slice(-8).map((id) => <QuoteLink key={id} id={id} />)}</dd></>}
-          {history.length > 0 && <><dt>{t("changes")}</dt>{history.map((entry) => <dd key={entry.id} class={entry.undone ? "undone" : ""}>{entry.time.slice(0, 10)} {entry.event}</dd>)}</>}
+          {history.length > 0 && <><dt>{t("changes")}</dt>{history.map((entry) => <dd key={entry.id} class={entry.undone ? "undone" : ""}>{entry.time.slice(0, 10)} {tellChange(entry.event, page.language)}</dd>)}</>}
           {topic.summary && <><dt>{t("summary")}</dt><dd>{topic.summary}</dd></>}
           {topic.brief && <><dt>{t("brief")}</dt><dd class="brief" tabIndex={0}>{topic.brief}</dd></>}
         </dl>
@@ -313,14 +314,14 @@ function WhatIf() {
 }
 
 function Changes() {
-  const { api, t, version, change, session, say } = usePage();
+  const { api, t, version, change, session, language, say } = usePage();
   const [entries, setEntries] = useState<Entry[]>([]);
   const show = useAnswers(api, say);
   useEffect(() => { void show(api.changes(), setEntries); }, [api, version]);
   if (!entries.length) return <p class="quiet">{t("noChanges")}</p>;
   return <>{entries.map((entry) => (
     <div class={`line ${entry.undone ? "undone" : ""}`} key={entry.id}>
-      <p tabIndex={0}>{entry.event}</p>
+      <p tabIndex={0}>{tellChange(entry.event, language)}</p>
       <div><small>{entry.time.slice(0, 16).replace("T", " ")}</small>
         {session.editing && !entry.undone && !entry.undoes && <button onClick={() => void change({ do: "undo", change: entry.id })}>{t("undo")}</button>}
         {entry.undone && <small>{t("undone")}</small>}</div>

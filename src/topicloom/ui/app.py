@@ -134,7 +134,7 @@ class _Inspector(SessionPages):
         With `dry_run` in the query, nothing is written, and what would be is answered.
         """
         if not self._editing:
-            raise HTTPException(403, "nothing is changed here until editing is on")
+            raise HTTPException(403, "the page is read-only: turn on editing first")
         name = make_session_name(request.path_params["session"])
         body = await read_json(request, _EXPORT_BYTES, "application/octet-stream")
         spool = await asyncio.to_thread(_read_export, body)
@@ -254,7 +254,7 @@ class _Inspector(SessionPages):
 
     async def _read_change(self, request: Request) -> bytes:
         if not self._editing:
-            raise HTTPException(403, "nothing is changed here until editing is on")
+            raise HTTPException(403, "the page is read-only: turn on editing first")
         return await read_json(request, _BYTES)
 
 

@@ -60,10 +60,12 @@ class Guard:
     def _refuse(self, request: Request) -> Response | None:
         """The refusal of a request that another site may have had a browser make."""
         if self._hosts and request.url.hostname not in self._hosts:
-            return PlainTextResponse("This name of the machine is not known here.", 403)
+            return PlainTextResponse(
+                "This host name is not allowed. Open the address that `topicloom ui` printed.", 403
+            )
         own = f"{request.url.scheme}://{request.url.netloc}"
         if request.headers.get("origin", own) != own:
-            return PlainTextResponse("Pages of other sites are not answered.", 403)
+            return PlainTextResponse("Requests from pages of other sites are refused.", 403)
         return None
 
 
