@@ -5,27 +5,27 @@ TopicLoomError
 ├── ConfigurationError        a setting, model string or folder that cannot be used
 │   ├── UnknownModelError     a model string nobody here can open
 │   └── StorageUnavailableError   a folder or store that cannot be read or written
-├── InputError                what came from outside is not usable
+├── InputError                an input that cannot be used
 │   ├── MissingThreadError    a turn without `thread_id`
 │   ├── InvalidNameError      a session or topic name that may not become a path
 │   ├── NoNewMessageError     a turn without anything new to answer
-│   ├── OtherPersonError      a thread of another user or scope, or a user who cannot be named so
+│   ├── OtherPersonError      a thread of another user or scope, or an unusable name of a user
 │   └── NotAConversationError a file that holds no conversation
-├── StorageError              stored data that cannot be what was written
+├── StorageError              stored data that is damaged or incomplete
 │   ├── MissingRecordError    a reference that points at nothing
 │   └── NewerFormatError      a session that a newer topicloom wrote
 ├── BrokenInvariantError      a session that lost, doubled or changed a message
-├── SessionBusyError          another process holds the session's lock, or the turn itself does
+├── SessionBusyError          another process or an unfinished turn holds the session
 ├── ConflictError             another writer's turn ended first, and `on_conflict` is `raise`
-├── TransitionError           a step that the life of a topic does not have
-├── UnusableAnswerError       a model's answer that holds nothing of what was asked for
+├── TransitionError           a step that a topic in its state cannot take
+├── UnusableAnswerError       a model's answer without anything that was asked for
 └── ReplyError                the main model failed after its retries
 ```
 
-A role's failure costs that role's contribution, never the turn, and stands in the receipt:
+If a role fails, the turn goes on without its contribution, and the receipt says so:
 `UnusableAnswerError` never leaves a turn.
 
-What is most likely not meant, but can be done, is warned of: `TopicLoomWarning`.
+`TopicLoomWarning` warns of something that is possible but probably a mistake.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TopicLoomError(Exception):
 
 
 class TopicLoomWarning(UserWarning):
-    """Something that can be done, but is most likely not what was meant."""
+    """Something that is possible, but probably not what you meant."""
 
 
 class ConfigurationError(TopicLoomError, ValueError):
@@ -55,7 +55,7 @@ class StorageUnavailableError(ConfigurationError):
 
 
 class InputError(TopicLoomError, ValueError):
-    """Something that came from outside and cannot be used as it is."""
+    """An input from outside the package that cannot be used as it is."""
 
 
 class MissingThreadError(InputError):
@@ -63,15 +63,15 @@ class MissingThreadError(InputError):
 
 
 class InvalidNameError(InputError):
-    """A name from outside that may not become a path."""
+    """A name that may not become part of a path."""
 
 
 class NoNewMessageError(InputError):
-    """A turn was started with nothing new to answer."""
+    """A turn was started without a new message to answer."""
 
 
 class OtherPersonError(InputError):
-    """A thread belongs to another user or scope, or a name of one cannot be used."""
+    """A thread belongs to another user or scope, or the name of a user or scope is unusable."""
 
 
 class NotAConversationError(InputError):
@@ -79,7 +79,7 @@ class NotAConversationError(InputError):
 
 
 class StorageError(TopicLoomError):
-    """Stored data that cannot be what was written."""
+    """Stored data that is not what was written: it is damaged or incomplete."""
 
 
 class MissingRecordError(StorageError):
@@ -95,23 +95,23 @@ class BrokenInvariantError(TopicLoomError):
 
 
 class SessionBusyError(TopicLoomError):
-    """Another process holds the session, or a turn of it calls for another."""
+    """Another process holds the session, or a turn of it tries to start another turn of it."""
 
 
 class ConflictError(TopicLoomError):
-    """Another writer's turn ended while this one went on; what was said is kept nevertheless."""
+    """Another writer's turn ended while this one was running. The messages of both are kept."""
 
 
 class TransitionError(TopicLoomError):
-    """A step that the life of a topic does not have, such as waking one that was divided."""
+    """A step that a topic in its state cannot take, such as waking one that was divided."""
 
 
 class UnusableAnswerError(TopicLoomError):
-    """A model's answer that holds nothing of what was asked for, even read with good will."""
+    """A model's answer that contains nothing that was asked for, however leniently it is read."""
 
 
 class ReplyError(TopicLoomError):
-    """The main model failed after its retries; nothing the user said is lost."""
+    """The main model failed after its retries. The user's message is kept."""
 
     def __init__(
         self, message: str, *, reason: str = "", status: int | None = None, retry_after: str = ""

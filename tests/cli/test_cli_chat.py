@@ -226,10 +226,10 @@ def test_commands_take_what_they_say(run: Run) -> None:
     run("chat", "--window", "1000", stdin="My mother arrives on 16 May.\nHello\nThe cat is ill\n")
     lines = ("/receipt 2", "/receipt x", "/search mother", "/search", "/topics t9", "/facts")
     said = run("chat", stdin="\n".join([f"/transcript {'1' * 5_000}", *lines])).out
-    assert "1' is no number" in said
+    assert "1' is not a number" in said
     assert "turn 2, answering m3" in said
     assert "turn 3, answering m5" in said
-    assert "'x' is no number" in said
+    assert "'x' is not a number" in said
     assert "m1 " in said.partition("/search mother")[2].splitlines()[1]
     assert "Noted" not in said
     assert "say /search words" in said

@@ -119,7 +119,7 @@ def test_a_model_without_a_key(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
         ("just words", "not JSON"),
         ("[1, 2]", "no role"),
         ("", "empty"),
-        ('{"id": "a", "messages": [{"id": "1", "role": "user", "text": " "}]}', "has a text"),
+        ('{"id": "a", "messages": [{"id": "1", "role": "user", "text": " "}]}', "has any text"),
     ],
 )
 def test_files_that_are_no_conversation(run: Run, tmp_path: Path, text: str, part: str) -> None:

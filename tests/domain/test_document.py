@@ -48,7 +48,7 @@ class TestTaken:
             ({"a": "x\0"}, r"document\.a: a text may not hold the character NUL"),
             ({"a": "\ud83d"}, r"document\.a: half a character"),
             ({"\ud83d": 1}, r"document: half a character"),
-            ({"__refused__": 1}, "a key of that name is taken"),
+            ({"__refused__": 1}, "the name of this key is reserved"),
         ],
     )
     def test_what_is_no_document(self, value: Any, told: str) -> None:

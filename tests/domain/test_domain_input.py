@@ -124,7 +124,7 @@ class TestRefused:
             assert say(graph, "Go on")["document"] == the_document()
 
     def test_a_schema_or_a_template_is_refused_at_once(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigurationError, match="no JSON schema"):
+        with pytest.raises(ConfigurationError, match="not a JSON schema"):
             build_session_graph(domain=Domain(schema={"type": "nothing"}))
         (tmp_path / "a.jinja").write_text("{% if %}")
         with pytest.raises(ConfigurationError, match="line 1"):

@@ -229,7 +229,7 @@ class TestWhatNoDocumentMayBecome:
 
     def test_a_key_that_is_taken(self) -> None:
         result = apply_edits({"health": 1}, [["SET", "__refused__", "x"]], make_checker(SCHEMA))
-        assert "a key of that name is taken" in result.errors[0]
+        assert "the name of this key is reserved" in result.errors[0]
 
 
 PATHS = [

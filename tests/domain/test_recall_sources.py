@@ -124,7 +124,7 @@ def test_odd_hits_do_no_harm(
 
 @pytest.mark.parametrize(
     ("hits", "said"),
-    [(("a text",), "no RecallHit"), ((RecallHit("1", "A", "x"),), "'x'")],  # type: ignore[arg-type]
+    [(("a text",), "not a RecallHit"), ((RecallHit("1", "A", "x"),), "'x'")],  # type: ignore[arg-type]
 )
 def test_a_wrong_answer_is_named_in_the_receipt_and_costs_only_its_source(
     tmp_path: Path, hits: Sequence[Any], said: str

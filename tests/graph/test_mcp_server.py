@@ -112,7 +112,7 @@ async def test_what_is_asked_wrongly_is_said(memory: Memory) -> None:
     async with Client(make_mcp_server(memory)) as client:
         assert "no topic 't9' (there: t1 to t2)" in await call(client, "read_topic", topic="t9")
         assert "no message 'm99'" in await call(client, "quote", message="m99")
-        assert "is no day" in await call(client, "search", text="雨", since="soon")
+        assert "is not a day" in await call(client, "search", text="雨", since="soon")
         assert "limit" in await call(client, "search", text="雨", limit=10_000)
 
 

@@ -88,7 +88,9 @@ async def test_a_document_that_a_tool_sets_is_checked(tmp_path: Path, form: str)
     run: Any = partial(asyncio.to_thread, graph.invoke) if form == "sync" else graph.ainvoke
     state = await run({"messages": [("user", "Heal me.")], "document": {"health": 1}}, thread())
     assert state["document"] == {"health": 7}
-    with pytest.raises(InputError, match=r"'heal' sets no usable document: .*health: 'much'"):
+    with pytest.raises(
+        InputError, match=r"'heal' sets a document that cannot be used: .*health: 'much'"
+    ):
         await run({"messages": [("user", "Again.")]}, thread())
     state = await run({"messages": [("user", "Goodbye.")]}, thread())
     assert (state["messages"][-1].content, state["document"]) == ("Bye.", {"health": 7})

@@ -184,7 +184,7 @@ class TestMiniLM:
         (tmp_path / model.file).write_bytes(shipped[:-1] + b"\0")
         (tmp_path / model.tokenizer).write_bytes((MODEL_FOLDER / model.tokenizer).read_bytes())
         monkeypatch.setattr("topicloom.index.bundled.MODEL_FOLDER", tmp_path)
-        with pytest.raises(ConfigurationError, match="not what was shipped"):
+        with pytest.raises(ConfigurationError, match="not the file that topicloom ships"):
             BundledEmbedder(model).embed(["tea"])
 
     def test_no_batch_of_the_tokenizer_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,4 +176,4 @@ def test_what_held_on_a_day_by_command(people: People, run: Run) -> None:
     assert ULM not in now
     whole = run("--folder", folder, "facts", SLACK, "--all").out
     assert "2026-03-03 – 2026-03-04" in whole
-    assert "is no day" in run("--folder", folder, "facts", SLACK, "--at", "x").err
+    assert "is not a day" in run("--folder", folder, "facts", SLACK, "--at", "x").err

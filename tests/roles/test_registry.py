@@ -82,7 +82,9 @@ def test_answers_of_several_parts_are_looked_into() -> None:
 
 class TestUnknownRoles:
     def test_unknown_roles_in_settings_are_named(self) -> None:
-        with pytest.raises(ValueError, match="no role 'oracle', 'poet': there are responder, "):
+        with pytest.raises(
+            ValueError, match="there is no role 'oracle', 'poet': the roles are responder, "
+        ):
             Settings(role_models={"oracle": "x:y", "reader": "x:y", "poet": "x:y"})
 
     def test_unknown_roles_in_code_are_named(self) -> None:
@@ -145,7 +147,9 @@ class TestRoles:
         assert EMBEDDED.get(REWRITER) is None
         assert EMBEDDED.in_turn(REWRITER) == ()
         assert EMBEDDED.in_turn(MERGER) == (EMBEDDED[MERGER],)
-        with pytest.raises(ConfigurationError, match="nobody plays the role 'rewriter'"):
+        with pytest.raises(
+            ConfigurationError, match="no model or stand-in is set for the role 'rewriter'"
+        ):
             EMBEDDED[REWRITER]
         assert Roles().in_turn(READER) == ()
 

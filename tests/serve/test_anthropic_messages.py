@@ -134,7 +134,7 @@ def test_keys_models_and_mistakes(talk: Talk, client: Anthropic) -> None:
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "hologram"}]}]}, "hologram"),
         ({"tools": [{"type": "web_search_20250305", "name": "w"}]}, "tools.0"),
-        ({"tool_choice": {"type": "any"}}, "there are no tools"),
+        ({"tool_choice": {"type": "any"}}, "the request has no tools"),
     ]
     for change, about in wrong:
         body = {**GIVEN, "messages": [{"role": "user", "content": "a"}], **change}

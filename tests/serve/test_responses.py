@@ -222,7 +222,7 @@ def test_what_is_not_to_be_stored_leaves_nothing(talk: Talk, stream: bool) -> No
         ({"input": [{"role": "system", "content": "a"}]}, "nothing to answer"),
         ({"input": [{"type": "web_search_call", "id": "a"}]}, "type"),
         ({"tools": [{"type": "web_search"}]}, "tools.0.type"),
-        ({"tool_choice": "required"}, "there are no tools"),
+        ({"tool_choice": "required"}, "the request has no tools"),
         ({"background": True}, "background"),
         ({"conversation": "c1"}, "conversation"),
         ({"text": {"format": {"type": "json_object"}}}, "takes no response_format"),

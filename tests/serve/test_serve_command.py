@@ -122,8 +122,8 @@ def test_the_endpoint_keeps_sessions_in_postgres(
 def test_what_it_does_not_begin_with(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert_one_line(run("serve", "--host", "0.0.0.0"), "others could reach 0.0.0.0")
-    assert_one_line(run("serve", "--host", "example.org"), "others could reach example.org")
+    assert_one_line(run("serve", "--host", "0.0.0.0"), "other machines could reach 0.0.0.0")
+    assert_one_line(run("serve", "--host", "example.org"), "other machines could reach example.org")
     nowhere = ("--port", "0", "--postgres", "nowhere")
     assert_one_line(run("serve", *nowhere), "PostgreSQL cannot be used", "nowhere")
     monkeypatch.setenv("TOPICLOOM_SERVE_KEYS", "a=1,b")

@@ -144,7 +144,7 @@ def test_what_was_changed_since_is_not_undone(talk: Talk) -> None:
     memory.rename("t1", "Tea")
     memory.rename("t1", "Tea house")
     first, _ = memory.changes()
-    with pytest.raises(InputError, match="all of it was changed since"):
+    with pytest.raises(InputError, match="everything was changed since"):
         memory.undo(first.id)
     assert memory.topic("t1").by_hand == ("named",)
     memory.move("m7", "t1")

@@ -75,7 +75,7 @@ def test_a_search_finds_topics_and_the_tail_and_keeps_to_days(talk: Talk) -> Non
         day = last.message.day
         assert memory.search("雨", since=day, until=date.fromisoformat(day))
         assert memory.search("雨", since="2031-01-01") == []
-        with pytest.raises(InputError, match="'soon' is no day"):
+        with pytest.raises(InputError, match="'soon' is not a day"):
             memory.search("雨", since="soon")
 
 

@@ -15,7 +15,7 @@ const PROBLEMS: Told[] = [
   [/^session '(.*?)' has no message '(.*?)'.*$/s, "会话“{}”里没有消息 {}。"],
   [/^session '(.*?)' has no turn (\d+) \(there: 1 to (\d+)\)$/, "会话“{}”里没有第 {} 轮（现有 1 到 {}）。"],
   [/^a turn of session '(.*?)' is not finished: finish it first$/, "会话“{}”有一轮还没有结束：请先让它结束。"],
-  [/^a turn of this session is not finished: finish it, and purge then$/, "这个会话有一轮还没有结束：请先让它结束，再删除。"],
+  [/^a turn of this session is not finished: finish it before you purge$/, "这个会话有一轮还没有结束：请先让它结束，再删除。"],
   [/^nothing to remove: name a topic that holds messages, or messages$/, "没有可删的：请选一个有消息的话题，或者选消息。"],
   [/^a topic needs a name$/, "话题要有名称。"],
   [/^(m\d+) is not in (t\d+)$/, "{} 不在 {} 里。"],

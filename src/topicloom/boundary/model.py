@@ -138,7 +138,7 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
             f"{beside} describes no boundary weights: {problem['loc']}: {problem['msg']}"
         ) from error
     except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
-        raise ConfigurationError(f"{path} holds no boundary weights: {error}") from error
+        raise ConfigurationError(f"{path} does not contain boundary weights: {error}") from error
 
 
 def _check(path: Path, described: BoundaryDescription, embedder: str | None) -> None:

@@ -277,5 +277,5 @@ def _read_count(given: Sequence[str], otherwise: int) -> int:
     if not given:
         return otherwise
     if not re.fullmatch("0*[1-9][0-9]{0,8}", given[0]):
-        raise InputError(f"{given[0]!r} is no number of them, such as 3")
+        raise InputError(f"{given[0]!r} is not a number, such as 3")
     return int(given[0])

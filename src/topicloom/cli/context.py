@@ -85,9 +85,9 @@ class CliContext:
             known = self.storage.sessions()
             if name in known:
                 raise InputError(
-                    f"session {name!r} is in {self.folder}, its checkpoints are not: compile its"
-                    " graph with checkpointer=local_checkpointer(), which keeps them there. Where"
-                    f" they are lost, topicloom repair {name} goes on without them"
+                    f"session {name!r} is in {self.folder}, but its checkpoints are not: compile"
+                    " its graph with checkpointer=local_checkpointer(), which keeps them there. If"
+                    f" they are lost, topicloom repair {name} continues without them"
                 )
             there = ", ".join(known) or say("none yet")
             raise InputError(f"there is no session {name!r} in {self.folder} (there: {there})")

@@ -112,4 +112,6 @@ def _read_key(text: str) -> bytes | None:
     try:
         return bytes.fromhex(text) if text else None
     except ValueError:
-        raise InputError("the key has to be hex digits, two a byte, such as 64 of them") from None
+        raise InputError(
+            "the key has to be hex digits, two for each byte, for example 64 digits"
+        ) from None

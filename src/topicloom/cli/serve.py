@@ -189,7 +189,7 @@ def check_host(host: str, keys: Collection[str], variable: str = _KEYS) -> None:
         local = False
     if not (local or keys):
         raise ConfigurationError(
-            f"others could reach {host}: set {variable}, or leave --host at 127.0.0.1"
+            f"other machines could reach {host}: set {variable}, or leave --host at 127.0.0.1"
         )
 
 

@@ -62,7 +62,7 @@ def parse_document(value: object) -> Document:
         raise InputError(f"the document has to be a JSON object, not {type(value).__name__}")
     document: Document = to_json_native(value, "document")
     if REFUSED in document:
-        raise InputError(f"document.{REFUSED}: a key of that name is taken")
+        raise InputError(f"document.{REFUSED}: the name of this key is reserved")
     index_nodes(document)
     return document
 

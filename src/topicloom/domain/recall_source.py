@@ -127,7 +127,7 @@ def check_hit(kind: str, hit: object) -> RecallHit:
         InputError: If it is no hit, or its id, text or score is of another type.
     """
     if not isinstance(hit, RecallHit):
-        raise InputError(f"the recall source {kind!r} returned {hit!r}, which is no RecallHit")
+        raise InputError(f"the recall source {kind!r} returned {hit!r}, which is not a RecallHit")
     if not (isinstance(hit.text, str) and isinstance(hit.score, int | float)):
         raise InputError(
             f"the recall source {kind!r} returned text {hit.text!r} with score {hit.score!r}:"

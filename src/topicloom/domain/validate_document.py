@@ -47,14 +47,16 @@ def make_checker(schema: Mapping[str, Any]) -> DocumentCheck:
     try:
         kind.check_schema(rules)
     except jsonschema.SchemaError as error:
-        raise ConfigurationError(f"domain.schema is no JSON schema: {error.message}") from error
+        raise ConfigurationError(f"domain.schema is not a JSON schema: {error.message}") from error
     validator = kind(rules, registry=referencing.Registry())
 
     def check(document: Document) -> list[str]:
         try:
             errors = list(islice(validator.iter_errors(document), _MOST_FAULTS))
         except Unresolvable as error:
-            raise ConfigurationError(f"domain.schema refers to what it has not: {error}") from error
+            raise ConfigurationError(
+                f"domain.schema has a reference that does not exist in it: {error}"
+            ) from error
         return [_format_fault(document, e.absolute_path, e.message) for e in errors]
 
     return check

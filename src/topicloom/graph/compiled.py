@@ -220,10 +220,12 @@ class CompiledSessionGraph(
         """
         way = 'pass what is new as {"messages": [("user", "...")]}'
         if isinstance(given, str | Sequence | BaseMessage):
-            raise InputError(f"an input of the session is no {type(given).__name__}: {way}")
+            raise InputError(f"the session cannot take a {type(given).__name__} as input: {way}")
         if isinstance(given, Mapping) and given and not self.builder.channels.keys() & given.keys():
             name = next(iter(map(str, given)))
-            raise InputError(f"the session takes no {name!r}: {way}{suggest(name, ['messages'])}")
+            raise InputError(
+                f"the session has no input {name!r}: {way}{suggest(name, ['messages'])}"
+            )
         values = given.update if isinstance(given, Command) else given
         messages = read_messages(values)
         around = ensure_config(merge_configs(self.config, config)).get("configurable", {})
@@ -246,7 +248,9 @@ class CompiledSessionGraph(
         if not given.get("thread_id"):
             raise MissingThreadError(NO_THREAD)
         if replace_surrogates(thread := str(given["thread_id"])) != thread:
-            raise InputError(f"thread_id {thread!r} has half of a character, which nothing keeps")
+            raise InputError(
+                f"thread_id {thread!r} has half of a character, which cannot be stored"
+            )
         if (
             not self.checkpointer
             and given.get("thread_id")

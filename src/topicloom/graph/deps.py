@@ -238,5 +238,5 @@ def _check_tools(
 ) -> tuple[BaseTool, ...]:
     made = tuple(t if isinstance(t, BaseTool) else as_tool(t) for t in tools)
     for name in (t.name for t in made if t.name in ours):
-        raise ConfigurationError(f"a tool may not be called {name!r}: rename yours")
+        raise ConfigurationError(f"topicloom has its own tool {name!r}: rename yours")
     return made

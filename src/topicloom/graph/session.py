@@ -294,7 +294,9 @@ def _make_tool_node(
                 try:
                     domain.validate(update["document"])
                 except InputError as error:
-                    raise InputError(f"tool {name!r} sets no usable document: {error}") from error
+                    raise InputError(
+                        f"tool {name!r} sets a document that cannot be used: {error}"
+                    ) from error
         return result
 
     def run(request: ToolCallRequest, call: Callable[[ToolCallRequest], Any]) -> Any:

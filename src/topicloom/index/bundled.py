@@ -124,7 +124,9 @@ def _session(model: BundledModel) -> InferenceSession:
     path = MODEL_FOLDER / model.file
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != model.sha256:
-            raise ConfigurationError(f"{path} is not what was shipped: install topicloom anew")
+            raise ConfigurationError(
+                f"{path} is not the file that topicloom ships: reinstall topicloom"
+            )
     return InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 

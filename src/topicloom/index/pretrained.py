@@ -63,7 +63,7 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
     # Without its vocabulary a model loads, and takes every letter for the same one.
     one, other = (opened.tokenizer(letter)["input_ids"] for letter in ("a", "b"))
     if one == other:
-        raise UnknownModelError(f"{name!r} has no usable tokenizer beside its weights")
+        raise UnknownModelError(f"{name!r} has no usable tokenizer with its weights")
     return opened, fingerprint
 
 

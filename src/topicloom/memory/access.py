@@ -75,7 +75,7 @@ class StorageAccess:
     def lay_out(self) -> Step[list[BaseMessage]]:
         """Within a step: raises InputError, for only a graph knows how prompts are laid out."""
         yield from ()
-        raise InputError("only a graph lays prompts out: Memory.of(graph, config) shows them")
+        raise InputError("only a graph can show prompts: use Memory.of(graph, config)")
 
     def change(self, changes: Sequence[TopicChange]) -> Step[Turn]:
         """Within a step: make changes by a turn of its own, as another writer beside the graph.

@@ -283,7 +283,7 @@ class Memory:
         session, graph = (yield from self._session()), self._access.graph
         if graph is None:
             raise InputError(
-                "only a graph leads to all threads of a user: Memory.of(graph, config) has one"
+                "only a graph can find all threads of a user: use Memory.of(graph, config)"
             )
         if not session.user_id:
             raise InputError(f"session {session.id!r} belongs to no user")
@@ -475,7 +475,7 @@ class Memory:
         table = store.topic_table(session)
         why = [explain_refusal(c, table, session.active, session.tail) for c in inverse]
         if not inverse or any(why):
-            told = "; ".join(filter(None, why)) or "all of it was changed since"
+            told = "; ".join(filter(None, why)) or "everything was changed since"
             raise InputError(f"this cannot be undone, {told}: {entry.event}")
         yield from self._make(inverse)
         return MemoryChange(change_id, entry.author, entry.time, entry.event, True, entry.undoes)

@@ -97,7 +97,7 @@ def purge_from(
     """
     state = graph.get_state(thread)
     if state.next and not any(task.error for task in state.tasks):  # it may be running
-        raise InputError("a turn of this session is not finished: finish it, and purge then")
+        raise InputError("a turn of this session is not finished: finish it before you purge")
     first()
     entries = store.purge(plan)
     _clear_newest(store, graph, thread)

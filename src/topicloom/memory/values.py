@@ -189,7 +189,7 @@ def check_name(name: str) -> str:
 def check_author(author: str) -> str:
     """The name of who changes a session, or InputError if it is empty or that of reviews."""
     if author in ("", REVIEW):
-        raise InputError(f"{author!r} is no author of one's own")
+        raise InputError(f"{author!r} cannot be used as an author: give another name")
     return author
 
 
@@ -223,4 +223,4 @@ def read_day(day: str | date | None, otherwise: date) -> date:
     try:
         return date.fromisoformat(str(day)[:10]) if day else otherwise
     except ValueError as error:
-        raise InputError(f"{day!r} is no day: write it as 2026-03-02") from error
+        raise InputError(f"{day!r} is not a day: write it as 2026-03-02") from error

@@ -269,8 +269,8 @@ class _MainWindow:
             message = make_storable(message)
         except InputError as error:
             raise ReplyError(
-                f"{self._model} gave a reply that cannot be kept: {error}; your message is kept,"
-                " send the next",
+                f"{self._model} gave a reply that cannot be stored: {error}. Your message is kept;"
+                " send the next one",
                 reason=f"a reply that cannot be kept: {error}",
             ) from None
         cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")
@@ -290,7 +290,7 @@ class _MainWindow:
         if not (says_something(message) or message.tool_calls or edits):
             why = f" ({cut})" if cut else ""
             raise ReplyError(
-                f"{self._model} gave an empty answer{why}; your message is kept, send the next",
+                f"{self._model} gave an empty answer{why}. Your message is kept; send the next one",
                 reason=f"an empty answer{why}",
             )
         turn = turn.model_copy(

@@ -127,7 +127,7 @@ def load_first_conversation(path: Path, limit: int | None) -> Conversation:
     if limit is not None:
         conversation = _cut_conversation(conversation, limit)
     if not cut_rounds(conversation):
-        raise InputError(f"{path}: no message of conversation {conversation.id!r} has a text")
+        raise InputError(f"{path}: no message of conversation {conversation.id!r} has any text")
     return conversation
 
 

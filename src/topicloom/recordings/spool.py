@@ -240,7 +240,7 @@ def _writable() -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         raise StorageUnavailableError(
-            f"an export that is read needs a temporary file, and there can be none: {why}. Set"
+            f"reading an export needs a temporary file, which cannot be created: {why}. Set"
             " TMPDIR to a folder that you may write to and that has space left"
         ) from error
 

@@ -43,7 +43,9 @@ def check_names(names: Iterable[RoleName]) -> None:
     """Raise `ConfigurationError` if some roles do not exist, naming them and the known ones."""
     unknown = [repr(name) for name in names if name not in ROLES]
     if unknown:
-        raise ConfigurationError(f"no role {', '.join(unknown)}: there are {', '.join(ROLES)}")
+        raise ConfigurationError(
+            f"there is no role {', '.join(unknown)}: the roles are {', '.join(ROLES)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Roles:
         """The player of a role; raises `ConfigurationError` if there is none."""
         player = self.get(spec)
         if player is None:
-            raise ConfigurationError(f"nobody plays the role {spec.name!r}")
+            raise ConfigurationError(f"no model or stand-in is set for the role {spec.name!r}")
         return player
 
     def get(self, spec: RoleSpec[P]) -> P | None:

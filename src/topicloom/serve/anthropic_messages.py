@@ -157,7 +157,7 @@ def _read_block(block: _Block) -> _Block:
         case "document", "text":
             return {"type": "text", "text": str(source.get("data", ""))}
         case other, _:
-            raise InputError(f"messages: a content block {other!r} of this kind is not understood")
+            raise InputError(f"messages: a content block of type {other!r} is not supported here")
 
 
 class MessagesWriter:

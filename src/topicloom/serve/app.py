@@ -217,7 +217,7 @@ def check_origins(origins: Sequence[str], keys: Mapping[str, str]) -> None:
             )
         if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin):
             raise ConfigurationError(
-                f"{origin!r} is no origin: write it as http://localhost:3000, without a path"
+                f"{origin!r} is not an origin: write it as http://localhost:3000, without a path"
             )
 
 

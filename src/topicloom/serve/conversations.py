@@ -88,7 +88,7 @@ class Conversations:
         client only names."""
         if turn.previous and not turn.recorded:
             raise InputError(
-                "store: false keeps nothing, and goes on from nothing that was kept: leave out"
+                "store: false keeps nothing and cannot continue from a stored reply: leave out"
                 " previous_response_id and send the whole conversation"
             )
         before = None
@@ -197,5 +197,5 @@ async def _take_turn(
                         yield text
     reply = state["messages"][-1]
     if not isinstance(reply, AIMessage):
-        raise InputError("there is nothing to answer: no user's message comes before")
+        raise InputError("there is nothing to answer: there is no user's message before it")
     yield Answered(reply, Receipt.model_validate(receipt), turn)

@@ -79,7 +79,7 @@ def make_form(
     form: dict[str, Any] = {}
     if tool_choice not in (None, "auto", "none"):
         if not tools:
-            raise InputError("tool_choice asks for a call, and there are no tools")
+            raise InputError("tool_choice asks for a call, but the request has no tools")
         form["tool_choice"] = tool_choice
     if response_format and response_format["type"] != "text":
         form["response_format"] = response_format
@@ -149,7 +149,7 @@ def find_begun(messages: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMess
         begun, messages = get_text(last), messages[:-1]
         last = messages[-1] if messages else None
     if last is None or isinstance(last, AIMessage | AnswerReference):
-        raise InputError("there is nothing to answer: the last message has to be the user's")
+        raise InputError("there is nothing to answer: the last message must be from the user")
     return messages, begun
 
 

@@ -160,7 +160,7 @@ def _read_items(items: Iterable[_Item]) -> Iterator[HistoryMessage]:
                 if named != last:  # words and calls of one reply are items of their own
                     yield (last := named)
             case _Item(type="message", role=None):
-                raise InputError("input: a message has a role, such as 'user'")
+                raise InputError("input: a message needs a role, such as 'user'")
     yield from take()
 
 
@@ -187,7 +187,7 @@ def _read_block(block: Mapping[str, Any]) -> dict[str, Any]:
         case "input_audio":
             return {"type": "input_audio", "input_audio": block.get("input_audio")}
         case other:
-            raise InputError(f"input: a content block of type {other!r} is not understood here")
+            raise InputError(f"input: a content block of type {other!r} is not supported here")
 
 
 def _get_words(content: Any) -> str:

@@ -121,7 +121,7 @@ def find_new_messages(
     if not (fresh or waits or silent):
         raise NoNewMessageError(
             "there is no new message: the input has none, or every id is part of the conversation"
-            " already. Give a repeated message an id of its own, or none"
+            " already. To repeat a message, give it a new id, or none"
         )
     return [] if waits and answer else fresh
 

@@ -266,7 +266,9 @@ def make_result_storable(name: str, result: Any) -> Any:
     try:
         return _make_result_storable(result)
     except InputError as error:
-        raise InputError(f"tool {name!r} gives what nobody can take in: {error}") from error
+        raise InputError(
+            f"tool {name!r} returned something that cannot be stored: {error}"
+        ) from error
 
 
 def _make_result_storable(result: Any) -> Any:

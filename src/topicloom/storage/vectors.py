@@ -42,7 +42,7 @@ def pack_rows(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
         InputError: Keys or shape are wrong.
     """
     if vectors.ndim != 2 or vectors.shape[0] != len(keys) or vectors.shape[1] == 0:
-        raise InputError(f"{len(keys)} keys do not go with vectors of shape {vectors.shape}")
+        raise InputError(f"{len(keys)} keys do not match vectors of shape {vectors.shape}")
     wrong = [key for key in keys if not _KEY.fullmatch(key)]
     if wrong:
         raise InputError(f"the key of a vector is 16 lower-case hex digits, not {wrong[0]!r}")
