@@ -72,7 +72,10 @@ def run_import(
         InputError: Neither `session` nor `each` says where to, or nothing can be imported.
     """
     if (session is None) != each:
-        raise InputError("say where to: --session NAME for all, or --each for a session of each")
+        raise InputError(
+            "say where the messages go: --session NAME puts all conversations into one session,"
+            " --each makes a session for each conversation"
+        )
     if session is not None:
         check_session_name(session)
     kind, files = _split_format(named)
