@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Run, question, write
+from langchain.agents import create_agent
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
 from topicloom.cli.context import make_context
+from topicloom.graph.middleware import TopicMiddleware
 from topicloom.recordings.conversations import load_conversations
 from topicloom.recordings.replay import find_position, find_sample, load_first_conversation
 from topicloom.settings import Settings
+from topicloom.storage.files import FileStorage
 
 SMALL = ("--window", "1000")
 ASKED = question("q1", "What does the worktop cost?", "140", ["a0"])
@@ -104,6 +110,23 @@ def test_sessions_without_checkpoints_are_listed(run: Run, recording: Path, tmp_
     for file in (tmp_path / "sessions").glob("checkpoints.sqlite*"):
         file.unlink()
     assert "its checkpoints are not here" in run("sessions").out
+
+
+def test_a_session_of_an_agent_is_listed_as_any_other(run: Run, tmp_path: Path) -> None:
+    with make_context(tmp_path / "sessions", Settings()).open_checkpoints() as saver:
+        agent = create_agent(
+            GenericFakeChatModel(messages=iter([AIMessage("Noted.")])),
+            middleware=[TopicMiddleware(storage=FileStorage(tmp_path / "sessions"))],
+            checkpointer=saver,
+        )
+        said: Any = {"messages": [("user", "We fly to Rome on 16 May.")]}
+        agent.invoke(said, {"configurable": {"thread_id": "trip"}})
+    (row,) = (line for line in run("sessions").out.splitlines() if line.startswith("trip"))
+    assert "checkpoints" not in row
+    assert row.split()[1:3] == ["2", "0"]
+    refused = run("review", "trip")
+    assert refused.code == 2
+    assert "belongs to an agent" in refused.err
 
 
 def test_many_questions_take_a_line_each(run: Run, tmp_path: Path) -> None:

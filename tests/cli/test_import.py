@@ -420,6 +420,7 @@ def test_killed_on_the_way_it_goes_on(run: Run, tmp_path: Path) -> None:
         ("[1]", "it begins with 1"),
         ('{"seq": 1, "role": "robot"}', "line 1"),
         ("", "it is empty"),
+        ("<html>\n<body>My chats</body></html>", "no conversation was found in it"),
         ("Dear diary, it rains.", "is not JSON"),
     ],
 )

@@ -83,6 +83,11 @@ class CliContext:
         session = self.find_session(name)
         if session is None:
             known = self.storage.sessions()
+            if name in known and self.has_checkpoint(name):
+                raise InputError(
+                    f"session {name!r} belongs to an agent or another graph: continue it there."
+                    f" To read it: topicloom transcript {name}"
+                )
             if name in known:
                 raise InputError(
                     f"session {name!r} is in {self.folder}, but its checkpoints are not: compile"
@@ -104,6 +109,11 @@ class CliContext:
             session, _ = self.read_session(name)
             publish(kept, session)  # of 0.1.0, which kept no tips
         return Memory(self.storage, name, store=store, embedder=self.settings.embedder)
+
+    def has_checkpoint(self, name: str) -> bool:
+        """True if the folder has a checkpoint of this name, of a session graph or of an agent."""
+        with self.open_checkpoints(reading=True) as saver:
+            return saver.get(name_thread(name)) is not None
 
     def find_session(self, name: str) -> Session | None:
         """The session of the newest checkpoint; None if there is none."""

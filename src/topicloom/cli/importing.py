@@ -73,7 +73,8 @@ def run_import(
     """
     if (session is None) != each:
         raise InputError(
-            "say where to import to: --session NAME, or --each for one session per chat"
+            "say where the messages go: --session NAME puts all conversations into one session,"
+            " --each makes a session for each conversation"
         )
     if session is not None:
         check_session_name(session)

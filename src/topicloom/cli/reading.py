@@ -53,7 +53,7 @@ def _describe_session(context: CliContext, name: str) -> dict[str, Any]:
     """A session in figures, or what is wrong with it."""
     row: dict[str, Any] = {"name": name, "messages": None, "topics": None, "last": "", "wrong": ""}
     try:
-        if context.find_session(name) is None:
+        if not context.has_checkpoint(name):
             row["wrong"] = "its checkpoints are not here"
         memory = context.open_memory(name)
         session, newest = memory.session(), memory.history(limit=1)

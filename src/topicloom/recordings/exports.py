@@ -57,7 +57,8 @@ def _read_file(file: ExportFile, branches: bool) -> Iterator[ExportedConversatio
                 if known is not None:
                     break
             if known is None:
-                report.report(UNREAD_FILES, file.name, _describe(first))
+                text.seek(0)
+                report.report(UNREAD_FILES, file.name, _describe(first, text.read(_HEAD)))
             else:
                 source = Source(file.stem, branches)
                 for conversation in known.read(chain(first, entries), source):
@@ -71,10 +72,10 @@ def _read_file(file: ExportFile, branches: bool) -> Iterator[ExportedConversatio
         yield report
 
 
-def _describe(entries: list[Entry]) -> str:
+def _describe(entries: list[Entry], head: str) -> str:
     """What a file holds that nobody knows, in a few words."""
     if not entries:
-        return "it is empty"
+        return "no conversation was found in it" if head.strip() else "it is empty"
     value = entries[0].value
     if isinstance(value, NotAConversationError):
         return str(value)
