@@ -33,7 +33,7 @@ def test_what_was_said_is_found_and_quoted(talk: Run) -> None:
     assert best[0]["id"] in talk("search", "talk", "oak worktop at Berger's", "-n", "3").out
     assert "nothing was found" in talk("search", "talk", "x", "--since", "2031-01-01").out
     assert_one_line(talk("quote", "talk", "m99"), "no message 'm99'", "m1 to m32")
-    assert_one_line(talk("search", "talk", "x", "--since", "soon"), "no day")
+    assert_one_line(talk("search", "talk", "x", "--since", "soon"), "not a day")
 
 
 def test_topics_are_changed_and_changed_back(talk: Run) -> None:
