@@ -63,6 +63,45 @@ def test_answers_are_counted_and_not_asked_for_again(
     assert len(openai_server.requests) == len(rows)
 
 
+def test_answers_come_from_a_batch_as_well(run: Run, recording: Path, tmp_path: Path) -> None:
+    out, requests, replies = (tmp_path / f"{name}.jsonl" for name in ("rows", "asked", "told"))
+    command = ("eval", "answers", str(recording), "--budget", "200", "--model", "openai:x")
+    command += ("--layout", "time", "--layout", "topics", "--out", str(out))
+    first = run(*command, "--requests", str(requests))
+    assert first.code == 0
+    assert "answers are missing" in first.out + first.err
+    asked = rows_of(requests)
+    assert len({row["custom_id"] for row in asked}) == len(asked)
+    assert asked[0]["body"]["messages"][0]["role"] == "system"
+    again = run(*command, "--requests", str(requests))
+    assert again.code == 0
+    assert rows_of(requests) == asked  # each once
+    body = {"choices": [{"message": {"content": "7 km"}, "finish_reason": "stop"}]}
+    lines = [{"custom_id": r["custom_id"], "response": {"body": body}} for r in asked]
+    replies.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    second = run(*command, "--replies", str(replies))
+    assert (second.code, second.err) == (0, "")
+    rows = rows_of(out)
+    assert {row["way"] for row in rows} == {"topicloom", "hybrid", "last", "time", "topics"}
+    assert {row["reply"] for row in rows} == {"7 km"}
+
+
+def test_a_file_that_holds_no_replies_is_refused(run: Run, recording: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told.jsonl"
+    told.write_text("[1]\n", "utf-8")
+    command = ("eval", "answers", str(recording), "--model", "openai:x", "--replies", str(told))
+    assert_one_line(run(*command), "told.jsonl:1 is no reply of a batch")
+
+
+def test_a_layout_that_does_not_exist_is_refused(
+    run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path
+) -> None:
+    command = given(openai_server, tmp_path / "rows.jsonl", "answers", str(recording))
+    assert_one_line(run(*command, "--layout", "nosuch"), "there is no layout 'nosuch'")
+    shown = run(*command, "--layout", "list")
+    assert "one list by time" in shown.out
+
+
 def test_a_request_that_fails_costs_its_row(
     run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path
 ) -> None:

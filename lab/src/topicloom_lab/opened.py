@@ -6,14 +6,17 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
+from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
+from pydantic import Field
 from rich.console import Console
 
 from topicloom.errors import ConfigurationError
@@ -72,12 +75,15 @@ class OpenedModel:
     def attempt(self, work: Callable[[BaseChatModel], T]) -> tuple[T | None, Row]:
         """What work with the model gives, None if it fails; why, and its requests, as a row.
 
-        Raises `ConfigurationError` if nobody listens where the model is to be, or who did is gone.
+        Raises `ConfigurationError` if nobody listens where the model is to be, or who did is gone,
+        and `NotAnsweredYet` if the request waits in a file.
         """
         self.log.calls.clear()
         value, failure = None, ""
         try:
             value = work(self.model)
+        except NotAnsweredYet:
+            raise
         except Exception as error:
             if lost := _find_lost_connection(error):
                 raise ConfigurationError(
@@ -95,6 +101,84 @@ def _find_lost_connection(error: BaseException | None) -> OSError | None:
     return None if isinstance(error, TimeoutError) else error
 
 
+class NotAnsweredYet(Exception):
+    """A request was written to a file, for somebody else to answer."""
+
+
+class BatchModel(BaseChatModel):
+    """A chat model that is asked by files, in the form of OpenAI's batches.
+
+    What has no reply yet is written to the file of requests, once. Servers, providers and programs
+    that answer such a file write the replies to another one, often at half the price.
+    """
+
+    model: str
+    max_tokens: int
+    requests: Path | None = None
+    """Gets the requests without a reply; None writes none."""
+    replies: Mapping[str, Row] = Field(default_factory=dict)
+    """Bodies of the replies, by `custom_id`."""
+    written: set[str] = Field(default_factory=set)
+    """The `custom_id` of each request that is in the file."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "batch"
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        said = convert_to_openai_messages(messages)
+        body = {"model": self.model, "messages": said, "temperature": 0}
+        body["max_tokens"] = self.max_tokens
+        name = sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:40]
+        if name not in self.replies:
+            if self.requests and name not in self.written:
+                request = {"custom_id": name, "method": "POST", "url": "/v1/chat/completions"}
+                write_rows(self.requests, [request | {"body": body}], add=True)
+                self.written.add(name)
+            raise NotAnsweredYet(name)
+        reply = self.replies[name]
+        choice, usage = reply["choices"][0], reply.get("usage") or {}
+        counts = (int(usage.get(f"{kind}_tokens", 0)) for kind in ("prompt", "completion"))
+        read, wrote = counts
+        message = AIMessage(
+            choice["message"].get("content") or "",
+            response_metadata={"finish_reason": choice.get("finish_reason")},
+            usage_metadata={
+                "input_tokens": read,
+                "output_tokens": wrote,
+                "total_tokens": read + wrote,
+            },
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def load_replies(path: Path | None) -> dict[str, Row]:
+    """Bodies of the replies of a batch by `custom_id`; what failed there is left out.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or holds something else.
+    """
+    if path is None:
+        return {}
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--replies {path} cannot be read: {error}") from error
+    found = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+            name, body = row["custom_id"], (row.get("response") or {}).get("body") or {}
+            if body.get("choices"):
+                found[name] = body
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ConfigurationError(
+                f'{path}:{number} is no reply of a batch, {{"custom_id", "response": {{"body"}}}}:'
+                " give the file that was written for --requests"
+            ) from error
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """The model to measure."""
@@ -105,9 +189,15 @@ class ModelOptions:
     """Of an OpenAI-compatible server, with its `/v1`."""
     max_tokens: int = 600
     """Tokens of an answer; small models may never end by themselves."""
+    requests: Path | None = None
+    """A file that gets the requests, in the place of a server."""
+    replies: Path | None = None
+    """A file with the replies to them."""
 
     def open(self) -> OpenedModel:
         """The model, at temperature 0; raises `ConfigurationError` if it cannot be opened."""
+        if self.requests or self.replies:
+            return self._open_batch()
         if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
             raise ConfigurationError(
                 f"{self.base_url!r} is no address: give one such as http://127.0.0.1:8080/v1"
@@ -117,8 +207,22 @@ class ModelOptions:
         given = {"temperature": 0.0, "max_tokens": self.max_tokens, "callbacks": [log]}
         return OpenedModel(model.model_copy(update=given), log)
 
+    def _open_batch(self) -> OpenedModel:
+        if self.base_url:
+            raise ConfigurationError("--requests and --replies need no --base-url: leave it out")
+        log = CallLog()
+        model = BatchModel(
+            model=self.name.partition(":")[2] or self.name,
+            max_tokens=self.max_tokens,
+            requests=self.requests,
+            replies=load_replies(self.replies),
+            written={row["custom_id"] for row in load_rows(self.requests)},
+            callbacks=[log],
+        )
+        return OpenedModel(model, log)
 
-_BEGINNINGS = (b'{"case": ', b'{"conversation": ')
+
+_BEGINNINGS = (b'{"case": ', b'{"conversation": ', b'{"custom_id": ')
 """How rows of results begin."""
 
 
@@ -194,18 +298,22 @@ class Rows:
     ) -> list[Row]:
         """The rows of some cases in their order, those that are missing made and written.
 
-        The makers are as many as the cases, and not looked at if no row is missing. Raises
-        `StorageUnavailableError` if one cannot be written.
+        The makers are as many as the cases, and not looked at if no row is missing. A case whose
+        request waits in a file has no row yet. Raises `StorageUnavailableError` if one cannot be
+        written.
         """
         if all(case in self._rows for case in cases):
             return [self._rows[case] for case in cases]
-        found = list[Row]()
+        found, done = list[Row](), 0
         with counting(console, what, len(cases)) as progress:
             for case, make in zip(cases, makers, strict=True):
                 if case not in self._rows:
-                    self._rows[case] = row = {"case": case} | self._run | make()
-                    if self._out is not None:
-                        write_rows(self._out, [row], add=True)
-                found.append(self._rows[case])
-                progress(len(found))
+                    with suppress(NotAnsweredYet):
+                        self._rows[case] = row = {"case": case} | self._run | make()
+                        if self._out is not None:
+                            write_rows(self._out, [row], add=True)
+                if case in self._rows:
+                    found.append(self._rows[case])
+                done += 1
+                progress(done)
         return found

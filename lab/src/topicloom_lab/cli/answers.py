@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -12,7 +12,7 @@ from statistics import mean
 from rich.table import Table
 
 from topicloom.cli.console import print_dim
-from topicloom.errors import InputError
+from topicloom.errors import ConfigurationError, InputError
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Question
 from topicloom_lab.cli.output import make_table, open_figures, show_mean
@@ -26,14 +26,14 @@ from topicloom_lab.comparison.measures import (
 )
 from topicloom_lab.comparison.results import mean_interval
 from topicloom_lab.comparison.run import Bench, Trial
+from topicloom_lab.note_layouts import LAYOUTS, lay_out
 from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
-from topicloom_lab.strategies.base import Context, StrategyOptions
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions
 from topicloom_lab.strategies.catalogue import STRATEGIES
+from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 
 WAYS = ("topicloom", "hybrid", "last")
 """Strategies of `eval run`: topicloom, a search, a sliding window."""
-_LONGEST = 12
-"""Words of an expected answer at most: longer ones are never met word for word."""
 
 
 def run_answers(
@@ -45,6 +45,8 @@ def run_answers(
     conversations: int,
     out: Path | None,
     *,
+    layouts: Sequence[str] = (),
+    longest: int = 12,
     as_json: bool,
 ) -> None:
     """Have the questions answered that are not yet, and print how well and at what price.
@@ -52,52 +54,79 @@ def run_answers(
     The arguments are the options of the command.
 
     Raises:
-        ConfigurationError: If no such model can be opened, or the results are something else's.
+        ConfigurationError: If no such model can be opened, no such layout exists, or the results
+            are something else's.
         InputError: If there is no question.
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If a result cannot be written.
     """
+    for name in layouts:
+        if name not in LAYOUTS:
+            known = ", ".join(LAYOUTS)
+            raise ConfigurationError(f"there is no layout {name!r}: take some of {known}")
     console = open_figures(as_json=as_json)
+    ways = (*WAYS, *dict.fromkeys(layouts))
     rows = Rows(out, {"model": model.name, "budget": budget})
-    opened, asked = model.open(), list[Row]()
+    opened, asked, due = model.open(), list[Row](), 0
     bench = Bench(default_embedder(), "")
     drawn = Comparison(files=tuple(files), questions=questions, out=Path())
     for conversation in load_named(files, conversations):
-        short = [q for q in conversation.questions if q.category not in skip and _is_short(q)]
-        chosen = drawn.chosen(conversation.model_copy(update={"questions": tuple(short)}))
+        short = tuple(
+            question
+            for question in conversation.questions
+            if question.category not in skip and 0 < len(answer_words(question.answer)) <= longest
+        )
+        chosen = drawn.chosen(conversation.model_copy(update={"questions": short}))
         trial = Trial("", conversation, chosen, bench)
-        ids = [question.id for _, due in trial.stretches() for question in due]
-        for way in WAYS:
-            cases = [f"{conversation.id} {id_} {way}" for id_ in ids]
-            with closing(_makers(trial, way, budget, opened)) as makers:
-                asked += rows.complete(cases, makers, console, f"{conversation.id} {way}")
-        if ids:
+        ids = [question.id for _, asked_here in trial.stretches() for question in asked_here]
+        cases = [f"{conversation.id} {id_} {way}" for id_ in ids for way in ways]
+        due += len(cases)
+        with closing(_makers(trial, ways, budget, opened)) as makers:
+            asked += rows.complete(cases, makers, console, conversation.id)
+        if asked:
             # A table a conversation: a run may take hours.
-            console.print(answered(asked, files, f"{model.name}, {budget:,} tokens of context"))
-    if not asked:
+            title = f"{model.name}, {budget:,} tokens of context"
+            console.print(answered(asked, files, title, ways))
+    if not due:
         raise InputError("no question of these conversations has evidence and a short answer")
+    if model.requests and len(asked) < due:
+        print_dim(
+            console,
+            f"{due - len(asked)} answers are missing: have {model.requests} answered, and run this"
+            " again with --replies FILE",
+        )
     print_dim(console, f"Answers: {out}")
 
 
-def _is_short(question: Question) -> bool:
-    return 0 < len(answer_words(question.answer)) <= _LONGEST
+def print_layouts(*, as_json: bool) -> None:
+    """Print the forms that a note can be tried in."""
+    rows = [(name, layout.what) for name, layout in LAYOUTS.items()]
+    open_figures(as_json=as_json).print(make_table("Layouts", ("layout", "a note has"), rows))
 
 
 def _makers(
-    trial: Trial, way: str, budget: int, opened: OpenedModel
+    trial: Trial, ways: Sequence[str], budget: int, opened: OpenedModel
 ) -> Generator[Callable[[], Row]]:
-    """What answers each question of a conversation, when all was said before it."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = StrategyOptions(trial.bench.embedder, Path(folder), budget, trial.language)
-        strategy = STRATEGIES[way].make(options)
-        try:
-            for chunk, due in trial.stretches():
+    """What answers each question of a conversation each way, when all was said before it."""
+    with ExitStack() as stack:
+        strategies: dict[str, Strategy] = {}
+        for way in WAYS:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            options = StrategyOptions(trial.bench.embedder, folder, budget, trial.language)
+            strategies[way] = STRATEGIES[way].make(options)
+            stack.callback(strategies[way].close)
+        session = strategies[WAYS[0]]
+        assert isinstance(session, SessionGraphStrategy)
+        for chunk, due in trial.stretches():
+            for strategy in strategies.values():
                 strategy.feed(chunk)
-                for question in due:
-                    recall = partial(strategy.context, question.question, budget)
+            for question in due:
+                for way in ways:
+                    if way in WAYS:
+                        recall = partial(strategies[way].context, question.question, budget)
+                    else:
+                        recall = partial(lay_out, LAYOUTS[way], session, question.question, budget)
                     yield partial(_answer, trial, question, way, recall, opened)
-        finally:
-            strategy.close()
 
 
 def _answer(
@@ -120,7 +149,9 @@ def _answer(
     }
 
 
-def answered(rows: Sequence[Row], sources: Sequence[str], title: str) -> Table:
+def answered(
+    rows: Sequence[Row], sources: Sequence[str], title: str, ways: Sequence[str] = WAYS
+) -> Table:
     """How well was answered by file and way, with intervals, and what the model read for it."""
     files = [f"{name_of(source)}/" for source in sources]
     lines = [
@@ -131,7 +162,8 @@ def answered(rows: Sequence[Row], sources: Sequence[str], title: str) -> Table:
         )
         for file in (*(files if len(files) > 1 else ()), "")
         if (here := [row for row in rows if row["case"].startswith(file)])
-        for way in WAYS
+        for way in ways
+        if any(row["way"] == way for row in here)
     ]
     heads = ("questions", "exact", "F1", f"F1 behind {WAYS[0]}", "recall")
     return make_table(
@@ -145,13 +177,19 @@ def answered(rows: Sequence[Row], sources: Sequence[str], title: str) -> Table:
 
 def _figures(rows: Sequence[Row], all_ways: Sequence[Row]) -> Iterator[str]:
     exact, f1 = zip(*map(_worth, rows), strict=True)
-    first = [_worth(row)[1] for row in all_ways if row["way"] == WAYS[0]]
+    first = {_question(row): _worth(row)[1] for row in all_ways if row["way"] == WAYS[0]}
     calls = [call for row in rows for call in row["calls"]]
     yield from (str(len(rows)), _interval(exact), _interval(f1))
-    yield _interval([best - here for best, here in zip(first, f1, strict=True)])
+    pairs = zip(map(_question, rows), f1, strict=True)
+    yield _interval([first[question] - here for question, here in pairs if question in first])
     yield f"{mean(row['recall'] for row in rows):.3f}"
     yield from (show_mean(calls, key) for key in ("read", "cached", "written"))
     yield str(sum(bool(row["failure"]) for row in rows))
+
+
+def _question(row: Row) -> str:
+    """Conversation and question of a case."""
+    return str(row["case"]).rpartition(" ")[0]
 
 
 def _worth(row: Row) -> tuple[float, float]:

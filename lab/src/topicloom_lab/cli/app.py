@@ -434,6 +434,18 @@ def answers(
     skip: Annotated[
         list[str] | None, Option(help="Leave this category out; may be repeated.")
     ] = None,
+    layout: Annotated[
+        list[str] | None,
+        Option(help="Also answer from a note in another form; may be repeated. `list` names all."),
+    ] = None,
+    longest: Annotated[int, number("Words of an expected answer, at most.")] = 12,
+    requests: Annotated[
+        Path | None,
+        Option(help="Ask nobody: write what would be asked, in the form of OpenAI's batches."),
+    ] = None,
+    replies: Annotated[
+        Path | None, Option(help="The answers to such a file, as a batch gives them back.")
+    ] = None,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
@@ -442,11 +454,25 @@ def answers(
     The budget is the same for all of them, and so is the prompt. Exact match and F1 are those of
     SQuAD, Chinese by characters. The embedded roles recall; the model only answers.
     """
-    from topicloom_lab.cli.answers import run_answers
+    from topicloom_lab.cli.answers import print_layouts, run_answers
     from topicloom_lab.opened import ModelOptions
 
-    opened = ModelOptions(model, base_url, max_tokens=48)
-    run_answers(files, opened, budget, skip or (), questions, conversations, out, as_json=json)
+    if layout and "list" in layout:
+        print_layouts(as_json=json)
+        return
+    opened = ModelOptions(model, base_url, 48, requests, replies)
+    run_answers(
+        files,
+        opened,
+        budget,
+        skip or (),
+        questions,
+        conversations,
+        out,
+        layouts=layout or (),
+        longest=longest,
+        as_json=json,
+    )
 
 
 train_app = Typer(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -15,10 +15,11 @@ from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder
-from topicloom_lab.asking import Questioner
+from topicloom_lab.asking import Questioner, Shown
 from topicloom_lab.recorded_time import RecordedClock
 from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions
 
@@ -42,6 +43,8 @@ class SessionGraphStrategy(Strategy):
         self._storage = FileStorage(options.folder, fsync=False)
         self._clock = RecordedClock.of(())
         self._embedder = options.embedder
+        self.language = options.language
+        """Of the conversation."""
         self._settings = Settings(window=WINDOW)
         self._saver = InMemorySaver()
         self._graph = self._compile(self._settings)
@@ -75,10 +78,19 @@ class SessionGraphStrategy(Strategy):
 
     def context(self, question: str, budget: int) -> Context:
         """See `Strategy.context`; the budget is what the turn's recall may add."""
+        shown = self.last = self.ask(question, budget)
+        sources = tuple(r.source for r in shown.originals if r.source)
+        return Context(shown.prompt, sources, shown.calls)
+
+    def ask(self, question: str, budget: int) -> Shown:
+        """What the prompt of a question shows, if its recall may add so many tokens."""
         if budget not in self._questioners:
             asked = self._compile(self._settings.model_copy(update={"recall_tokens": budget}))
             given = self._config, self._storage, self._oracle
             self._questioners[budget] = Questioner(asked, *given)
-        shown = self._questioners[budget].ask(question)
-        sources = tuple(r.source for r in shown.originals if r.source)
-        return Context(shown.prompt, sources, shown.calls)
+        return self._questioners[budget].ask(question)
+
+    def fetcher(self) -> Callable[[int], StoredMessage]:
+        """What gives an original of the session by its number."""
+        session = get_session(self._graph, self._config)
+        return SessionStore(self._storage.open(session.id)).fetcher(session)
