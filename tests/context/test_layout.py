@@ -139,7 +139,27 @@ class TestLedger:
     def test_two_notes_of_one_turn_stand_in_their_order(self) -> None:
         notes = [note(9, recalled("t1", "m1")), note(9, recalled("t2", "m2"))]
         last = str(lay_out(layout(), chat(9), notes, view=5).messages[-1].content)
-        assert 0 < last.index("Name of t1") < last.index("Name of t2")
+        assert 0 < last.index("[m1]") < last.index("</memory>\n<memory>") < last.index("[m2]")
+
+    def test_quotes_of_all_topics_stand_in_one_list_by_time(self) -> None:
+        days = [DAYS[0], DAYS[0], DAYS[1], DAYS[1]]
+        stored = [
+            message
+            for n, time in enumerate(days, start=1)
+            for message in messages_of([HumanMessage(f"said {n}")], n, time)
+        ] + messages_of([HumanMessage("And now?")], 5, DAYS[9])
+        topics = recalled("t2", "m2", "m4", summary="It was so."), recalled("t1", "m1", "m3")
+        last = str(lay_out(layout(), stored, [note(5, *topics)], view=5).messages[-1].content)
+        assert last.partition("<memory>\n")[2].splitlines() == [
+            "1 March 2026:",
+            "[m1] user: said 1",
+            "[m2] user: said 2",
+            "2 March 2026:",
+            "[m3] user: said 3",
+            "[m4] user: said 4",
+            "In short, Name of t2: It was so.",
+            "</memory>",
+        ]
 
     def test_without_instructions_there_is_no_system_message(self) -> None:
         stored = chat(1)
@@ -230,12 +250,12 @@ class TestToolCalls:
 
 
 class TestSpecOrder:
-    def test_system_then_topics_by_score_then_messages(self) -> None:
+    def test_system_then_quotes_then_messages(self) -> None:
         notes = [note(9, recalled("t1", "m1", score=0.9), recalled("t2", "m2", score=0.4))]
         prompt = lay_out(layout("spec"), chat(9), notes, view=5)
         head, *rest = [str(m.content) for m in prompt.messages]
         assert head.startswith("Be kind.\n\n<memory>")
-        assert head.index("Name of t1") < head.index("[m1]") < head.index("Name of t2")
+        assert head.index("[m1]") < head.index("[m2]") < head.index("</memory>")
         assert rest == [r.text for r in chat(9)[4:]]
 
     def test_what_an_earlier_turn_recalled_is_not_shown(self) -> None:

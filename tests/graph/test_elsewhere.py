@@ -38,7 +38,7 @@ def people(tmp_path: Path) -> People:
 
 def test_it_is_quoted_word_for_word(people: People) -> None:
     prompt = people.say("slack", ASKED)
-    assert f"Said elsewhere, 2026-03-02:\n“{BOILER}”" in prompt
+    assert f"Said elsewhere, 2 March 2026:\n“{BOILER}”" in prompt
     receipt = last_receipt(people.folder, people.graph, thread("slack"))
     assert [(q.thread, q.message) for q in receipt.elsewhere] == [("web", "m3")]
     assert "QX-4417" not in receipt.model_dump_json()

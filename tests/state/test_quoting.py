@@ -47,12 +47,12 @@ def composed(
 
 
 def cost_of(notes: tuple[TopicNote, ...]) -> int:
-    """What a note costs, counted apart: frame, headings, days, quotes, summaries."""
+    """What a note costs, counted apart: frame, days, quotes, summaries with their headings."""
     total = COSTS.frame if notes else 0
+    total += COSTS.day_line * len({COSTS.day(i) for note in notes for i in note.quotes})
     for note in notes:
-        total += HEADING + len(note.summary)
+        total += HEADING + len(note.summary) if note.summary else 0
         total += sum(PART if i in note.partial else COSTS.quote(i) for i in note.quotes)
-        total += COSTS.day_line * len({COSTS.day(i) for i in note.quotes})
     return total
 
 
@@ -89,14 +89,14 @@ def test_one_original_is_quoted_in_one_topic() -> None:
 
 def test_weights_decide_across_topics() -> None:
     """A strong original of a weaker topic goes before a weak one of the best."""
-    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote("m2")
+    room = COSTS.frame + COSTS.day_line + COSTS.quote("m2")
     weak, strong = by_index("t1", 0.9, ("m1", 0.2)), by_index("t2", 0.5, ("m2", 0.5))
     assert [(n.topic, n.quotes) for n in composed(weak, strong, budget=room)] == [("t2", ("m2",))]
 
 
 def test_what_does_not_fit_is_passed_over_for_what_does() -> None:
     first, dear, cheap = "m6", "m5", "m7"  # cost 11, 10 and 5
-    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote(first) + COSTS.quote(cheap)
+    room = COSTS.frame + COSTS.day_line + COSTS.quote(first) + COSTS.quote(cheap)
     notes = composed(reading("t1", 0.9, (first, 0.9), (dear, 0.8), (cheap, 0.1)), budget=room)
     assert notes[0].quotes == (first, cheap)
 
@@ -107,15 +107,15 @@ def test_what_no_budget_could_hold_is_quoted_in_part() -> None:
     assert notes[0].partial == ("m900",)
 
 
-def test_what_fits_only_without_its_heading_is_quoted_in_part() -> None:
-    notes = composed(reading("t1", 0.9, ("m6", 0.9)), budget=COSTS.frame + HEADING + 7)
+def test_what_fits_only_without_its_day_is_quoted_in_part() -> None:
+    notes = composed(reading("t1", 0.9, ("m6", 0.9)), budget=COSTS.frame + COSTS.day_line + 7)
     assert notes[0].partial == ("m6",)
 
 
 def test_what_was_due_and_does_not_fit_is_quoted_in_part_before_what_is_far_less_likely() -> None:
     first, dear, likely, far = ("m5", 1.0), ("m6", 0.6), ("m7", 0.45), ("m14", 0.1)
     found = by_index("t1", 0.9, first, dear, likely, far)
-    around = HEADING + COSTS.day_line + COSTS.frame
+    around = COSTS.day_line + COSTS.frame
     room = around + COSTS.quote("m5") + COSTS.quote("m7") + PART + 2
     (note,) = composed(found, budget=room)
     assert (note.quotes, note.partial) == (("m5", "m6", "m7"), ("m6",))
@@ -133,7 +133,7 @@ def test_in_part_only_if_it_is_among_the_best() -> None:
 def test_a_summary_stands_over_quotes_of_its_own_only() -> None:
     assert composed(reading("t1", 0.9, summary="x" * 60)) == ()
     unquoted = reading("t1", 0.9, ("m1", 0.9), summary="x" * 60)
-    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote("m2")
+    room = COSTS.frame + COSTS.day_line + COSTS.quote("m2")
     assert composed(unquoted, by_index("t2", 0.5, ("m2", 0.9)), budget=room)[0].summary == ""
 
 
@@ -157,7 +157,7 @@ def test_a_model_that_names_nothing_takes_nothing_away() -> None:
 def test_what_a_model_found_goes_before() -> None:
     found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8), ("m3", 0.7))
     right = reading("t1", 0.9, ("m3", 0.9), ("m40", 0.88))
-    room = COSTS.frame + HEADING + 2 * COSTS.day_line + COSTS.quote("m3") + COSTS.quote("m40")
+    room = COSTS.frame + 2 * COSTS.day_line + COSTS.quote("m3") + COSTS.quote("m40")
     assert composed(right, found, budget=room + COSTS.quote("m1"))[0].quotes == ("m1", "m3", "m40")
 
 
@@ -166,7 +166,7 @@ def test_a_reader_that_names_everything_takes_no_place_from_the_index() -> None:
     found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8))
     everything = reading("t1", 0.9, ("m3", 0.9), ("m1", 0.88), ("m4", 0.86), ("m2", 0.84))
     everything = everything.model_copy(update={"selective": False})
-    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote("m1") + COSTS.quote("m2")
+    room = COSTS.frame + COSTS.day_line + COSTS.quote("m1") + COSTS.quote("m2")
     assert composed(everything, found, budget=room)[0].quotes == ("m1", "m2")
     assert composed(everything, found)[0].quotes == ("m1", "m2", "m3", "m4")
 
@@ -269,7 +269,7 @@ def test_never_over_budget_and_nothing_twice(
     assert not seen & set(quoted)
     assert [n.score for n in notes] == sorted((n.score for n in notes), reverse=True)
     assert len({n.topic for n in notes}) == len(notes)
-    room = budget - COSTS.frame - HEADING - COSTS.day_line
+    room = budget - COSTS.frame - COSTS.day_line
     assert all(set(n.partial) >= {i for i in n.quotes if COSTS.quote(i) > room} for n in notes)
     assert all(n.excerpts.keys() == set(n.partial) for n in notes)
     by_topic = {r.topic: r for r in found}

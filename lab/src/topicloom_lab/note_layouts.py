@@ -15,9 +15,14 @@ from typing import Literal
 
 from langchain_core.messages import SystemMessage
 
-from topicloom.context.notes import format_topic_heading, render_note
+from topicloom.context.notes import render_note
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.context.transcript import describe_blocks, format_day, show_stretches
+from topicloom.context.transcript import (
+    describe_blocks,
+    format_day,
+    format_said_on,
+    show_stretches,
+)
 from topicloom.index.bm25 import select_sentences
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
@@ -26,7 +31,7 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom_lab.strategies.base import Context
 from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 
-Days = Literal["line", "weekday", "ago", "each", "none"]
+Days = Literal["words", "line", "weekday", "ago", "each", "none"]
 
 _RULE = {
     "en": "Where two of these statements differ, the later one holds.",
@@ -57,7 +62,8 @@ class NoteLayout:
     ids: bool = False
     """Whether each quote begins with its short id."""
     days: Days = "line"
-    """`line`: the day once above what was said on it; `weekday`: as the prompt has it elsewhere;
+    """`line`: the day once above what was said on it, as 2026-03-02; `words`: as 2 March 2026;
+    `weekday`: as the prompt has it elsewhere;
     `ago`: with the distance from today; `each`: before each quote; `none`: not at all."""
     rule: bool = False
     """Whether the last line says that the later of two statements holds."""
@@ -73,7 +79,11 @@ class NoteLayout:
 
 LAYOUTS: Mapping[str, NoteLayout] = MappingProxyType(
     {
-        "topics": NoteLayout("topics, names, days, ids: as 0.2.0 had it", by_topic=True, ids=True),
+        "shipped": NoteLayout(
+            "one list by time, days in words, ids: as shipped", days="words", ids=True
+        ),
+        "words": NoteLayout("one list by time, days in words", days="words"),
+        "topics": NoteLayout("topics, names, days, ids: as in 0.1", by_topic=True, ids=True),
         "topics-plain": NoteLayout("the same without ids", by_topic=True),
         "topics-bare": NoteLayout("topics and names alone", by_topic=True, days="none"),
         "nameless": NoteLayout("topics, days, no names and ids", by_topic=True, headings=False),
@@ -112,7 +122,7 @@ def write_note(layout: NoteLayout, source: NoteSource) -> str:
     """The note as text; "" if it quotes nothing."""
     if not source.topics:
         return ""
-    if layout == LAYOUTS["topics"]:
+    if layout == LAYOUTS["shipped"]:
         return render_note(
             Note(after=0, topics=tuple(source.topics)), source.fetch, source.language
         )
@@ -137,7 +147,7 @@ def _write_lines(layout: NoteLayout, source: NoteSource) -> Iterator[str]:
     if layout.by_topic:
         for topic in source.topics:
             if layout.headings:
-                yield format_topic_heading(topic.topic, topic.name)
+                yield f"# {fence_line(topic.name)} ({topic.topic})"
             yield from _write_quotes(layout, source, [(i, topic) for i in topic.quotes])
         return
     quotes = [(i, topic) for topic in source.topics for i in topic.quotes]
@@ -154,7 +164,7 @@ def _write_quotes(
         original = originals[place]
         if layout.drops_short and len(_WORD.findall(original.text)) < _FEW_WORDS:
             continue
-        if original.day != day and layout.days in ("line", "weekday", "ago"):
+        if original.day != day and layout.days in ("words", "line", "weekday", "ago"):
             day = original.day
             yield _write_day(layout.days, day, source)
         begin = f"[{message_id}] " if layout.ids else ""
@@ -183,6 +193,8 @@ def _cut(text: str, longest: int, question: str) -> Stretches | None:
 
 
 def _write_day(days: Days, day: str, source: NoteSource) -> str:
+    if days == "words":
+        return format_said_on(day, source.language)
     if days == "weekday":
         return format_day(day, source.language) or f"{day}:"
     if days == "ago":

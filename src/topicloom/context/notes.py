@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from topicloom.context.transcript import describe_blocks, show_stretches
+from topicloom.context.transcript import describe_blocks, format_said_on, show_stretches
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
@@ -53,7 +53,10 @@ def _frame(attributes: str, parts: Iterable[str]) -> str:
 def format_quote_line(
     message: StoredMessage, language: Language, stretches: Stretches | None = None
 ) -> str:
-    """One quoted original, or stretches of it: `[m42] user: ...`. Its day has a line of its own."""
+    """One quoted original, or stretches of it: `[m42] user: ...`. Its day has a line of its own.
+
+    The id marks where a quote begins: no text of a message passes for one.
+    """
     text = message.text
     if stretches is not None:
         text = show_stretches(text, stretches, message.id, language)
@@ -61,13 +64,17 @@ def format_quote_line(
     return f"[{message.id}] {fence_line(message.label)}: {shown}"
 
 
-def format_topic_heading(topic: str, name: str) -> str:
-    """The line above a topic's quotes."""
-    return f"# {fence_line(name)} ({topic})"
+def format_summary(name: str, summary: str, language: Language) -> str:
+    """The line with a topic's summary."""
+    return f"{get_wording(language).in_short.format(topic=fence_line(name))} {fence(summary)}"
 
 
 def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Language) -> str:
-    """The note as text: layers, then memory, best topic first; quotes in conversation order.
+    """The note as text: layers, then memory.
+
+    The quotes of all topics are one list in the order of the conversation, each day above it as one
+    would say it; summaries of topics follow, best first. Of the sixteen forms that were tried, a
+    small model answers best from this one (`docs/research/real-models.md`).
 
     `fetch` gives an original by its number.
     """
@@ -75,14 +82,18 @@ def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Lan
     if not note.recalls:
         return "\n".join(layers)
     words = get_wording(language)
-    parts = [_render_topic(t, fetch, language) for t in note.topics]
+    parts = [
+        *_render_quotes(note.topics, fetch, language),
+        *(format_summary(t.name, t.summary, language) for t in note.topics if t.summary),
+    ]
     told = map(fence_line, _describe_search(note, words))
-    others = _describe_elsewhere(note, words)
+    others = _describe_elsewhere(note, language)
     return "\n".join([*layers, "<memory>", *parts, *told, *others, "</memory>"])
 
 
-def _describe_elsewhere(note: Note, words: Wording) -> Iterator[str]:
+def _describe_elsewhere(note: Note, language: Language) -> Iterator[str]:
     """Lines with facts of the user, and with what was said in other threads, by days."""
+    words = get_wording(language)
     facts = [quote.text for quote in note.elsewhere if quote.fact]
     if facts:
         yield words.facts_found
@@ -91,7 +102,7 @@ def _describe_elsewhere(note: Note, words: Wording) -> Iterator[str]:
     for quote in sorted((q for q in note.elsewhere if q.message), key=lambda q: q.day):
         if quote.day != day:
             day = quote.day
-            yield words.said_elsewhere.format(day=day)
+            yield words.said_elsewhere.format(day=format_said_on(day, language).rstrip(":："))
         yield f"“{fence(quote.text)}”"
 
 
@@ -126,20 +137,16 @@ def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:
     return "\n".join([words, "<user_facts>", *lines, "</user_facts>"]) if lines else ""
 
 
-def _render_topic(
-    note: TopicNote, fetch: Callable[[int], StoredMessage], language: Language
-) -> str:
-    lines = [format_topic_heading(note.topic, note.name)]
+def _render_quotes(
+    topics: Sequence[TopicNote], fetch: Callable[[int], StoredMessage], language: Language
+) -> Iterator[str]:
+    quoted = {i: topic for topic in topics for i in topic.quotes}
     day = ""
-    for message_id in note.quotes:
-        original = fetch(parse_message_number(message_id))
+    for message_id in sorted(quoted, key=parse_message_number):
+        original, topic = fetch(parse_message_number(message_id)), quoted[message_id]
         if original.day != day:
             day = original.day
-            lines.append(f"{day}:")
-        stretches = (
-            note.excerpts.get(message_id, _BEGINNING) if message_id in note.partial else None
-        )
-        lines.append(format_quote_line(original, language, stretches))
-    if note.summary:
-        lines.append(f"{get_wording(language).in_short}: {fence(note.summary)}")
-    return "\n".join(lines)
+            yield from filter(None, [format_said_on(day, language)])
+        partial = message_id in topic.partial
+        stretches = topic.excerpts.get(message_id, _BEGINNING) if partial else None
+        yield format_quote_line(original, language, stretches)

@@ -103,6 +103,19 @@ def format_day(day: str, language: Language) -> str:
     return words.day.format(day=day, weekday=words.weekdays.split()[weekday])
 
 
+def format_said_on(day: str, language: Language) -> str:
+    """The line above what was said on a day, `2 March 2026:`; the day as it is if it is no date."""
+    if not day:
+        return ""
+    try:
+        said = date.fromisoformat(day)
+    except ValueError:
+        return f"{fence_line(day)}:"
+    words = get_wording(language)
+    month = words.months.split()[said.month - 1]
+    return words.said_on.format(day=said.day, month=month, year=said.year)
+
+
 def date_messages(messages: Sequence[StoredMessage], language: Language) -> list[str]:
     """For each message the line of its day, on a user's message of another day than the one before.
 

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.context.notes import format_quote_line, format_topic_heading
+from topicloom.context.notes import format_quote_line, format_summary
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.index.bm25 import find_sentence, select_sentences
@@ -177,7 +177,7 @@ def _make_costs(
         quote=price,
         day=lambda i: originals[i].day,
         text=count,
-        heading=lambda t: count(format_topic_heading(t, names.get(t, t))) + 1,
+        heading=lambda t: count(format_summary(names.get(t, t), "", session.language)) + 1,
         excerpt=take,
         shorten=lambda text, limit: shorten(text, limit, count),
         passage=find,

@@ -42,6 +42,8 @@ class Wording:
     one_topic: str
     other_topic: str
     part: str
+    said_on: str
+    months: str
     day: str
     weekdays: str
     facts: str

@@ -24,6 +24,9 @@ _WHOLE = (
     rf"{_OPEN}[^\]］】〕\n]{{1,50}}[:：]\s?[mM]\d+{_CLOSE}",  # [image: m42]
     rf"{_OPEN}calls\s",  # [calls look {...}]
     r"\d{4}-\d\d-\d\d:[ \t]*+$",  # 2026-03-02:
+    r"\d{1,2} [A-Z][a-z]{2,8} \d{4}:[ \t]*+$",  # 2 March 2026:
+    r"\d{4}年\d{1,2}月\d{1,2}日[：:][ \t]*+$",  # 2026年3月2日：
+    r"(?:In short,|概要，)[^\n]{1,200}?[:：]",  # In short, Boiler: ...
 )
 """Beginnings of lines that have a meaning in prompts."""
 _BEGUN = (

@@ -26,11 +26,11 @@ class PromptCosts:
     quote: Callable[[str], int]
     """A whole original, with its label, by short id."""
     day: Callable[[str], str]
-    """The day of an original; each day of a topic has a line of its own."""
+    """The day of an original; each day has a line of its own."""
     text: Callable[[str], int]
     """A text."""
     heading: Callable[[str], int]
-    """The heading of a topic, by topic id."""
+    """What stands before the summary of a topic, by topic id."""
     excerpt: Callable[[str, int], tuple[Stretches, int]]
     """What of an original so many tokens hold, that says most of what is asked, and its price with
     its label; nothing if they are too few."""
@@ -38,7 +38,7 @@ class PromptCosts:
     """A text in that many tokens; "" if that is too few to say anything."""
     passage: Callable[[str], int]
     """Where in an original, in characters, the sentence begins that says most of what is asked."""
-    day_line: int = 4
+    day_line: int = 6
     """The line that names a day."""
     frame: int = 8
     """The note around it all."""
@@ -87,7 +87,7 @@ def select_quotes(
     agreed = [pair for pair in named if pair[1].id in alone.taken]
     doubtful = [pair for pair in named if pair[1].id not in alone.taken]
     draft.add_quotes(_rank_quotes(r for r in ranked if r.source == "asked"), in_part=True)
-    draft.keep_room([r.summary for r in chosen if r.summary and r.quotes])
+    draft.keep_room([r for r in chosen if r.summary and r.quotes])
     draft.add_quotes(agreed)
     before = _believe(readers) * max(budget, 1)
     right, either = (before + _price(some, costs) for some in (agreed, named))
@@ -286,7 +286,7 @@ _LIST_SHARE = 1 / 4
 """Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32
 """Tokens of a brief in that list: a line."""
-_MIN_SUMMARY_TOKENS = 24
+_MIN_SUMMARY_TOKENS = 16
 """Tokens under which no beginning of a summary is worth its heading."""
 
 
@@ -305,11 +305,12 @@ class _NoteDraft:
         self._quotes: dict[str, list[str]] = {}
         self._excerpts: dict[str, Stretches] = {}
         self._summaries: dict[str, str] = {}
-        self._days: set[tuple[str, str]] = set()
+        self._days: set[str] = set()
 
-    def keep_room(self, summaries: Sequence[str]) -> None:
-        """Leave room for the best summaries until they are added."""
-        prices = sum(map(self._costs.text, summaries[:_SUMMED_UP]))
+    def keep_room(self, readings: Sequence[Reading]) -> None:
+        """Leave room for the summaries of the best readings until they are added."""
+        summed_up = readings[:_SUMMED_UP]
+        prices = sum(self._costs.heading(r.topic) + self._costs.text(r.summary) for r in summed_up)
         self._kept = min(prices, int(self._left * _SUMMARY_SHARE / (1 + _SUMMARY_SHARE)))
         self._left -= self._kept
 
@@ -326,10 +327,11 @@ class _NoteDraft:
                 return
             if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
                 continue
-            frame = 0 if self.mentions(reading.topic) else self._costs.heading(reading.topic)
-            if room - frame < _MIN_SUMMARY_TOKENS:
+            frame = self._costs.heading(reading.topic)
+            rest = min(room, self._left - frame)
+            if rest < _MIN_SUMMARY_TOKENS:
                 return
-            text = self._costs.shorten(reading.summary, room - frame)
+            text = self._costs.shorten(reading.summary, rest)
             if text:
                 price = frame + self._costs.text(text)
                 self._summaries[reading.topic] = text
@@ -349,12 +351,12 @@ class _NoteDraft:
         for place, (topic, quote) in enumerate(quotes):
             if self._left - floor < _MIN_QUOTE_TOKENS:
                 return
-            whole = place >= _MUST_QUOTE or self._could_hold(topic, quote.id)
+            whole = place >= _MUST_QUOTE or self._could_hold(quote.id)
             self._add_quote(topic, quote.id, floor, in_part=in_part or not whole)
 
-    def _could_hold(self, topic: str, message_id: str) -> bool:
+    def _could_hold(self, message_id: str) -> bool:
         """True if the budget could hold an original, had it nothing else to hold."""
-        around = self._costs.frame + self._costs.heading(topic) + self._costs.day_line
+        around = self._costs.frame + self._costs.day_line
         return around + self._costs.quote(message_id) <= self._budget
 
     def _add_quote(self, topic: str, message_id: str, floor: int, *, in_part: bool) -> None:
@@ -365,9 +367,8 @@ class _NoteDraft:
             self._left -= 0 if message_id in self._in_view else self._costs.quote(message_id)
             self.taken.add(message_id)
             return
-        day = (topic, self._costs.day(message_id))
-        frame = 0 if self.mentions(topic) else self._costs.heading(topic)
-        frame += 0 if day in self._days else self._costs.day_line
+        day = self._costs.day(message_id)
+        frame = 0 if day in self._days else self._costs.day_line
         room, price = self._left - floor - frame, self._costs.quote(message_id)
         if price > room:
             if not in_part:
