@@ -29,8 +29,11 @@ def test_the_chat_of_the_tutorial_is_what_the_command_prints(run: Run) -> None:
     assert plain(read_block("a chat")) in plain(shown.replace("[y/N]: ", "[y/N]: n\n"))
 
 
-def test_the_doctor_of_the_tutorial_says_what_the_command_prints(run: Run) -> None:
+def test_the_doctor_of_the_tutorial_says_what_the_command_prints(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """But for versions, what is installed, seconds and the folder's name."""
+    monkeypatch.delenv("TOPICLOOM_FSYNC")
     shown, page = (list_checks(text) for text in (run("doctor").out, read_block("doctor")))
     assert list(page) == list(shown)
     for check in ("settings", "sessions", "model"):
