@@ -12,15 +12,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from topicloom.cli.console import CliOptions
+from topicloom.cli.console import CliOptions, open_console, print_dim
 from topicloom.cli.topic import AsJson, Name, app as topic_app
 from topicloom.state.language import LanguageChoice
 
 app = typer.Typer(
     name="topicloom",
     help="One chat session that never ends: each topic in a window of its own.",
-    epilog="Exit codes: 0 done; 1 check, repair or doctor found what is wrong; 2 what you can put"
-    " right, said in one line; 130 Ctrl-C. --install-completion completes commands in your shell.",
+    epilog="Exit codes: 0 means that all went well. 1 means that check, repair or doctor found"
+    " something wrong. 2 means that one line says what is wrong and what you can do about it."
+    " 130 means that you pressed Ctrl-C.\n\n"
+    "To complete commands in your shell, run `topicloom --install-completion` once.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -30,22 +32,28 @@ app = typer.Typer(
 app.add_typer(topic_app, name="topic")
 
 Host = Annotated[str, typer.Option(help="Address to listen at.")]
-Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")]
+Port = Annotated[
+    int,
+    typer.Option(metavar="N", min=0, max=65535, help="Port to listen at; 0 takes any free one."),
+]
 User = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Who is talking: what is known of this user is known in all of the user's sessions.",
+        help="Name of the user who is talking. What is known of this user is"
+        " known in all of their sessions.",
     ),
 ]
 Scope = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="A project or a customer: only sessions in it know what was said there.",
+        help="Name of a project or a customer. Only sessions in it know what was said there.",
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. With --json this is required.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Do not ask for confirmation. Required with --json.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -61,12 +69,15 @@ def options(
     context: typer.Context,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Where sessions live; TOPICLOOM_FOLDER or the data folder if not given."),
+        typer.Option(
+            help="Folder of the sessions. If not given, TOPICLOOM_FOLDER or your data folder."
+        ),
     ] = None,
     language: Annotated[
         LanguageChoice | None,
         typer.Option(
-            help="Of prompts and commands; auto: prompts follow the talk, commands the terminal."
+            help="Language of prompts and commands. With auto, prompts follow"
+            " the conversation and commands follow the terminal."
         ),
     ] = None,
     version: Annotated[
@@ -87,13 +98,14 @@ def chat(
         typer.Option(
             metavar="N",
             min=1_000,
-            help="Main window in tokens: the model's, or 32,000. Small ones split often.",
+            help="Main window in tokens. The default is the model's own, or"
+            " 32,000. A small window splits often.",
         ),
     ] = None,
     user: User = "",
     scope: Scope = "",
 ) -> None:
-    """Chat. A session continues where it stopped."""
+    """Chat in a session. It continues where it stopped."""
     from topicloom.cli.editor import start_chat
 
     start_chat(context.obj, name, window, user, scope)
@@ -105,24 +117,26 @@ def replay(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE", help="A recorded conversation; the packaged sample if none."
+            metavar="FILE",
+            help="File with a recorded conversation. If not given, the built-in sample.",
         ),
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(help="Keep it as this session, or continue one. Not kept if you give none."),
+        typer.Option(
+            help="Session to keep the replay in, or to continue. If not given,"
+            " the replay is not kept."
+        ),
     ] = None,
     window: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1_000,
-            help="Main window in tokens: 16,000. Small ones split often.",
+            help="Main window in tokens. The default is 16,000. A small window splits often.",
         ),
     ] = None,
-    questions: Annotated[bool, typer.Option(help="Whether to ask the recording's questions.")] = (
-        True
-    ),
+    questions: Annotated[bool, typer.Option(help="Ask the questions of the recording.")] = True,
     limit: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Replay only this many messages."),
@@ -141,20 +155,23 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = 8321,
     postgres: Annotated[
-        str | None, typer.Option(metavar="URL", help="Keep sessions there, not in the folder.")
+        str | None,
+        typer.Option(
+            metavar="URL", help="Keep sessions in this PostgreSQL database, not in the folder."
+        ),
     ] = None,
     rate: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Requests of a key in a minute.")
+        int, typer.Option(metavar="N", min=1, help="Requests that each key may send in a minute.")
     ] = 60,
     megabytes: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Largest size of a request.")
+        int, typer.Option(metavar="N", min=1, help="Largest size of a request, in megabytes.")
     ] = 32,
     origin: Annotated[
         list[str] | None,
         typer.Option(
             metavar="URL",
             envvar="TOPICLOOM_SERVE_ORIGINS",
-            help="Allow web pages of this origin; can be repeated.",
+            help="Allow web pages of this origin. You can give it more than once.",
         ),
     ] = None,
     trust: Annotated[
@@ -162,13 +179,13 @@ def serve(
         typer.Option(
             metavar="KEY",
             envvar="TOPICLOOM_SERVE_TRUST",
-            help="Name of a key that may say who is talking, by X-Topicloom-User; may be given"
-            " again. '' for the only key.",
+            help="Name of a key whose requests may say who is talking, in the"
+            " header X-Topicloom-User. You can give it more than once. ''"
+            " means the only key.",
         ),
     ] = None,
 ) -> None:
-    """Run an endpoint for OpenAI's and Anthropic's protocols. Keys: TOPICLOOM_SERVE_KEYS."""
-    import topicloom.serve  # noqa: F401 - says which package is missing
+    """Run an endpoint for OpenAI's and Anthropic's protocols. Its keys: TOPICLOOM_SERVE_KEYS."""
     from topicloom.cli.serve import run_serve
 
     run_serve(context.obj, host, port, postgres, rate, megabytes, origin or (), trust or ())
@@ -179,7 +196,9 @@ def ui(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Name of the session; the packaged sample if none."),
+        typer.Argument(
+            metavar="NAME", help="Name of the session. If not given, the built-in sample."
+        ),
     ] = None,
     host: Host = "127.0.0.1",
     port: Port = 8322,
@@ -187,8 +206,8 @@ def ui(
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Open the inspector: see a conversation, its memory and why it replied, and correct it."""
-    import topicloom.serve  # noqa: F401 - says which package is missing
-    from topicloom.cli.serve import run_ui
+    print_dim(open_console(), "opening the inspector")  # imports alone take seconds
+    from topicloom.cli.ui import run_ui
 
     run_ui(context.obj, name, host, port, edit=edit, browser=browser)
 
@@ -200,11 +219,14 @@ def import_(
         list[str],
         typer.Argument(
             metavar="[FORMAT] FILE...",
-            help="Exports: files, folders, archives. The content tells the format; you may name it"
-            " (chatgpt, claude, gemini, ...).",
+            help="Files, folders and archives that other chats exported. The"
+            " content tells the format; you may also name it (chatgpt,"
+            " claude, gemini, ...).",
         ),
     ],
-    session: Annotated[str | None, typer.Option(help="Record all of it in this session.")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Record all conversations in this session.")
+    ] = None,
     each: Annotated[
         bool,
         typer.Option("--each", help="Record each conversation in a session named by its title."),
@@ -214,7 +236,7 @@ def import_(
         typer.Option("--branches", help="Also import edited messages and second answers."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be recorded.")
+        bool, typer.Option("--dry-run", help="Only show what would be recorded.")
     ] = False,
     user: User = "",
     scope: Scope = "",
@@ -241,13 +263,16 @@ def export(
     context: typer.Context,
     name: Name,
     to: Annotated[
-        Literal["markdown", "jsonl", "html"], typer.Option(help="What to write.")
+        Literal["markdown", "jsonl", "html"], typer.Option(help="Format to write.")
     ] = "markdown",
-    out: Annotated[Path | None, typer.Option(help="The file; printed if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. If not given, it is printed.")
+    ] = None,
     hide: Annotated[
         bool,
         typer.Option(
-            "--hide-texts", help="Replace letters and digits, to attach it to a bug report."
+            "--hide-texts",
+            help="Replace all letters and digits, so that you can attach the file to a bug report.",
         ),
     ] = False,
 ) -> None:
@@ -262,7 +287,10 @@ def mcp(
     context: typer.Context,
     name: Name,
     http: Annotated[
-        bool, typer.Option("--http", help="Streamable HTTP on this machine; stdio if not given.")
+        bool,
+        typer.Option(
+            "--http", help="Use streamable HTTP on this machine. If not given, stdio is used."
+        ),
     ] = False,
     port: Port = 8323,
 ) -> None:
@@ -293,10 +321,13 @@ def search(
     context: typer.Context,
     name: Name,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to search for, in any words.")],
-    since: Annotated[str | None, typer.Option(help="The first day: 2026-03-02.")] = None,
-    until: Annotated[str | None, typer.Option(help="The last day.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="First day to search, such as 2026-03-02.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Last day to search.")] = None,
     limit: Annotated[
-        int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many at most.")
+        int,
+        typer.Option("-n", "--limit", metavar="N", min=1, help="Show at most this many messages."),
     ] = 10,
     json: AsJson = False,
 ) -> None:
@@ -310,7 +341,9 @@ def search(
 def quote(
     context: typer.Context,
     name: Name,
-    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="A message, such as m42.")],
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="Id of the message, such as m42.")
+    ],
     json: AsJson = False,
 ) -> None:
     """Print a message, word for word."""
@@ -323,9 +356,10 @@ def quote(
 def transcript(
     context: typer.Context,
     name: Name,
-    topic: Annotated[str | None, typer.Option(help="Only this topic, such as t3.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Print only this topic, such as t3.")] = None,
     last: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the newest messages.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Print only this many of the newest messages."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -342,7 +376,11 @@ def receipt(
     count: Annotated[
         int | None,
         typer.Option(
-            "-n", "--count", metavar="N", min=1, help="How many turns: 1, or all with --json."
+            "-n",
+            "--count",
+            metavar="N",
+            min=1,
+            help="Number of turns. The default is 1, with --json all.",
         ),
     ] = None,
     json: AsJson = False,
@@ -358,11 +396,11 @@ def review(
     context: typer.Context,
     name: Name,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done, and why.")
+        bool, typer.Option("--dry-run", help="Only show what would be done, and why.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Review a session: summarize topics, archive old ones, merge equal ones."""
+    """Review a session: summarize topics, archive old ones and merge those on the same subject."""
     from topicloom.cli.reflect import run_review
 
     run_review(context.obj, name, dry_run=dry_run, as_json=json)
@@ -388,10 +426,14 @@ def facts(
     context: typer.Context,
     name: Name,
     at: Annotated[
-        str | None, typer.Option(metavar="DAY", help="What held on that day, such as 2026-03-01.")
+        str | None,
+        typer.Option(metavar="DAY", help="Show what was true on this day, such as 2026-03-01."),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="With what ended, in the sessions of a user.")
+        bool,
+        typer.Option(
+            "--all", help="Show facts that are no longer true too, in sessions of a user."
+        ),
     ] = False,
     json: AsJson = False,
 ) -> None:
@@ -406,7 +448,7 @@ def memory(
     context: typer.Context,
     name: Name,
     out: Annotated[
-        Path, typer.Option(help="Folder for the files; it is made if it does not exist.")
+        Path, typer.Option(help="Folder for the files. It is made if it does not exist.")
     ],
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that were edited by hand.")
@@ -421,7 +463,7 @@ def memory(
 
 @app.command()
 def doctor(context: typer.Context, json: AsJson = False) -> None:
-    """Check versions, folder, encoder and model. Exits with 1 if one does not work."""
+    """Check versions, folder, encoder and model. Exits with 1 if one of them does not work."""
     from topicloom.cli.doctor import run_doctor
 
     run_doctor(context.obj, as_json=json)
@@ -431,7 +473,8 @@ def doctor(context: typer.Context, json: AsJson = False) -> None:
 def check(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Name of the session; all if not given.")
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the session. If not given, all sessions."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -443,7 +486,7 @@ def check(
 
 @app.command()
 def repair(context: typer.Context, name: Name, json: AsJson = False) -> None:
-    """Repair missing or damaged data from the transcript. Exits with 1 if any is left."""
+    """Repair missing or damaged data from the transcript. Exits with 1 if any is left damaged."""
     from topicloom.cli.doctor import run_repair
 
     run_repair(context.obj, name, as_json=json)
@@ -454,17 +497,17 @@ def purge(
     context: typer.Context,
     name: Name,
     topic: Annotated[
-        list[str] | None, typer.Option(help="All messages of a topic, such as t3.")
+        list[str] | None, typer.Option(help="Remove all messages of this topic, such as t3.")
     ] = None,
     message: Annotated[
-        list[str] | None, typer.Option(help="A message or a range: m12, m12-m15.")
+        list[str] | None, typer.Option(help="Remove this message or range, such as m12 or m12-m15.")
     ] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Remove messages for good, with everything made of them. Lists them first.
+    """Remove messages for good, with everything that was made of them. It lists them first.
 
-    Older checkpoints go too: there is no going back to before.
+    Older checkpoints are removed too, so you cannot go back to a time before.
     """
     from topicloom.cli.purge import run_purge
 
@@ -474,26 +517,35 @@ def purge(
 @app.command()
 def person(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The user, as --user names it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the user, as given with --user.")
+    ],
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write all of the user there, a JSON line each."),
+        typer.Option(
+            metavar="FILE",
+            help="Write everything that is kept of the user to this file, one JSON object a line.",
+        ),
     ] = None,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Delete all of the user for good, with a receipt.")
+        bool,
+        typer.Option(
+            "--delete",
+            help="Delete everything that is kept of the user for good, and print a receipt.",
+        ),
     ] = False,
     key: Annotated[
         str,
         typer.Option(
             metavar="HEX",
             envvar="TOPICLOOM_RECEIPT_KEY",
-            help="Key of the receipt's hashes; a new one if not given.",
+            help="Key of the hashes in the receipt. If not given, a new one is made.",
         ),
     ] = "",
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Show everything that is kept of a user over all sessions, export it, or delete it."""
+    """Show, export or delete everything that is kept of a user in all sessions."""
     from topicloom.cli.person import run_person
 
     run_person(context.obj, name, export, delete=delete, key=key, sure=yes, as_json=json)
