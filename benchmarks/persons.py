@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import resource
 import sqlite3
 import statistics
 import tempfile
@@ -21,11 +22,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.postgres import PostgresStore
 from langgraph.store.sqlite import SqliteStore
-from resources import resident_mb
+from resources import bytes_in, resident_mb
 
 from topicloom import (
     RESPONDER,
@@ -69,6 +71,15 @@ def open_store(folder: Path, postgres: str) -> Iterator[BaseStore]:
     store.setup()
     yield store
     opened.close()
+
+
+def measure_bytes(folder: Path, postgres: str) -> int:
+    """Bytes that a store takes: its files, or its database."""
+    if postgres:
+        with psycopg.connect(postgres) as database:
+            row = database.execute("SELECT pg_database_size(current_database())").fetchone()
+            return int(row[0]) if row else 0
+    return bytes_in(folder)
 
 
 def fill(kept: ReflectionStore, users: int, threads: int) -> None:
@@ -130,17 +141,22 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder), asked.postgres) as store:
         kept = ReflectionStore(store)
+        held = measure_bytes(Path(folder), asked.postgres)
         began = time.perf_counter()
         fill(kept, asked.users, asked.threads)
         where = "PostgreSQL" if asked.postgres else "SQLite"
         print(f"{where}: {asked.users:,} users of {asked.threads} threads, written in", end=" ")
-        print(f"{time.perf_counter() - began:.0f} s")
+        print(f"{time.perf_counter() - began:.0f} s and", end=" ")
+        print(f"{(measure_bytes(Path(folder), asked.postgres) - held) / 1e6:.0f} MB")
         look_up(kept, asked.users, asked.threads, asked.lookups // 10)
         before = resident_mb()
+        began = time.perf_counter()
         seen, crossed, ms = look_up(kept, asked.users, asked.threads, asked.lookups)
         print(f"{asked.lookups:,} look-ups, {seen:,} facts seen: {crossed} crossed (target 0)")
+        print(f"{time.perf_counter() - began:.0f} s,", end=" ")
         print(f"{ms:.2f} ms of CPU time a look-up")
-        print(f"memory: {before:.0f} MB before, {resident_mb():.0f} MB behind (target: no growth)")
+        print(f"memory: {before:.0f} MB before, {resident_mb():.0f} MB behind (target: no growth),")
+        print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.0f} MB at most")
         alone, owned = measure_turns(Path(folder), store, asked.users, asked.turns)
         print(f"a turn: {alone:.1f} ms of nobody, {owned:.1f} ms of a user, ", end="")
         print(f"{owned - alone:+.1f} ms (target 5)")

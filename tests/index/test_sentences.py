@@ -79,3 +79,21 @@ def test_gaps_are_marked_and_the_last_says_how_much_is_missing() -> None:
     assert show_stretches(text, ((0, 16),), "m7", "en").splitlines()[0] == "One. Two. Three."
     assert show_stretches(text, ((0, 22),), "m7", "en") == text
     assert show_stretches("(removed on request)", ((5, 90),), "m7", "en") == "(removed on request)"
+
+
+def test_marks_in_a_row_end_one_sentence() -> None:
+    text = "天气真的很好！！！我们去爬山吧。"
+    assert [text[slice(*s)] for s in sentences_of(text)] == ["天气真的很好！！！", "我们去爬山吧。"]
+
+
+@pytest.mark.parametrize("unit", ["中文字。", "a\n", "ab cd. "])
+def test_few_sentences_are_counted_of_a_text_that_says_nothing_of_the_query(unit: str) -> None:
+    counted = list[str]()
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return count_budget_tokens(text)
+
+    stretches = select_sentences(unit * 20_000, "Who is the piano tuner?", 400, count)
+    assert stretches
+    assert len(counted) < 400

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.index.bm25 import LexicalIndex
-from topicloom.index.words import NameFinder, telling_words
+from topicloom.index.words import NameFinder, count_words, telling_words, words_of
 
 NAMES = NameFinder(
     ["Big Stone Gap (film)", "Adriana Trigiani", "", "It", "神庙钥匙", "村", "Tom", "The Who"]
@@ -82,3 +84,10 @@ def test_a_pair_says_more_than_its_characters_apart() -> None:
         index.add("", text)
     together, apart = index.scores("海鲜")[0]
     assert together > 2 * apart
+
+
+@pytest.mark.parametrize(
+    "text", ["Baked bread, baking bread", "中文，中文！", "的 the a1 é é Ünder ー", ""]
+)
+def test_words_are_counted_in_the_order_in_which_they_come(text: str) -> None:
+    assert [*count_words(text).items()] == [*Counter(words_of(text)).items()]

@@ -43,6 +43,7 @@ UNITS = (
         "… ",
     ),
     *("_", "/", "I'm ", "\u202e", "um, "),
+    *("。", "a\n", "中 ", "😀", "👩\u200d👧", "e\u0301"),
 )
 """What a text is made of again and again."""
 FRAMES = (("", "a"), ("\n#<(“a", "?"))

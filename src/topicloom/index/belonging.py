@@ -17,7 +17,6 @@ makes log odds of it. A topic is as close as the mean over its runs. See
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
-from topicloom.index.words import words_of
+from topicloom.index.words import count_words, words_of
 from topicloom.state.grouping import Odds
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
@@ -158,7 +157,7 @@ def read_rounds(
     messages = [m for b in rounds for m in b.messages]
     begins = np.array([m is b.messages[0] for b in rounds for m in b.messages], dtype=np.bool_)
     odds = np.array([c for b, c in zip(rounds, continues, strict=True) for _ in b.messages])
-    counts = [Counter(words_of(message.line)) for message in messages]
+    counts = [count_words(message.line) for message in messages]
     return Said(
         number=np.array([m.seq for m in messages], dtype=np.int64),
         begins=begins,

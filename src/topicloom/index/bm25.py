@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate
-from operator import mul
+from operator import add, mul
 from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.index.encoders import script_shares
-from topicloom.index.words import is_character, telling_words, words_of
+from topicloom.index.encoders import is_chinese
+from topicloom.index.words import count_words, is_character, telling_words, words_of
 
 K1, B = 1.5, 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
@@ -68,15 +68,14 @@ class LexicalIndex:
         self._occurrences = None
         self._first.append(len(self._length))
         for passage in passages_of(text, _passage_of(text)):
-            words = words_of(f"{label}: {passage}")
-            number = len(self._length)
-            self._length.append(len(words))
+            counts = count_words(f"{label}: {passage}")
+            number, length = len(self._length), counts.total()
+            self._length.append(length)
             self._times.append(times)
             self._passages += times
-            self._words += times * len(words)
-            counts = Counter(map(intern, words))
-            self._distinct.append(tuple(counts))
-            for word, count in counts.items():
+            self._words += times * length
+            self._distinct.append(tuple(map(intern, counts)))
+            for word, count in zip(self._distinct[-1], counts.values(), strict=True):
                 held = self._postings.get(word)
                 if held is None:
                     held = self._postings[word] = array("i"), array("f")
@@ -179,14 +178,16 @@ _NEIGHBOUR = 0.3
 _TELLING = 0.2
 """Share of the best sentence's score from which others are part of an excerpt: those beside it are,
 without a word of the query."""
+_MISSED = 64
+"""Sentences that do not fit, after which no other is tried: a text may have half a million."""
 _GAP, _MARK = 3, 3
 """Tokens of what stands between two stretches, and characters of a number with its full stop."""
-_CUT = re.compile(r"((?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？]))")
+_CUT = re.compile(r"((?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？])(?![。！？]))")
 """Ends of sentences and of lines, as a group; of blank lines in a row, one."""
 
 
 def _passage_of(text: str) -> int:
-    chinese = len(text) > _PASSAGE_ZH and script_shares(text).chinese > 0.5
+    chinese = len(text) > _PASSAGE_ZH and is_chinese(text)
     return _PASSAGE_ZH if chinese else PASSAGE
 
 
@@ -197,15 +198,17 @@ def passages_of(text: str, size: int = PASSAGE) -> list[str]:
     """
     if len(text) <= size * 3 // 2:
         return [text]
-    found: list[str] = []
-    current = ""
-    for piece in _pieces(text, size):
-        if current and len(current) + len(piece) > size:
-            found.append(current)
-            current = piece
-        else:
-            current = f"{current}\n{piece}" if current else piece
-    return [*found, current] if current else found or [""]
+    cut = [text[begin:end].strip() for begin, end in zip(*_cut_sentences(text, size), strict=True)]
+    pieces = [*filter(None, cut)]
+    # Where each ends if all are joined, with the break behind it.
+    ends = list(map(add, accumulate(map(len, pieces)), range(1, len(pieces) + 1)))
+    found, first, before = list[str](), 0, 0
+    while first < len(pieces):
+        # One that is too long by itself stands alone.
+        stop = max(first + 1, bisect_right(ends, before + size + 2, first))
+        found.append("\n".join(pieces[first:stop]))
+        first, before = stop, ends[stop - 1]
+    return found or [""]
 
 
 def select_sentences(
@@ -218,7 +221,7 @@ def select_sentences(
     Returns:
         Where they begin and end in the text, in their order; neighbours are one stretch.
     """
-    spans, chosen = sentences_of(text), set[int]()
+    spans, chosen, missed = sentences_of(text), set[int](), 0
     places, scores = _rank_sentences(text, spans, query)
     for place in places:
         if scores[place] < _TELLING * scores[places[0]]:
@@ -227,8 +230,10 @@ def select_sentences(
         if price <= room:
             room -= price
             chosen.add(place)
-        elif not chosen:
-            break  # without it the others say little
+        elif not chosen or missed == _MISSED:
+            break  # without the best the others say little
+        else:
+            missed += 1
     stretches = list[tuple[int, int]]()
     for place in sorted(chosen):
         begin = stretches.pop()[0] if place - 1 in chosen else spans[place][0]
@@ -262,20 +267,28 @@ def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
 
     These have `size` characters. A number or a letter with a full stop goes with what it counts.
     """
-    spans, begin, length = list[tuple[int, int]](), 0, len(text)
+    spans = zip(*_cut_sentences(text, size), strict=True)
+    return [(begin, end) for begin, end in spans if text[begin:end].strip()]
+
+
+def _cut_sentences(text: str, size: int) -> tuple[list[int], list[int]]:
+    """Where they begin, and where they end [n], those that are blank as well.
+
+    A text may have hundreds of thousands: pairs of them would keep the garbage collector busy.
+    """
+    begins, ends = list[int](), list[int]()
+    begin, length = 0, len(text)
     pieces = [*_CUT.split(text), ""]  # sentences, each with the gap behind it
     places = list(accumulate(map(len, pieces)))
     for end, after, gap in zip(places[::2], places[1::2], pieces[1::2], strict=True):
         if end - begin <= _MARK and after < length and "\n" not in gap:
             continue
         if end - begin > 2 * size:
-            parts = ((i, min(i + size, end)) for i in range(begin, end, size))
-            spans += [part for part in parts if text[slice(*part)].strip()]
-        elif text[begin:end].strip():  # nearly all, and a text may have hundreds of thousands
-            spans.append((begin, end))
+            parts = range(begin, end, size)
+            begins += parts
+            ends += [*parts[1:], end]
+        else:
+            begins.append(begin)
+            ends.append(end)
         begin = after
-    return spans
-
-
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[slice(*span)].strip() for span in sentences_of(text, size)]
+    return begins, ends

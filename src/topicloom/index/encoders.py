@@ -29,7 +29,7 @@ from topicloom.index.embedder import (
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.pretrained import SentenceTransformerEmbedder
 from topicloom.state.language import measure_cjk_share, measure_han_share
-from topicloom.state.safe_text import describe_error
+from topicloom.state.safe_text import describe_error, shorten_query
 
 if TYPE_CHECKING:
     pass
@@ -70,6 +70,11 @@ def script_shares(text: str) -> ScriptShares:
     cjk = _ramp(measure_cjk_share(text), NO_CJK, ALL_CJK)
     chinese = cjk * _ramp(measure_han_share(text), NO_HAN, ALL_HAN) if cjk else 0.0
     return ScriptShares(1 - cjk, chinese, BASE_SHARE + (1 - BASE_SHARE) * (cjk - chinese))
+
+
+def is_chinese(text: str) -> bool:
+    """True for a text that is mostly Chinese; a very long one by its beginning and its end."""
+    return script_shares(shorten_query(text)).chinese > 0.5
 
 
 def _ramp(value: float, begin: float, end: float) -> float:

@@ -13,12 +13,13 @@ from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.belonging import KNOWN, LOOSE_HOME, Said, read_seconds
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
-from topicloom.index.encoders import script_shares
+from topicloom.index.encoders import is_chinese
 from topicloom.index.ranking import Messages, words_of_day
 from topicloom.index.turn_topics import Grouping, group_by_topic
 from topicloom.index.vectors import GrowingRows, Place, StoredVectors
 from topicloom.prompts.loader import load_cues
 from topicloom.prompts.wording import strip_own_replies
+from topicloom.state.safe_text import shorten_query
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
@@ -217,10 +218,10 @@ class MessageTable:
         cost = count_budget_tokens(message.line)
         from_user = message.role == "user"
         empty = not from_user and not strip_own_replies(message.text).strip()
-        chinese = script_shares(message.text).chinese > 0.5
+        chinese = is_chinese(message.text)
         seconds, opens = read_seconds(message), message.opens
         begun = (message.seq, _digest(message), 0, day, speaker, cost, from_user)
-        standing = from_user and load_cues("standing").found_in(message.text)
+        standing = from_user and load_cues("standing").found_in(shorten_query(message.text))
         return *begun, seconds, opens, empty, chinese, standing
 
     def _make_view(self) -> MessageView:

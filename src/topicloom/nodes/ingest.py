@@ -35,10 +35,10 @@ from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.identity import find_new_messages, select_unstored
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import select_usable
-from topicloom.state.messages import shorten_query
 from topicloom.state.persons import claim_session, find_person
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
+from topicloom.state.safe_text import shorten_query
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 from topicloom.state.superseding import find_shown

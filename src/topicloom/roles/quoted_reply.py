@@ -14,13 +14,12 @@ import numpy as np
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Embedder, Vectors
-from topicloom.index.encoders import script_shares
+from topicloom.index.encoders import is_chinese
 from topicloom.index.ranking import search_flat, standardize, trust_words
 from topicloom.prompts.loader import load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.state.language import detect_language
-from topicloom.state.messages import shorten_query
-from topicloom.state.safe_text import clip
+from topicloom.state.safe_text import clip, shorten_query
 from topicloom.state.stored_message import StoredMessage
 
 if TYPE_CHECKING:
@@ -106,8 +105,8 @@ def _find_best(request: ReplyRequest, embedder: Embedder) -> list[tuple[StoredMe
     likeness = (vectors @ vector).astype(float)
     shared = lexical[chosen]
     # What is said in another language shares no words: that says nothing of it.
-    chinese = [script_shares(s).chinese > 0.5 for _, s in found]
-    other = np.array(chinese) != (script_shares(query).chinese > 0.5)
+    chinese = [is_chinese(s) for _, s in found]
+    other = np.array(chinese) != is_chinese(query)
     shared[other] = np.maximum(shared[other], shared.mean())
     scores = search_flat(likeness, shared, trust_words(query, cover))
     lengths = [min(count_budget_tokens(s), _TELLING) for _, s in found]
@@ -133,7 +132,7 @@ def _put_newest_first(
     found: Sequence[tuple[StoredMessage, str]], vectors: Vectors
 ) -> list[tuple[StoredMessage, str]]:
     """Sentences [n], of which a later one that says the same goes before an earlier one."""
-    chinese = [script_shares(sentence).chinese > 0.5 for _, sentence in found]
+    chinese = [is_chinese(sentence) for _, sentence in found]
     ordered = list[int]()
     for place, (message, _) in enumerate(found):
         for at, other in enumerate(ordered):

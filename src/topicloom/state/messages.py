@@ -61,20 +61,6 @@ def find_visible(messages: Sequence[AnyMessage], keep: int) -> int:
     return max((i for i in starts if len(messages) - i >= keep), default=0)
 
 
-_LONGEST_QUERY = 8_192
-"""Characters that topics are searched with at most: as many as an encoder is given of a text."""
-
-
-def shorten_query(text: str) -> str:
-    """What a message is searched with: of a very long one its beginning and its end.
-
-    A pasted document has what is asked about it before it or behind it, and no search gets better
-    by a thousand words more.
-    """
-    half = _LONGEST_QUERY // 2
-    return text if len(text) <= _LONGEST_QUERY else f"{text[:half]}\n{text[-half:]}"
-
-
 def find_edit_calls(message: BaseMessage, tool: str) -> list[tuple[str, object]]:
     """The calls of a tool in a message: their ids and their arguments, readable or not."""
     if not isinstance(message, AIMessage):

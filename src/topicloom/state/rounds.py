@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from topicloom.state.safe_text import shorten_query
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 Ruling = Literal["continues", "opens"]
@@ -53,8 +54,11 @@ class Round:
 
     @property
     def rewritten_query(self) -> str:
-        """What the user asks, with references resolved where a rewriter is set."""
-        return self.messages[0].query or self.messages[0].text
+        """What the user asks, with references resolved where a rewriter is set.
+
+        Of a very long message, its beginning and its end, which topics are searched with as well.
+        """
+        return shorten_query(self.messages[0].query or self.messages[0].text)
 
     @property
     def anchor_text(self) -> str:

@@ -1,4 +1,4 @@
-"""Texts of others made fit to be kept: short, of whole characters, without keys and prompts."""
+"""Texts of others made fit to be read or kept: short, of whole characters, without keys."""
 
 from __future__ import annotations
 
@@ -117,3 +117,17 @@ def _unescape(text: str) -> str:
 def replace_surrogates(text: str) -> str:
     """Text that UTF-8 can hold: halves of a character joined, and U+FFFD for one left alone."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_LONGEST_QUERY = 8_192
+"""Characters that topics are searched with at most: as many as an encoder is given of a text."""
+
+
+def shorten_query(text: str) -> str:
+    """What a message is searched with: of a very long one its beginning and its end.
+
+    A pasted document has what is asked about it before it or behind it, and no search gets better
+    by a thousand words more.
+    """
+    half = _LONGEST_QUERY // 2
+    return text if len(text) <= _LONGEST_QUERY else f"{text[:half]}\n{text[-half:]}"
