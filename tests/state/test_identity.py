@@ -12,7 +12,7 @@ from topicloom.state.identity import (
     align_ids,
     count_unchanged,
     digest_histories,
-    ends_alike,
+    ends_with,
     find_edit,
     find_new_messages,
     is_part,
@@ -230,10 +230,10 @@ def test_a_history_that_a_client_sends_again() -> None:
         thinking,
     ]
     sent = list(list_sent(shown))
-    assert ends_alike(sent, [NO_ID, AIMessage("Good day")])
-    assert ends_alike(sent, [NO_ID, AIMessage("Let me see. Good day")]), "with what was streamed"
-    assert not ends_alike(sent, [NO_ID, AIMessage("Good night")])
-    assert not ends_alike(sent, [NO_ID])
+    assert ends_with(sent, [NO_ID, AIMessage("Good day")])
+    assert ends_with(sent, [NO_ID, AIMessage("Let me see. Good day")]), "with what was streamed"
+    assert not ends_with(sent, [NO_ID, AIMessage("Good night")])
+    assert not ends_with(sent, [NO_ID])
     whole, other = digest_histories([HELLO, REPLY]), digest_histories([OTHER, REPLY])
     assert whole[0] == other[0] == ""
     assert whole[2] != other[2], "all that came before counts"

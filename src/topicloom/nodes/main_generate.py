@@ -18,7 +18,6 @@ from topicloom.errors import InputError, ReplyError, TopicLoomWarning
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.elsewhere import show_elsewhere
 from topicloom.nodes.facts import show_facts
 from topicloom.nodes.step import (
     Update,
@@ -31,6 +30,7 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.nodes.stream_gate import Reply
+from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
@@ -79,18 +79,18 @@ def lay_out_prompt(
     view: Sequence[StoredMessage],
     loop: Sequence[BaseMessage],
 ) -> MainPrompt:
-    """The main prompt of a session, with what has been said in the turn since its `view`."""
+    """The main prompt of a session, with the messages of the turn since its `view`."""
     store, window = workspace.store, deps.window
     shown = workspace.sizes.between(session, session.view, session.count, window.layout)
     return window.build_prompt(
         session,
         view,
-        show_elsewhere(deps, workspace, session, store.notes(session)),
+        read_thread_quotes(deps, workspace, session, store.notes(session)),
         store.fetcher(session),
         facts=show_facts(deps, session),
         loop=loop,
         view_tokens=sum(shown),
-        beside=window.counter.tools(turn_options().tools),
+        extra_tokens=window.counter.tools(turn_options().tools),
     )
 
 
@@ -259,8 +259,8 @@ class _MainWindow:
         """The user's first message, where no model replies; it may have been purged."""
         if not self.deps.roles.by_index(RESPONDER):
             return []
-        said = store.messages(session, 1, min(_BEGINNING, session.count))
-        return [m for m in said if m.role == "user" and m.text.strip()][:1]
+        first = store.messages(session, 1, min(_BEGINNING, session.count))
+        return [m for m in first if m.role == "user" and m.text.strip()][:1]
 
     def _conclude(self, prepared: _Prepared, message: AIMessage, seen: bool) -> Update:
         turn, reply, window = prepared.turn, prepared.reply, self.deps.window

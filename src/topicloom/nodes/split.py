@@ -244,8 +244,8 @@ def _make_brief_request(
 
 def _begin(messages: Sequence[StoredMessage]) -> str:
     """The beginning of what the user said, as long as a brief."""
-    said = [m.text[:200] for m in messages if m.role == "user"]
-    return "\n".join(said[:20])[:BRIEF_LIMIT]
+    texts = [m.text[:200] for m in messages if m.role == "user"]
+    return "\n".join(texts[:20])[:BRIEF_LIMIT]
 
 
 def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:

@@ -113,8 +113,8 @@ class Reply:
         relay = Relay(reply=self, model=self._responder.model, streaming=True, cache=False)
         given = list(self.request.messages), make_relay_config(self.request.session)
         invoke, ainvoke = partial(relay.invoke, *given), partial(relay.ainvoke, *given)
-        said = yield from either(invoke, ainvoke, tracing_context(enabled=False))
-        return identify_calls(said).model_copy(update={"name": relay.speaker})
+        reply = yield from either(invoke, ainvoke, tracing_context(enabled=False))
+        return identify_calls(reply).model_copy(update={"name": relay.speaker})
 
     def next(self) -> AIMessageChunk | None:
         """The next chunk, None at the end; raises whatever the responder raises."""

@@ -83,16 +83,16 @@ def ask_role(
         held = nullcontext() if waits is None or allowed is None else waits.waiting()
         answer = yield from either(*making, held)
         value = _check_value(name, answer)
-        told = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
+        details = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
         if waits:
             waits.note_answer(name, role)
     except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
         value, failure = None, _describe_failure(error, allowed, request)
         if waits:
             waits.note_failure(name, role, time.monotonic() - began, allowed or 0.0)
-        told = {"model": role.model} | _spent(error) | {"failure": failure}
+        details = {"model": role.model} | _spent(error) | {"failure": failure}
     call = Call(role=name, topic=topic, seconds=time.monotonic() - began)
-    return value, call.model_copy(update=told)
+    return value, call.model_copy(update=details)
 
 
 def ask_first(

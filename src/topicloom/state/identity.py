@@ -15,7 +15,7 @@ questions tell what a message is:
 | an agent, whose state keeps all of them | `count_unchanged`, then the same |
 | an export of other chats | `ImportedIds` |
 | another writer of the session | `select_missing`, `map_numbers` |
-| a client of the endpoint, with the whole history | `digest_histories`, `ends_alike`, `is_part` |
+| a client of the endpoint, with the whole history | `digest_histories`, `ends_with`, `is_part` |
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ def count_unchanged(messages: Sequence[AnyMessage], seen: Sequence[Any] | None) 
 def mark_seen(messages: Sequence[AnyMessage]) -> list[Any]:
     """What `count_unchanged` knows messages by: their number, and a digest of what they say."""
     said = [(m.id, m.type, m.content, getattr(m, "tool_calls", None)) for m in messages]
-    told = repr(said).encode("utf-8", "replace")
-    return [len(messages), hashlib.blake2b(told, digest_size=8).hexdigest()]
+    described = repr(said).encode("utf-8", "replace")
+    return [len(messages), hashlib.blake2b(described, digest_size=8).hexdigest()]
 
 
 def select_missing(
@@ -313,7 +313,7 @@ def is_sent_again(stored: AnyMessage, said: AnyMessage) -> bool:
 def list_sent(shown: Iterable[AnyMessage]) -> Iterator[tuple[AnyMessage, AnyMessage]]:
     """Each message as a client may have it, once or twice the same.
 
-    Of a loop of tools that is the reply: its end, and with what a stream told before calls.
+    Of a loop of tools that is the reply: its end, and with what a stream sent before calls.
     """
     for by_user, group in groupby(shown, lambda m: isinstance(m, HumanMessage)):
         said = list(group)
@@ -324,11 +324,11 @@ def list_sent(shown: Iterable[AnyMessage]) -> Iterator[tuple[AnyMessage, AnyMess
             yield said[-1], said[-1].model_copy(update={"content": text})
 
 
-def ends_alike(told: Sequence[tuple[AnyMessage, AnyMessage]], said: Sequence[AnyMessage]) -> bool:
-    """True if a client that was told so much sends it again."""
-    return len(told) == len(said) and all(
+def ends_with(sent: Sequence[tuple[AnyMessage, AnyMessage]], history: Sequence[AnyMessage]) -> bool:
+    """True if a client's history ends with the messages that it was sent."""
+    return len(sent) == len(history) and all(
         any(is_sent_again(reply, again) for reply in replies)
-        for replies, again in zip(told, said, strict=True)
+        for replies, again in zip(sent, history, strict=True)
     )
 
 
