@@ -95,7 +95,7 @@ async def arun_step(step: Step[R]) -> R:
             if cut:
                 raise cut
             resume = partial(step.send, await moved.aperform())
-        except BaseException as error:  # noqa: BLE001 - one that it is cancelled too
+        except BaseException as error:  # noqa: BLE001 - the step gets it, even a cancellation
             resume = partial(step.throw, error)
     if cut:
         raise cut

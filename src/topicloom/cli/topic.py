@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.options import AsJson, Name
 
 if TYPE_CHECKING:
     from topicloom.memory.memory import Memory
@@ -19,14 +20,12 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="A topic, such as t3.")]
 Into = Annotated[str, typer.Argument(metavar="INTO", help="The topic that it goes to.")]
 Called = Annotated[str, typer.Argument(metavar="TITLE", help="The topic's name from now on.")]
 Messages = Annotated[
     str, typer.Argument(metavar="MESSAGES", help="Messages and ranges: m12, m12-m15.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
 @app.command()

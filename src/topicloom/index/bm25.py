@@ -23,7 +23,7 @@ from topicloom.index.words import is_character, telling_words, words_of
 K1, B = 1.5, 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
 _CHARACTER = 0.5
-"""Weight of a CJK character beside that of the pairs that it is in."""
+"""Weight of a CJK character, relative to that of the pairs that it is in."""
 _COMMON, _ECHOED = 0.05, 20
 """Share of the passages past which a word tells nothing, and words of a second look at most."""
 
@@ -213,7 +213,7 @@ def select_sentences(
 ) -> tuple[tuple[int, int], ...]:
     """The sentences and lines of a text that say most of a query, as many as `room` tokens hold.
 
-    What says little beside the best of them is left out, though there be room.
+    A sentence that says little compared with the best one is left out, even if there is room.
 
     Returns:
         Where they begin and end in the text, in their order; neighbours are one stretch.

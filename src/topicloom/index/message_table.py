@@ -284,7 +284,7 @@ class MessageView:
 
     @cached_property
     def others(self) -> list[str]:
-        """Names of those who speak beside the user; "" for who has none."""
+        """Names of all speakers but the user; "" for one without a name."""
         speakers = np.unique(self._sorted["speaker"][self._sorted["from_user"] == 0])
         return [self._speakers[place] for place in speakers.tolist()]
 
@@ -304,7 +304,7 @@ class MessageView:
         return np.asarray(self._sorted["standing"])
 
     def of_days(self, first: str, last: str) -> NDArray[np.bool_]:
-        """True for those of the days from one to another, `2026-03-02`, both included [n]."""
+        """True for messages of the days from one to another, `2026-03-02`, both included [n]."""
         return self._where("day", [first <= day <= last for day in self._days])
 
     @property

@@ -1,7 +1,7 @@
 """Names of topics without a language model: the phrase that tells a topic from the others.
 
-The candidates are the noun phrases of what was said (`phrases.py`). One is worth more the more
-rounds hold it, the earlier the user said it, the fewer other topics hold its words, and the nearer
+The candidates are the noun phrases of the rounds (`phrases.py`). One is worth more the more
+rounds hold it, the earlier the user used it, the fewer other topics hold its words, and the nearer
 its vector is to the topic's. A short one is joined to a second one.
 """
 
@@ -39,13 +39,13 @@ _NUMBER = 8
 _SETTLED = 10
 """Rounds from which a topic keeps its name, while half as many rounds hold it as hold a new one."""
 _ASKED_LENGTH, _REPLIED_LENGTH = 600, 600
-"""Characters of what the user said, and of a reply, that are read."""
+"""Characters that are read of the user's text, and of a reply."""
 _REPLIED = 0.4
 """Weight of a round whose reply alone holds a phrase, against 1 where the user says it."""
 _OPENING_ROUNDS, _OPENING = 3, 0.35
 """The rounds in which one says what a topic is about, and what a phrase is worth more there."""
 _NEWEST = 100
-"""Rounds that are read, beside those."""
+"""Rounds that are read in addition to those."""
 _CONTRAST = 0.7
 """Share of a phrase's worth that it loses if every other topic holds its words."""
 _WEIGHED = 16
@@ -71,7 +71,7 @@ class SpokenRound:
     """A round of a topic, as far as names go."""
 
     asked: str
-    """What the user said."""
+    """The user's text."""
     replied: str = ""
     """The reply."""
 
@@ -106,7 +106,7 @@ class _Candidate:
 
 
 def pair_rounds(messages: Iterable[StoredMessage]) -> list[SpokenRound]:
-    """Messages, in order, as rounds of what the user said and what was replied."""
+    """Pair messages, which are in order, as rounds: the user's text and the reply."""
     pairs: list[tuple[str, str]] = []
     for message in messages:
         by_user = message.role == "user"
@@ -134,7 +134,7 @@ def make_name(
 
     Args:
         rounds: The topic's rounds, in order; of many, the first and the last ones are read.
-        direction: Mean vector [d] of what the user said.
+        direction: Mean vector [d] of the user's messages.
         embedder: Encoder of `direction`.
         former: The name so far, "" if there is none. A name of which the rounds hold no word stays:
             whoever gave it did not take it from them. A topic that has settled keeps its name as
@@ -249,7 +249,7 @@ def _collect(rounds: Sequence[SpokenRound]) -> list[_Candidate]:
 
 
 def _mend(candidate: _Candidate, rounds: Sequence[SpokenRound]) -> None:
-    """Lengthen a phrase of unknown characters by what stands beside it wherever it is said."""
+    """Lengthen a phrase of unknown characters by the characters that always stand next to it."""
     text, whole = candidate.text, "\n".join(f"{r.asked}\n{r.replied}" for r in rounds)
     for _ in range(LONGEST_HAN - len(text)):
         seen = [m.span() for m in re.finditer(re.escape(text), whole)]
@@ -286,7 +286,7 @@ def _compose(best: _Candidate, ranked: Sequence[_Candidate]) -> str:
 
 
 def _quote(rounds: Sequence[SpokenRound]) -> str:
-    """The first words that were said, for a topic without any phrase."""
+    """The first words of the rounds, for a topic without any phrase."""
     for text in (text for r in rounds for text in (r.asked, r.replied)):
         if pieces := PIECE.findall(DATA.sub(" ", text)[:_ASKED_LENGTH])[:4]:
             words = " ".join(p[:12] if CJK_RUN.match(p) else p[:LONGEST_WORD] for p in pieces)

@@ -1,9 +1,9 @@
-"""How likely a message needs anything that was said before.
+"""How likely a message needs anything from earlier messages.
 
 "ok", "Good night!" and "What is 17 times 23?" need nothing; "And the old ones?" does. A ranking
 cannot tell: it has a best message for each of them. So a message is compared with examples of both
 kinds by meaning (`prompts/cues/idle_*.txt`, `needing_*.txt`), and with the conversation: what is
-near to something that was said is likelier to need it.
+near to an earlier message is likelier to need it.
 
 The weights are fitted by logistic regression to questions of seven sets of conversations, and to
 the examples themselves, each left out where it is compared. `docs/research/recall.md` has
@@ -53,7 +53,7 @@ class NeedExamples:
     """True if the weights are fitted to the encoder."""
 
     def rate(self, message: Vectors, best: float) -> float:
-        """Probability, 0 to 1, that a message needs something that was said before.
+        """Probability, 0 to 1, that a message needs something from earlier messages.
 
         Args:
             message: Its vector [d].

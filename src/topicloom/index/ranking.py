@@ -25,15 +25,15 @@ from topicloom.prompts.loader import load_patterns
 _USUAL, _PULL = 30.0, 1.0
 """Tokens of a usual message, and the pull towards "nothing near by" in usual messages."""
 _FRAME = 4.0
-"""Tokens that quoting costs beside the text."""
+"""Tokens that quoting costs in addition to the text."""
 _SELF, _DATE = 1.5, 1.5
 """Bonus for the user's own words when the query is about them, and for each named date word."""
 _PARTY = 0.05
 """Share of the messages from which someone has a part in a conversation."""
 _WORDS = 0.5
-"""Weight of BM25 beside the cosine in flat search."""
+"""Weight of BM25, relative to the cosine, in flat search."""
 _FIRST, _ECHO = 10, 0.2
-"""Messages that the second look starts from, and the weight of their words beside the query's."""
+"""Messages that the second look starts from, and the weight of their words, to the query's."""
 _COVERED = 0.8
 """Square of the share of a Chinese question's words from which BM25 counts in full."""
 _LEVEL, _FEW = 0.5, 10

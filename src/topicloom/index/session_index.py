@@ -68,7 +68,7 @@ Of 335 messages that need nothing, at most 4 % come so near to one, in any of se
 _FIT_COSINE, _FIT_ALONE, _FIT_WORDS = 0.25, 0.26, 0.25
 """What somebody who searches is shown: similarity of a message, the same where no message has any
 word of the query, and share of the best BM25. On LoCoMo a search is shown the half of a session and
-6 of 172 messages of evidence less (172 in 120 questions); a word that was never said finds nothing,
+6 of 172 messages of evidence less (172 in 120 questions); a word that nobody used finds nothing,
 though its pieces are in other words."""
 
 
@@ -362,7 +362,7 @@ class SessionIndex:
         return Hits(dict.fromkeys(owners, 1.0), dict.fromkeys(owners.values(), 1.0), owners)
 
     def _rate_need(self, message: Vectors, best: float) -> float:
-        """Probability that a message [d] needs anything of what was said before."""
+        """Probability that a message [d] needs anything from earlier messages."""
         examples = load_need_examples(self._embedder) if self._least else None
         return 1.0 if examples is None else examples.rate(message, best)
 
@@ -403,7 +403,7 @@ class SessionIndex:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """All messages [n] beside a query."""
+    """All messages [n], compared with a query."""
 
     likeness: NDArray[np.float64]
     """The cosine, as it is."""

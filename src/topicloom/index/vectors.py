@@ -1,4 +1,4 @@
-"""Vectors of messages and rounds; those of what is stored are made once and kept beside it."""
+"""Vectors of messages and rounds; those of stored messages are made once and stored with them."""
 
 from __future__ import annotations
 

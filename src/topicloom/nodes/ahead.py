@@ -1,4 +1,4 @@
-"""What encoders are given before a turn waits for it: its message, and what was just said."""
+"""What encoders are given before a turn waits for it: its message, and the newest messages."""
 
 from __future__ import annotations
 

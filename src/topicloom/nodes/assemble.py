@@ -195,7 +195,7 @@ def read_by_index(
 
     They compete with those of models, so that none of these hides what the index finds. And an
     answer may rest on a message each of many topics: dormant ones are quoted without being
-    activated, archived ones too if the user asked for what was said before.
+    activated, archived ones too if the user asked about earlier messages.
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
     hits = workspace.indexed(table).search(

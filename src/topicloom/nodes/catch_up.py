@@ -60,7 +60,7 @@ def take_edits(
     answer: bool = False,
     cleared: bool | None = False,
 ) -> tuple[Session, Sequence[AnyMessage], tuple[str, ...]]:
-    """Take in what the application changed in the `messages` channel of what was said before.
+    """Take in what the application changed of earlier messages in the `messages` channel.
 
     With `answer`, a message of the user's may be said anew. All messages were removed before what
     is there now if `cleared`; if that is None, they were if nothing is left of them.

@@ -91,7 +91,7 @@ class Deps:
     """Phrases by which the user says that something was forgotten."""
     meter: PrefixMeter
     new_briefs: Callable[[BaseStore, str], Iterable[BriefUpdate]]
-    """Briefs of a session that were written beside the graph and left in its store."""
+    """Briefs of a session that were written outside the graph and left in its store."""
     known_facts: Callable[[BaseStore, str], Mapping[str, KnownFact]]
     """The facts that are kept there of the user, by key, the newest last."""
     person_facts: Callable[[BaseStore, SessionStore, Session, float], Mapping[str, KnownFact]]

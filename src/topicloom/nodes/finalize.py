@@ -257,7 +257,7 @@ _CROWDED_OUT = 32
 
 
 def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Session:
-    """The session with the briefs that were written beside the turns: by reflection, which leaves
+    """The session with the briefs that were written between turns: by reflection, which leaves
     them in the graph's store, and by models that were late at a split.
     """
     read, store = deps.new_briefs, workspace.store

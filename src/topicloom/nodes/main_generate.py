@@ -108,7 +108,7 @@ def _rank_sources(
 def note_left_out(turn: Turn, prompt: MainPrompt) -> Turn:
     """The turn, whose receipt says what of its own messages its prompt has no room for.
 
-    Warns, once, where that is of what the user said.
+    Warns, once, if a user's message is cut.
     """
     new = [event for event in prompt.left_out if event not in turn.events]
     if new and f"m{turn.user}" in f"{new[0]} ".split():
@@ -189,7 +189,7 @@ class _MainWindow:
                 message, seen = yield from reply.stream()
             except GraphBubbleUp:
                 raise
-            except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
+            except Exception as error:  # noqa: BLE001 - providers raise anything
                 server = self._server
                 if server and not reply.held and server.learn(error, prepared.window):
                     return {"calls": dumped(written)}
@@ -276,7 +276,7 @@ class _MainWindow:
         cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")
         if reply.broken:
             cut = cut or "a tool call whose arguments break off"
-        if cut:  # no tool is run by half of what it was to be told
+        if cut:  # no tool runs with half of its arguments
             message = strip_tool_calls(message)
         search, callers = reply.request.search, reply.request.callers_tools
         request = find_search_request(message, search) if search else None

@@ -27,7 +27,7 @@ from topicloom.storage.sessions import SessionStore
 
 _FOUND, _LATEST = 2_000, 6
 """Tokens that are read of several topics, without ids and days, and messages of the conversation
-beside them: no cache has such a prompt. With 4,000, ideal readers find .0001 more in meetings
+shown with them: no cache has such a prompt. With 4,000, ideal readers find .0001 more in meetings
 (`docs/research/benchmarks.md`)."""
 _STEP = 256
 """Messages by which the beginning of the conversation moves that readers are shown: in longer

@@ -24,8 +24,8 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     Where models read, one more reads what the index finds in topics without a reader. An active
     topic that has none this turn counts as relevant as the index finds it.
 
-    If the user says that something was forgotten, or asks for what was said before, it wants a
-    search of all topics as well. For a message that needs nothing of what was said before, such as
+    If the user says that something was forgotten, or asks about earlier messages, it wants a
+    search of all topics as well. For a message that needs nothing from earlier messages, such as
     "ok", nothing is activated and nothing is read.
     """
 

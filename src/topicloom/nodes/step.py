@@ -139,7 +139,7 @@ def read_graph_store(
     store = get_runtime().store
     try:
         return None if store is None else read(store, session.id)
-    except Exception as error:  # noqa: BLE001 - whatever a store raises, a turn goes on without it
+    except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
         workspace.unread[describe_error(error)] = None
         _log.exception("the graph's store cannot be read for session %r", session.id)
         return None

@@ -65,7 +65,7 @@ class Reply:
         self.broken = False
         """True if the arguments of a call break off, whatever the provider says of the end.
 
-        LangChain closes what is open, and a tool would run by half of what it was to be told.
+        LangChain closes what is open, and a tool would run with half of its arguments.
         """
         self.began = time.monotonic()
         self._hold, self._seconds = hold, seconds

@@ -192,7 +192,7 @@ def _can_hold(artifact: object) -> bool:
         return True
     try:
         JsonPlusSerializer().dumps_typed(ToolMessage("", tool_call_id="", artifact=artifact))
-    except Exception:  # noqa: BLE001 - whatever an object of others raises when it is written
+    except Exception:  # noqa: BLE001 - objects of others raise anything
         return False
     return True
 

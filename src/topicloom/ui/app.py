@@ -222,7 +222,7 @@ class _Inspector(SessionPages):
             async with self._writing:
                 async for event in work:
                     events.put_nowait(event)
-        except Exception as error:  # noqa: BLE001 - whatever fails, the page shows it
+        except Exception as error:  # noqa: BLE001 - the page shows it, and the log
             events.put_nowait({"type": "error", "error": describe_error(error).message})
 
     def _end(self, name: str, task: asyncio.Task[None], events: asyncio.Queue[Event]) -> None:
