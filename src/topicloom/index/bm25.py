@@ -177,8 +177,8 @@ PASSAGE, _PASSAGE_ZH = 400, 250
 _NEIGHBOUR = 0.3
 """Share of what a sentence says of a query that counts for its neighbours."""
 _TELLING = 0.2
-"""Share of the best sentence's score from which others are part of an excerpt: those beside it are,
-without a word of the query."""
+"""Share of the best sentence's score from which others are part of an excerpt: its neighbours,
+even without a word of the query."""
 _GAP, _MARK = 3, 3
 """Tokens of what stands between two stretches, and characters of a number with its full stop."""
 _CUT = re.compile(r"((?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？]))")

@@ -164,7 +164,7 @@ def keep_floor(
     """The messages by place, with what flat search finds in a part of the budget well within it.
 
     So the ranking finds no less than flat search does in that part, on whatever kind of talk it
-    errs. Behind half of the budget it is early enough to be quoted beside headings and days, and
+    errs. Behind half of the budget it is early enough to be quoted, with headings and days, and
     does not say which topic is best. The best message for each thing that the query lists comes
     there too, if half of the budget has room for all: so an answer that rests on many has one of
     each, and not many of a few.

@@ -277,16 +277,16 @@ def _begin(
 
 
 def _mark_beginnings(
-    said: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
+    new: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
 ) -> tuple[list[StoredMessage], float]:
-    """New messages, those marked at which the adsorber sees a topic begin.
+    """Mark the new messages with which a topic begins, by the adsorber.
 
-    It is not asked about imported chats: where these begin is known, and each is one topic. Also
-    given is how likely the last message of the user goes on with what came before it.
+    It is not asked about imported chats: each is one topic, so its beginning is known. Also returns
+    how likely the last message of the user goes on with what came before it.
     """
     marked: list[StoredMessage] = []
     continues = 0.0
-    for message in said:
+    for message in new:
         if message.role == "user" and message.chat is None and not message.begins:
             verdict = adsorber.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
             continues = verdict.continues

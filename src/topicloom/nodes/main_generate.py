@@ -155,7 +155,7 @@ def account_reply(
 def _ask_to_go_on(prompt: MainPrompt, session: Session) -> list[BaseMessage]:
     """Messages behind the prompt that ask for the rest of a reply, if the caller has its beginning.
 
-    That is said in words: many providers answer a prompt that ends with an assistant's message
+    They ask in words, because many providers answer a prompt that ends with an assistant's message
     with a new reply, or not at all.
     """
     begun = turn_options().begun
@@ -282,7 +282,7 @@ class _MainWindow:
         request = find_search_request(message, search) if search else None
         edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
         if edits and seen:
-            request = None  # an edit that the user was told of goes before a search
+            request = None  # an edit that the user has read about goes before a search
         if (request and seen) or not (request or window.tools or edits or callers):
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
             # words of a reply that calls a tool which was not offered.
@@ -301,7 +301,7 @@ class _MainWindow:
             }
         )
         if cut:
-            # What was said stands, but is not taken for whole: wherever it is kept, it says so.
+            # The reply is kept as it is, marked as not complete wherever it is stored.
             kwargs = {**message.additional_kwargs, "cut": cut}
             message = message.model_copy(update={"additional_kwargs": kwargs})
             event = f"the reply was cut off: {cut}"

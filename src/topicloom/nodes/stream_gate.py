@@ -187,10 +187,10 @@ def _add_up(chunks: list[AIMessageChunk]) -> AIMessage:
 
 
 class Relay(BaseChatModel):
-    """A chat model that says what another one is saying.
+    """A chat model that repeats the reply of another one.
 
-    The main model runs outside the user's stream; what may be seen is said again by this one,
-    inside it, token by token, under that one's name and with its usage.
+    The main model runs outside the user's stream. This one repeats what may be seen inside the
+    stream, token by token, under the main model's name and with its usage.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

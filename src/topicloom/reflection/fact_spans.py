@@ -18,7 +18,9 @@ from topicloom.state.recall import find_number
 from topicloom.state.stored_message import parse_iso_seconds
 
 _REPLACED = 64
-_SAID = 16
+"""Keys of contradicted facts that a fact keeps: the newest."""
+_MENTIONS = 16
+"""Times that a fact was said of which a thread keeps a record: the first, and the newest."""
 
 
 class ThreadFact(NamedTuple):
@@ -109,10 +111,10 @@ def _say_again(before: Fact, after: Fact) -> Fact:
     messages = tuple(dict.fromkeys((*before.messages, *after.messages)))
     return replace(
         before,
-        messages=(*messages[:1], *messages[1:][-(_SAID - 1) :]),
+        messages=(*messages[:1], *messages[1:][-(_MENTIONS - 1) :]),
         at=newest.time,
-        refs=tuple(dict.fromkeys((*before.refs, *after.refs)))[-_SAID:],
-        said=(said[0], *said[1:][-(_SAID - 1) :]),
+        refs=tuple(dict.fromkeys((*before.refs, *after.refs)))[-_MENTIONS:],
+        said=(said[0], *said[1:][-(_MENTIONS - 1) :]),
         quote=after.quote if newest in after.said else before.quote,
         since=before.since or after.since,
         until=after.until if newest in after.said else before.until,

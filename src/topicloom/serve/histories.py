@@ -28,7 +28,7 @@ from topicloom.serve.side_calls import (
     was_side_call,
 )
 from topicloom.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
-from topicloom.state.identity import digest_histories, ends_with, find_ends, list_sent
+from topicloom.state.identity import are_sent_again, digest_histories, find_ends, list_sent
 from topicloom.state.persons import get_person
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
@@ -220,7 +220,7 @@ class HistoryFinder:
             marked = (state.metadata or {}).get(_MARK) == digest
             shown: list[AnyMessage] = state.values.get("messages", [])
             sent = [*list_sent(shown)][-1:]
-            return marked and not state.next and ends_with(sent, [said])
+            return marked and not state.next and are_sent_again(sent, [said])
 
         if fits(newest):
             return newest
@@ -237,7 +237,7 @@ class HistoryFinder:
                 continue
             sent = await asyncio.to_thread(_read_sent, stored, _read_session(state), len(history))
             known = any(get_text(reply) != REMOVED for reply, _ in sent)  # or anything would fit
-            if known and ends_with(sent, history):
+            if known and are_sent_again(sent, history):
                 return state
         return None
 
