@@ -33,7 +33,7 @@ _PARTY = 0.05
 _WORDS = 0.5
 """Weight of BM25, relative to the cosine, in flat search."""
 _FIRST, _ECHO = 10, 0.2
-"""Messages that the second look starts from, and the weight of their words, to the query's."""
+"""Messages that the second look starts from, and the weight of their words, the query's being 1."""
 _COVERED = 0.8
 """Square of the share of a Chinese question's words from which BM25 counts in full."""
 _LEVEL, _FEW = 0.5, 10
