@@ -20,8 +20,9 @@ _HEAD = """# The command line
 `topicloom COMMAND --help` shows the same in a terminal. Options of `topicloom` itself stand
 before the command: `topicloom --folder /data chat`.
 
-Exit codes: 0 done; 1 `check`, `repair` or `doctor` found something wrong; 2 something that you
-can correct, said in one line; 130 Ctrl-C.
+Exit codes: 0 means that all went well. 1 means that `check`, `repair` or `doctor` found something
+wrong. 2 means that one line says what is wrong and what you can do about it. 130 means that you
+pressed Ctrl-C.
 
 The laboratory (`pip install ./topicloom/lab`) adds `topicloom eval`
 ([strategies compared](../research/comparison.md)), `topicloom tune` ([tuning](../guides/tuning.md))

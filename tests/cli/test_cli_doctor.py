@@ -20,7 +20,7 @@ def test_what_is_here_and_works(run: Run, tmp_path: Path) -> None:
     said = " ".join(outcome.out.split())  # where a line ends goes by the folder's name
     for part in ("✓ versions", "langgraph 1.", "✓ folder", "can be written to", "✓ encoder"):
         assert part in said
-    assert "none is set: topics are found and originals quoted" in said
+    assert "no model is set: replies only quote what was said" in said
     assert not list((tmp_path / "sessions").glob(".doctor*"))
     assert max(map(len, outcome.out.splitlines())) <= 100
 

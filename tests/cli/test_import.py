@@ -127,6 +127,43 @@ def test_a_claude_archive_is_recorded(run: Run, tmp_path: Path) -> None:
         assert f"left out: {what} (1)" in outcome.out
 
 
+def test_side_files_of_an_export_are_counted_and_unknown_ones_named(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "chatgpt"
+    folder.mkdir()
+    (folder / "conversations.json").write_text(json.dumps([CLAUDE]), "utf-8")
+    side = {
+        "user.json": '{"id": "u", "email": "a@b.c"}',
+        "message_feedback.json": "[]",
+        "shared_conversations.json": '[{"id": "s", "title": "Rain"}]',
+        "model_comparisons.json": "[]",
+        "chat.html": "<html><body><script>var jsonData = []</script></body></html>",
+        "file-a1B2": "text of an attachment",
+    }
+    for name, text in side.items():
+        (folder / name).write_text(text, "utf-8")
+    (folder / "file_0001").write_bytes(b"\x89PNG\xff\xfe")
+    (folder / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
+    (folder / "notes.json").write_text('{"colour": "blue"}', "utf-8")
+    outcome = run("import", str(folder), "--session", "s")
+    assert f"left out: files of the export that hold no conversation ({len(side) + 1})\n" in (
+        outcome.out
+    )
+    (unknown,) = (line for line in outcome.out.splitlines() if "not understood" in line)
+    assert "files without a conversation that is known (1)" in unknown
+    assert "notes.json, it has 'colour'" in unknown
+    assert not [name for name in side if name in outcome.out]
+    alone = run("import", str(folder / "user.json"), "--session", "s")
+    assert alone.code == 2
+    assert "user.json" in alone.err
+
+
+def test_no_model_is_missed_where_none_is_needed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(json.dumps([CLAUDE]), "utf-8")
+    assert "no model" not in run("import", str(tmp_path / "c.json"), "--session", "s").out
+
+
 def test_conversations_without_ids_of_messages(run: Run, tmp_path: Path) -> None:
     """Each is taken in, and once, though the messages of all are numbered alike."""
     chats = [

@@ -83,7 +83,9 @@ class Newcomer:
         log = self.folder / "server.log"
         program, *options = map(str, command)
         begun = [str(self.checkout / program), *options, "--port", str(port)]
-        with running(begun, url + at, log, self.environment | {"TOPICLOOM_UI_KEY": KEY}):
+        own = {"TOPICLOOM_UI_KEY": KEY, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        environment = self.environment | own
+        with running(begun, url + at, log, environment):
             yield url
 
 

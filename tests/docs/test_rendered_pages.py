@@ -27,9 +27,13 @@ PAGES = [
     "guides/agents/",
     "guides/serve/",
     "guides/cost/",
+    "guides/import/",
     "guides/storage/",
     "reference/settings/",
     "reference/cli/",
+    "research/comparison/",
+    "research/real-models/",
+    "research/recall/",
     "zh/concepts/",
 ]
 """What people read first, and the pages with the widest code and tables."""

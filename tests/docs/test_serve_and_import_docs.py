@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -60,6 +62,22 @@ def test_a_server_is_begun_as_the_page_says(run: Run, monkeypatch: pytest.Monkey
     assert len(lines) == 5
     for line in lines:
         assert "TOPICLOOM_SERVE_KEYS cannot be used" in run(*line).err
+
+
+@pytest.mark.skipif(
+    not shutil.which("curl"), reason="curl is not installed: ITS LINE IS NOT TESTED"
+)
+@pytest.mark.parametrize("page", ["guides/serve.md", "zh/quickstart.md"])
+def test_the_line_with_curl_is_answered(tmp_path: Path, page: str) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+    (line,) = (block for block in blocks if block.startswith("curl "))
+    graph = open_graph(tmp_path)
+    with listening(make_endpoint(graph)) as url:
+        asked = ["bash", "-c", line.replace("http://127.0.0.1:8321/v1", url)]
+        done = subprocess.run(asked, capture_output=True, check=True)
+    assert json.loads(done.stdout)["choices"][0]["message"]["content"]
+    said = remembered(tmp_path, graph, "ann")
+    assert said[0]["content"] in line
 
 
 def test_the_client_talks_to_it(

@@ -29,6 +29,26 @@ def test_the_chat_of_the_tutorial_is_what_the_command_prints(run: Run) -> None:
     assert plain(read_block("a chat")) in plain(shown.replace("[y/N]: ", "[y/N]: n\n"))
 
 
+def test_the_doctor_of_the_tutorial_says_what_the_command_prints(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for versions, what is installed, seconds and the folder's name."""
+    monkeypatch.delenv("TOPICLOOM_FSYNC")
+    shown, page = (list_checks(text) for text in (run("doctor").out, read_block("doctor")))
+    assert list(page) == list(shown)
+    for check in ("settings", "sessions", "model"):
+        assert page[check] == shown[check]
+    assert page["encoder"].partition("sby")[2] == shown["encoder"].partition("sby")[2]
+    assert page["extras"].startswith("installed:exacttokencounts")
+    assert page["folder"].endswith("GBarefree")
+
+
+def list_checks(text: str) -> dict[str, str]:
+    """What `topicloom doctor` says by what it looks at, without blanks: they go by the width."""
+    rows = (row.partition(" ") for row in text.split("✓ ")[1:])
+    return {name: "".join(said.split()) for name, _, said in rows}
+
+
 def test_the_program_goes_on_when_it_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,8 @@ from openai_behaviours import Drip, Reply
 from openai_server import OpenAIServer
 from postgres import open_postgres
 
-from topicloom.cli.serve import listen, read_keys
+from topicloom.cli.listening import listen
+from topicloom.cli.serve import read_keys
 from topicloom.errors import ConfigurationError
 
 __all__ = ["run"]

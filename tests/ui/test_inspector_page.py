@@ -143,6 +143,27 @@ def test_why_begins_with_the_sentences_and_folds_the_scores(page: Page) -> None:
     expect(why.locator(".ground").first).to_be_visible()
 
 
+def test_a_reply_near_no_quote_needed_nothing_from_earlier(page: Page) -> None:
+    """However much was quoted in case it was needed, none of it is claimed."""
+
+    def answer(route: Route) -> None:
+        found = route.fetch().json()
+        assert len(found) > 1
+        route.fulfill(json=[{**ground, "score": 0.3} for ground in found])
+
+    why = page.locator("#why")
+    link = page.locator("[data-id=m28] + .rests button")
+    expect(link).to_have_text(re.compile(r"Rests on \d earlier messages? →"))
+    assert int(re.findall(r"\d", link.inner_text())[0]) == why.locator(".grounds > .ground").count()
+    page.route("**/grounds/*", answer)
+    page.reload()
+    expect(link).to_have_text("Needed nothing from earlier →")
+    expect(why).to_contain_text("This reply needed nothing from earlier: no quoted sentence")
+    expect(why.locator(".ground").first).to_be_hidden()
+    why.get_by_text("messages were quoted in case it needed them").click()
+    expect(why.locator(".ground").first).to_be_visible()
+
+
 def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
     told = {
         "unasked": {"router": "it was late: it rests for 3 turns"},
@@ -226,7 +247,6 @@ def test_the_time_line_tells_what_was_quoted_where_it_is_pointed_at(page: Page) 
     line = page.locator(".timeline")
     expect(line.locator(".said").first).to_be_visible()
     expect(line.locator(".quoted-on")).to_have_count(0)
-    dates = line.locator(".date").all_text_contents()
     expect(page.locator("#why .ground").first).to_be_visible()
     expect(line.locator(".ground-mark").first).to_be_attached()
     line.get_by_role("button", name="Marathon").focus()
@@ -239,6 +259,7 @@ def test_the_time_line_tells_what_was_quoted_where_it_is_pointed_at(page: Page) 
     assert box
     page.mouse.move(box["x"] + box["width"] - 14, box["y"] + 40)
     expect(page.get_by_role("tooltip")).to_contain_text("Quoted in replies")
+    dates = line.locator(".date").all_text_contents()  # days of replies come later than the others
     expect(page.get_by_role("tooltip")).to_contain_text(dates[-1])
     expect(line.locator(".quoted-on").first).to_be_attached()
     page.mouse.move(400, 200)

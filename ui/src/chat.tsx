@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Event, Message } from "./api";
-import { carrying, clock, day, Dot, hue, Said, useAnswers, usePage } from "./shared";
+import { carrying, chooseLead, clock, day, Dot, hue, Said, useAnswers, usePage } from "./shared";
 import { fillIn } from "./words";
 
 const PAGE = 60;
@@ -155,6 +155,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
   useEffect(() => { if (asked.count && !live && session.editing) void send(asked.text, true); }, [asked.count]);
 
   const quotes = receipt?.quoted.reduce((sum, note) => sum + note.quotes.length, 0) ?? 0;
+  const rests = page.grounds?.length ? chooseLead(page.grounds).length : null; // none are known where they could not be found
   return (
     <>
       <div class="scroll messages" ref={box} onScroll={onScroll} tabIndex={-1} role="log" aria-label={t("chat")}>
@@ -164,7 +165,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
               <h3 class="day" key={`d${m.id}`}>{day(m.time, page.language)}</h3>}
             <Row key={m.id} message={m} />
             {m.role === "assistant" && receipt && m.seq > Number(receipt.user.slice(1)) && ask(shown, n) === picked && quotes > 0 &&
-              <p class="rests" key={`q${m.id}`}><button class="link" onClick={why}>{fillIn(t("restsOn"), quotes)} →</button></p>}
+              <p class="rests" key={`q${m.id}`}><button class="link" onClick={why}>{rests === null ? t("why") : rests ? fillIn(t(rests === 1 ? "restsOnOne" : "restsOn"), rests) : t("neededNothing")} →</button></p>}
           </Fragment>
         ))}
         {live && <div class="live" aria-live="polite">

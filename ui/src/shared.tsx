@@ -81,9 +81,9 @@ export function QuoteLink({ id, children }: { id: string; children?: ComponentCh
   );
 }
 
-const LEAD = 5, LEAST = 0.55;
-/** The quoted sentences that a reply rests on: the best, and those that come near it. */
-export const chooseLead = (grounds: Ground[]) => grounds.slice(0, LEAD).filter((ground) => ground.score >= LEAST * grounds[0]!.score);
+const LEAD = 5, LEAST = 0.55, NEAR = 0.5;
+/** The quoted sentences that a reply rests on: the best, and those that come near it. None where even the best says something else. */
+export const chooseLead = (grounds: Ground[]) => grounds.slice(0, LEAD).filter((ground) => ground.score >= Math.max(NEAR, LEAST * grounds[0]!.score));
 
 /** A text whose message ids in brackets, `[m12]`, lead to the messages. It is text alone. */
 export function Said({ text }: { text: string }) {

@@ -52,12 +52,13 @@ function Grounds({ receipt }: { receipt: Receipt }) {
   if (grounds === null) return <p class="quiet" aria-busy="true">{t("findingGrounds")}</p>;
   const best = chooseLead(grounds);
   const rest = grounds.slice(best.length);
+  const needed = best.length > 0 || summaries.length > 0 || !grounds.length;
   return (
     <section class="grounds" aria-label={t("rests")}>
-      <h3>{t("rests")}</h3>
+      {needed ? <h3>{t("rests")}</h3> : <p class="quiet">{t("nothingNear")}</p>}
       {best.map((ground) => <Sentence key={ground.id} ground={ground} partial={partial.has(ground.id)} />)}
       {summaries.map((note) => <div class="summary" style={hue(note.topic)} key={note.topic}><TopicChip id={note.topic} /> <small>{t("summary")}</small><p>{note.summary}</p></div>)}
-      {rest.length > 0 && <details class="fold"><summary>{fillIn(t("alsoQuoted"), rest.length)}</summary>
+      {rest.length > 0 && <details class="fold"><summary>{fillIn(t(needed ? "alsoQuoted" : "quotedAnyway"), rest.length)}</summary>
         {rest.map((ground) => <Sentence key={ground.id} ground={ground} partial={partial.has(ground.id)} />)}</details>}
     </section>
   );

@@ -22,7 +22,7 @@ const en = {
   thinking: "Looking for what matters…", newest: "To the newest", language: "中文", theme: "Light or dark",
   keys: "Keys", partly: "in part", zoomOut: "Show all days", session: "Session",
   readOnlyHint: "Read-only. Turn on editing to write.",
-  embedded: "no model", notQuoted: "Nothing was quoted: the reply rests on the messages that were still in view.", help: "/: search · c: write · j k: next, previous message · Enter: why this reply · w: why not this message · e: editing · u: undo · 1 2 3 4: columns · + − ← →: zoom and move the time line · Esc: close",
+  embedded: "no model", notQuoted: "This reply needed nothing from earlier. Nothing was quoted; the messages in view were enough.", nothingNear: "This reply needed nothing from earlier: no quoted sentence says what it says.", quotedAnyway: "{} messages were quoted in case it needed them", neededNothing: "Needed nothing from earlier", restsOnOne: "Rests on 1 earlier message", help: "/: search · c: write · j k: next, previous message · Enter: why this reply · w: why not this message · e: editing · u: undo · 1 2 3 4: columns · + − ← →: zoom and move the time line · Esc: close",
   reading: "Reading topics: {} of {}", stop: "Stop", stopped: "This message has no reply yet.", again: "Try again", inFull: "Show the whole prompt",
   noMoment: "This turn is too long ago: its prompt is no longer stored.", moment: "Go back in time", now: "Now", backToNow: "Back to now", fork: "Continue from here", branch: "Branch", beside: "Compare",
   past: "This is how it was then.", pastEditing: "This is how it was then. If you write or change something here, a new branch begins.", onlyHere: "Only here:", nothingElse: "Nothing that the other one lacks.",
@@ -80,7 +80,7 @@ const zh: Words = {
   thinking: "正在查找相关内容…", newest: "回到最新", language: "English", theme: "浅色或深色",
   keys: "快捷键", partly: "部分", zoomOut: "显示全部日期", session: "会话",
   readOnlyHint: "只读。打开编辑后才能写消息。",
-  embedded: "无模型", notQuoted: "没有引用：回复依据的是当时仍在提示词中的消息。", help: "/: 搜索 · c: 写消息 · j k: 下一条、上一条 · Enter: 缘由 · w: 为何没有这一条 · e: 编辑 · u: 撤销 · 1 2 3 4: 各栏 · + − ← →: 缩放、移动时间线 · Esc: 关闭",
+  embedded: "无模型", notQuoted: "这条回复不需要更早的内容。没有引用；视野中的消息已经够了。", nothingNear: "这条回复不需要更早的内容：引用的句子都与它所说的无关。", quotedAnyway: "为防万一，引用了 {} 条消息", neededNothing: "不需要更早的内容", restsOnOne: "依据了 1 条更早的消息", help: "/: 搜索 · c: 写消息 · j k: 下一条、上一条 · Enter: 缘由 · w: 为何没有这一条 · e: 编辑 · u: 撤销 · 1 2 3 4: 各栏 · + − ← →: 缩放、移动时间线 · Esc: 关闭",
   reading: "正在阅读话题：{} / {}", stop: "停止", stopped: "这条消息还没有回复。", again: "再试一次", inFull: "显示完整提示词",
   noMoment: "这一轮太久远，提示词已不再保存。", moment: "回到过去", now: "现在", backToNow: "回到现在", fork: "从这里继续", branch: "分支", beside: "对照",
   past: "这是当时的样子。", pastEditing: "这是当时的样子。在这里写消息或做修改，会开出新的分支。", onlyHere: "仅此处有：", nothingElse: "没有对方所没有的内容。",
@@ -116,7 +116,7 @@ const reasons: Record<string, string> = {
   "instructions and settings": "指令和设置", "reasoning": "推理过程", "calls of tools": "工具调用", "results of tools": "工具结果", "hidden": "隐藏的", "without a text": "没有文字的",
   "other branches, edited or answered again": "其他分支（改过或重新回答过的）", "removed on request": "应要求删掉的", "what agents said to each other": "代理之间的对话",
   "times that cannot be read": "读不懂的时间", "messages of another form": "形式不同的消息", "conversations of another form": "形式不同的对话",
-  "files without a conversation that is known": "没有可识别对话的文件",
+  "files without a conversation that is known": "没有可识别对话的文件", "files of the export that hold no conversation": "导出中本来就没有对话的文件",
 };
 export const nameReason = (reason: string, language: Language) => (language === "zh" && reasons[reason]) || reason;
 export const languages = { en, zh };

@@ -21,8 +21,10 @@ from topicloom.state.language import LanguageChoice
 app = typer.Typer(
     name="topicloom",
     help="One chat session that never ends: each topic in a window of its own.",
-    epilog="Exit codes: 0 done; 1 check, repair or doctor found what is wrong; 2 what you can put"
-    " right, said in one line; 130 Ctrl-C. --install-completion completes commands in your shell.",
+    epilog="Exit codes: 0 means that all went well. 1 means that check, repair or doctor found"
+    " something wrong. 2 means that one line says what is wrong and what you can do about it."
+    " 130 means that you pressed Ctrl-C.\n\n"
+    "To complete commands in your shell, run `topicloom --install-completion` once.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -45,12 +47,15 @@ def options(
     context: typer.Context,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Where sessions live; TOPICLOOM_FOLDER or the data folder if not given."),
+        typer.Option(
+            help="Folder of the sessions. If not given, TOPICLOOM_FOLDER or your data folder."
+        ),
     ] = None,
     language: Annotated[
         LanguageChoice | None,
         typer.Option(
-            help="Of prompts and commands; auto: prompts follow the talk, commands the terminal."
+            help="Language of prompts and commands. With auto, prompts follow"
+            " the conversation and commands follow the terminal."
         ),
     ] = None,
     version: Annotated[

@@ -95,8 +95,16 @@ class CliContext:
                     f" they are lost, topicloom repair {name} continues without them"
                 )
             there = ", ".join(known) or say("none yet")
-            raise InputError(f"there is no session {name!r} in {self.folder} (there: {there})")
+            raise InputError(
+                f"there is no session {name!r} in {self.folder} (there: {there})."
+                f" To begin it: topicloom chat {name}"
+            )
         return session, SessionStore(self.storage.open(name))
+
+    def check_session(self, name: str) -> None:
+        """Raise `InputError` if neither files nor checkpoints of a session are there."""
+        if name not in self.storage.sessions():
+            self.read_session(name)
 
     def open_memory(self, name: str, store: BaseStore | None = None) -> Memory:
         """A session to look at and to change, with the facts of a store.

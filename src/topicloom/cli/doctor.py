@@ -25,7 +25,7 @@ from topicloom.cli.console import (
     print_line,
     to_one_line,
 )
-from topicloom.cli.context import CliContext, find_reply_model, open_context
+from topicloom.cli.context import CliContext, describe_model, find_reply_model, open_context
 from topicloom.cli.words import say
 from topicloom.errors import StorageUnavailableError, TopicLoomError
 from topicloom.extras import name_install
@@ -42,9 +42,9 @@ _EXTRAS = {
     "langchain": ("models of all providers", name_install("providers")),
     "mcp": ("a server for MCP clients", name_install("mcp")),
     "tiktoken": ("exact token counts", name_install("tokenizer")),
-    "sentence_transformers": ("encoders and rerankers of one's own", name_install("bge")),
+    "sentence_transformers": ("encoders and rerankers of your own", name_install("bge")),
     "psycopg": ("PostgreSQL", name_install("postgres")),
-    "topicloom_lab": ("eval, train and tune", "pip install ./lab"),
+    "topicloom_lab": ("the commands eval, train and tune", "pip install ./lab"),
 }
 """What else can be installed, by its module: what it is for, and the command that installs it."""
 
@@ -94,12 +94,14 @@ def _list_extras(context: CliContext) -> str:
     here = {module: find_spec(module) is not None for module in _EXTRAS}
     there = ", ".join(say(what) for m, (what, _) in _EXTRAS.items() if here[m]) or say("none")
     missing = ", ".join(f"{say(w)} ({how})" for m, (w, how) in _EXTRAS.items() if not here[m])
-    return f"{there}; not installed: {missing}" if missing else there
+    return f"installed: {there}; not installed: {missing}" if missing else f"installed: {there}"
 
 
 def _list_settings(context: CliContext) -> str:
     names = sorted(name for name in os.environ if name.startswith("TOPICLOOM_"))
-    return ", ".join(names) or "all as they ship: no variable TOPICLOOM_... is set"
+    if not names:
+        return "all settings have their defaults: no variable TOPICLOOM_... is set"
+    return f"set in the environment: {', '.join(names)}"
 
 
 def _try_folder(context: CliContext) -> str:
@@ -121,7 +123,7 @@ def _read_sessions(context: CliContext) -> str:
     with context.open_checkpoints(reading=True) as saver:
         saver.get_tuple(name_thread("topicloom:doctor"))
     stored = context.storage.sessions()
-    return f"{count_of(len(stored), 'session')}; `topicloom check` reads every line of them"
+    return f"{count_of(len(stored), 'session')}. To check what is stored: topicloom check"
 
 
 def _try_encoder(context: CliContext) -> str:
@@ -129,17 +131,14 @@ def _try_encoder(context: CliContext) -> str:
     began = time.perf_counter()
     embedder.embed(["The jar stands in the cellar.", "罐子在地窖里。"])
     seconds = time.perf_counter() - began
-    return f"{embedder.fingerprint}, two sentences in {seconds:.2f} s"
+    return f"two sentences were embedded in {seconds:.2f} s by {embedder.fingerprint}"
 
 
 def _ask_model(context: CliContext) -> str:
     models = choose_models(context.settings)
     name, model = find_reply_model(context.settings), models.of("responder")
     if name is None or model is None:
-        return (
-            "none is set: topics are found and originals quoted, nothing is composed."
-            " TOPICLOOM_MODEL=openai:gpt-5-mini and OPENAI_API_KEY change that"
-        )
+        return describe_model(context.settings)
     chat = open_role_model(context.settings, models, "responder", model)
     began = time.perf_counter()
     chat.invoke("Say yes.")
@@ -168,8 +167,8 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
     """Print what is wrong with a session, or with all; exits with 1 if anything is."""
     context, console = open_context(cli), open_console(quiet=as_json)
     stored = context.storage.sessions()
-    if name is not None and name not in stored:
-        context.read_session(name)  # its files are gone, or there is none
+    if name is not None:
+        context.check_session(name)
     names = stored if name is None else [name]
     with context.open_bare_graph(reading=True) as (graph, _):
         faults = [(one, fault) for one in names for fault in check_session(graph, name_thread(one))]
@@ -182,8 +181,7 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
 def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
     """Make anew what can be, and say it; exits with 1 if anything else is wrong."""
     context, console = open_context(cli), open_console(quiet=as_json)
-    if name not in context.storage.sessions():
-        context.read_session(name)  # its files are gone, or there is none
+    context.check_session(name)
     with context.open_bare_graph() as (graph, _):
         faults = repair_session(graph, name_thread(name))
     _print_faults(console, [(name, fault) for fault in faults], as_json=as_json)

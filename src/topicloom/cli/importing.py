@@ -25,7 +25,7 @@ from topicloom.cli.console import (
     print_json,
     print_line,
 )
-from topicloom.cli.context import CliContext, describe_model, open_context
+from topicloom.cli.context import CliContext, describe_model, find_reply_model, open_context
 from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.memory.stored import Graph, open_session
@@ -92,7 +92,8 @@ def run_import(
         if dry_run:
             recorded = sum(_count_new(context, *target, progress) for target in targets)
         elif found.messages:
-            print_dim(console, describe_model(context.settings))
+            if find_reply_model(context.settings):  # without one, importing needs none
+                print_dim(console, describe_model(context.settings))
             recorded = _record_all(context, targets, progress, user, scope)
         else:
             recorded = 0

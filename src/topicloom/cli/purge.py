@@ -105,10 +105,8 @@ def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool, as_json: bo
     As JSON nobody is asked: nothing goes unless `sure`.
     """
     context, console = open_context(cli), open_console()
-    stored = context.storage.sessions()
     for name in names:
-        if name not in stored:  # its checkpoints are left, if deleting it was killed on the way
-            context.read_session(name)
+        context.check_session(name)  # checkpoints alone are left if deleting it was killed
     listed = ", ".join(map(repr, names))
     if as_json:
         if sure:

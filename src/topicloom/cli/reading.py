@@ -125,7 +125,7 @@ def serve_mcp(cli: CliOptions, name: str, port: int | None) -> None:
     if port is None:
         server.run("stdio")
     else:
-        from topicloom.cli.serve import listen, run_server
+        from topicloom.cli.listening import listen, run_server
 
         listener = listen("127.0.0.1", port)
         typer.echo(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", err=True)

@@ -100,6 +100,8 @@ def run_replay(
         config = name_thread(name)
         composed = find_reply_model(context.settings) is not None
         _introduce(console, conversation, context.settings)
+        if composed or (questions and conversation.questions):
+            print_dim(console, describe_model(context.settings))
         with (
             context.storage.lock(name),
             context.open_bare_graph(roles.replace(RESPONDER, recorded)) as (graph, saver),
@@ -147,7 +149,6 @@ def _introduce(console: Console, conversation: Conversation, settings: Settings)
             " with a window of its own."
         )
     )
-    print_dim(console, describe_model(settings))
 
 
 def _check_same(session: Session, store: SessionStore, conversation: Conversation) -> None:

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from topicloom.memory.values import MemoryTopic
 
 app = typer.Typer(
-    help="Rename, move, merge, split, pin and archive topics; undo changes.",
+    help="Rename, move, merge, split, pin and archive topics. Each change can be undone.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="A topic, such as t3.")]
-Into = Annotated[str, typer.Argument(metavar="INTO", help="The topic that it goes to.")]
-Called = Annotated[str, typer.Argument(metavar="TITLE", help="The topic's name from now on.")]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Id of the topic, such as t3.")]
+Into = Annotated[
+    str, typer.Argument(metavar="INTO", help="Topic that receives the messages, such as t5.")
+]
+Called = Annotated[str, typer.Argument(metavar="TITLE", help="New name of the topic.")]
 Messages = Annotated[
-    str, typer.Argument(metavar="MESSAGES", help="Messages and ranges: m12, m12-m15.")
+    str, typer.Argument(metavar="MESSAGES", help="Messages or a range, such as m12 or m12-m15.")
 ]
 
 
@@ -32,7 +34,7 @@ Messages = Annotated[
 def rename(
     context: typer.Context, name: Name, topic: Topic, title: Called, json: AsJson = False
 ) -> None:
-    """Rename a topic. The name stays."""
+    """Rename a topic. It keeps this name from then on."""
     _change(context.obj, name, lambda memory: memory.rename(topic, title), json)
 
 
@@ -40,7 +42,7 @@ def rename(
 def move(
     context: typer.Context, name: Name, messages: Messages, topic: Into, json: AsJson = False
 ) -> None:
-    """Move messages into a topic, in whole rounds."""
+    """Move messages into a topic. Whole rounds are moved."""
     _change(context.obj, name, lambda memory: memory.move(messages, topic), json)
 
 
@@ -70,7 +72,7 @@ def pin(
     context: typer.Context,
     name: Name,
     topic: Topic,
-    off: Annotated[bool, typer.Option("--off", help="Unpin it.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Unpin the topic.")] = False,
     json: AsJson = False,
 ) -> None:
     """Keep a topic active, so that it is read for every reply."""
@@ -79,7 +81,7 @@ def pin(
 
 @app.command()
 def archive(context: typer.Context, name: Name, topic: Topic, json: AsJson = False) -> None:
-    """Archive a topic. Only a question about the past finds it then."""
+    """Archive a topic. From then on only questions about the past find it."""
     _change(context.obj, name, lambda memory: memory.archive(topic), json)
 
 
@@ -109,12 +111,13 @@ def undo(
     change: Annotated[
         str,
         typer.Argument(
-            metavar="CHANGE", help="Id of the change; the newest of a person if not given."
+            metavar="CHANGE",
+            help="Id of the change. If not given, the newest change that a person made.",
         ),
     ] = "",
     json: AsJson = False,
 ) -> None:
-    """Undo a change of a person or a review."""
+    """Undo a change that a person or a review made."""
     undone = _open(context.obj, name).undo(change)
     if json:
         print_json([asdict(undone)])

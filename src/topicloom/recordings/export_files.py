@@ -39,11 +39,18 @@ class ExportFile:
     """The file, or the archive."""
     member: str = ""
     """Its name in the archive."""
+    found: bool = False
+    """True if it was found in a folder or an archive; False if the user named it."""
 
     @property
     def name(self) -> str:
         """What to call it in a report."""
         return f"{self.path.name}: {self.member}" if self.member else str(self.path)
+
+    @property
+    def own_name(self) -> str:
+        """Its name without folders."""
+        return Path(self.member).name or self.path.name
 
     @property
     def stem(self) -> str:
@@ -101,7 +108,7 @@ def _find(path: Path, *, named: bool) -> Iterator[ExportFile]:
     elif zipfile.is_zipfile(path):
         yield from _list_members(path)
     elif named or path.suffix.lower() in _TEXTS:
-        yield ExportFile(path)
+        yield ExportFile(path, found=not named)
 
 
 def _list_members(path: Path) -> Iterator[ExportFile]:
@@ -113,7 +120,7 @@ def _list_members(path: Path) -> Iterator[ExportFile]:
     # An archive cannot lie about it: `zipfile` reads no more bytes than it says.
     check_unpacked(path, sum(m.file_size for m in members), sum(m.compress_size for m in members))
     for name in sorted(member.filename for member in members):
-        yield ExportFile(path, name)
+        yield ExportFile(path, name, found=True)
 
 
 def _is_text(member: str) -> bool:

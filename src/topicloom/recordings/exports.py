@@ -6,6 +6,7 @@ is reported, and everything else is taken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +26,15 @@ _LOOKED_AT = 50
 _HEAD = 4_096
 """Characters at the beginning of a file by which it is told what kind of text it is."""
 UNREAD_FILES = "files without a conversation that is known"
+SIDE_FILES = "files of the export that hold no conversation"
+_SIDE = re.compile(
+    r"(user|user_settings|message_feedback|shared_conversations|model_comparisons|group_chats"
+    r"|shopping|sora|export_manifest)\.json|chat\.html"  # of ChatGPT's
+    r"|(users|projects|memories)\.json"  # of Claude's
+    r"|archive_browser\.html"  # of Google's
+    r"|file[-_][\w-]+"  # what was attached in ChatGPT, without an ending
+)
+"""Names of files that exports have beside their conversations."""
 
 
 def read_exports(
@@ -56,7 +66,9 @@ def _read_file(file: ExportFile, branches: bool) -> Iterator[ExportedConversatio
                 known = find_format(entry.value)
                 if known is not None:
                     break
-            if known is None:
+            if known is None and file.found and _SIDE.fullmatch(file.own_name):
+                report.skipped[SIDE_FILES] += 1
+            elif known is None:
                 text.seek(0)
                 report.report(UNREAD_FILES, file.name, _describe(first, text.read(_HEAD)))
             else:
@@ -67,8 +79,11 @@ def _read_file(file: ExportFile, branches: bool) -> Iterator[ExportedConversatio
     except UnpacksTooMuchError:
         raise
     except NotAConversationError as error:
-        report.report(UNREAD_FILES, str(error))
-    if report.unread.counts:
+        if file.found and _SIDE.fullmatch(file.own_name):  # a picture without an ending
+            report.skipped[SIDE_FILES] += 1
+        else:
+            report.report(UNREAD_FILES, str(error))
+    if report.unread.counts or report.skipped:
         yield report
 
 

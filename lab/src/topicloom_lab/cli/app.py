@@ -26,7 +26,7 @@ def number(help: str, least: int = 1) -> Any:
     return Option(metavar="N", min=least, help=help)
 
 
-AsJson = Annotated[bool, Option("--json", help="One JSON object a line.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object a line.")]
 Out = Annotated[Path, Argument(metavar="OUT", help="A folder of results.")]
 
 Recordings = Annotated[
@@ -482,7 +482,7 @@ def tune(
     svg: Annotated[bool, Option("--svg", help="Draw them as SVG too.")] = False,
     json: AsJson = False,
 ) -> None:
-    """See what a turn log says about the thresholds, and what others would have done."""
+    """Show what a turn log says about the thresholds, and what other thresholds would have done."""
     from topicloom.cli.console import CliOptions
     from topicloom_lab.cli.tuning import run_tune
 

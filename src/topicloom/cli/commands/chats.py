@@ -16,13 +16,14 @@ def chat(
         typer.Option(
             metavar="N",
             min=1_000,
-            help="Main window in tokens: the model's, or 32,000. Small ones split often.",
+            help="Main window in tokens. The default is the model's own, or"
+            " 32,000. A small window splits often.",
         ),
     ] = None,
     user: User = "",
     scope: Scope = "",
 ) -> None:
-    """Chat. A session continues where it stopped."""
+    """Chat in a session. It continues where it stopped."""
     from topicloom.cli.editor import start_chat
 
     start_chat(context.obj, name, window, user, scope)
@@ -33,24 +34,26 @@ def replay(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE", help="A recorded conversation; the packaged sample if none."
+            metavar="FILE",
+            help="File with a recorded conversation. If not given, the built-in sample.",
         ),
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(help="Keep it as this session, or continue one. Not kept if you give none."),
+        typer.Option(
+            help="Session to keep the replay in, or to continue. If not given,"
+            " the replay is not kept."
+        ),
     ] = None,
     window: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1_000,
-            help="Main window in tokens: 16,000. Small ones split often.",
+            help="Main window in tokens. The default is 16,000. A small window splits often.",
         ),
     ] = None,
-    questions: Annotated[bool, typer.Option(help="Whether to ask the recording's questions.")] = (
-        True
-    ),
+    questions: Annotated[bool, typer.Option(help="Ask the questions of the recording.")] = True,
     limit: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Replay only this many messages."),

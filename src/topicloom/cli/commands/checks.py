@@ -8,7 +8,7 @@ from topicloom.cli.options import AsJson, Name
 
 
 def doctor(context: typer.Context, json: AsJson = False) -> None:
-    """Check versions, folder, encoder and model. Exits with 1 if one does not work."""
+    """Check versions, folder, encoder and model. Exits with 1 if one of them does not work."""
     from topicloom.cli.doctor import run_doctor
 
     run_doctor(context.obj, as_json=json)
@@ -17,7 +17,8 @@ def doctor(context: typer.Context, json: AsJson = False) -> None:
 def check(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Name of the session; all if not given.")
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the session. If not given, all sessions."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -28,7 +29,7 @@ def check(
 
 
 def repair(context: typer.Context, name: Name, json: AsJson = False) -> None:
-    """Repair missing or damaged data from the transcript. Exits with 1 if any is left."""
+    """Repair missing or damaged data from the transcript. Exits with 1 if any is left damaged."""
     from topicloom.cli.doctor import run_repair
 
     run_repair(context.obj, name, as_json=json)

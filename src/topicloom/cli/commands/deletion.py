@@ -12,17 +12,17 @@ def purge(
     context: typer.Context,
     name: Name,
     topic: Annotated[
-        list[str] | None, typer.Option(help="All messages of a topic, such as t3.")
+        list[str] | None, typer.Option(help="Remove all messages of this topic, such as t3.")
     ] = None,
     message: Annotated[
-        list[str] | None, typer.Option(help="A message or a range: m12, m12-m15.")
+        list[str] | None, typer.Option(help="Remove this message or range, such as m12 or m12-m15.")
     ] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Remove messages for good, with everything made of them. Lists them first.
+    """Remove messages for good, with everything that was made of them. It lists them first.
 
-    Older checkpoints go too: there is no going back to before.
+    Older checkpoints are removed too, so you cannot go back to a time before.
     """
     from topicloom.cli.purge import run_purge
 
@@ -31,26 +31,35 @@ def purge(
 
 def person(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The user, as --user names it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the user, as given with --user.")
+    ],
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write all of the user there, a JSON line each."),
+        typer.Option(
+            metavar="FILE",
+            help="Write everything that is kept of the user to this file, one JSON object a line.",
+        ),
     ] = None,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Delete all of the user for good, with a receipt.")
+        bool,
+        typer.Option(
+            "--delete",
+            help="Delete everything that is kept of the user for good, and print a receipt.",
+        ),
     ] = False,
     key: Annotated[
         str,
         typer.Option(
             metavar="HEX",
             envvar="TOPICLOOM_RECEIPT_KEY",
-            help="Key of the receipt's hashes; a new one if not given.",
+            help="Key of the hashes in the receipt. If not given, a new one is made.",
         ),
     ] = "",
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Show everything that is kept of a user over all sessions, export it, or delete it."""
+    """Show, export or delete everything that is kept of a user in all sessions."""
     from topicloom.cli.person import run_person
 
     run_person(context.obj, name, export, delete=delete, key=key, sure=yes, as_json=json)

@@ -25,10 +25,13 @@ def search(
     context: typer.Context,
     name: Name,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to search for, in any words.")],
-    since: Annotated[str | None, typer.Option(help="The first day: 2026-03-02.")] = None,
-    until: Annotated[str | None, typer.Option(help="The last day.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="First day to search, such as 2026-03-02.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Last day to search.")] = None,
     limit: Annotated[
-        int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many at most.")
+        int,
+        typer.Option("-n", "--limit", metavar="N", min=1, help="Show at most this many messages."),
     ] = 10,
     json: AsJson = False,
 ) -> None:
@@ -41,7 +44,9 @@ def search(
 def quote(
     context: typer.Context,
     name: Name,
-    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="A message, such as m42.")],
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="Id of the message, such as m42.")
+    ],
     json: AsJson = False,
 ) -> None:
     """Print a message, word for word."""
@@ -53,9 +58,10 @@ def quote(
 def transcript(
     context: typer.Context,
     name: Name,
-    topic: Annotated[str | None, typer.Option(help="Only this topic, such as t3.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Print only this topic, such as t3.")] = None,
     last: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the newest messages.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Print only this many of the newest messages."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -71,7 +77,11 @@ def receipt(
     count: Annotated[
         int | None,
         typer.Option(
-            "-n", "--count", metavar="N", min=1, help="How many turns: 1, or all with --json."
+            "-n",
+            "--count",
+            metavar="N",
+            min=1,
+            help="Number of turns. The default is 1, with --json all.",
         ),
     ] = None,
     json: AsJson = False,

@@ -11,11 +11,11 @@ def review(
     context: typer.Context,
     name: Name,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done, and why.")
+        bool, typer.Option("--dry-run", help="Only show what would be done, and why.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Review a session: summarize topics, archive old ones, merge equal ones."""
+    """Review a session: summarize topics, archive old ones and merge those on the same subject."""
     from topicloom.cli.reflect import run_review
 
     run_review(context.obj, name, dry_run=dry_run, as_json=json)
@@ -39,10 +39,14 @@ def facts(
     context: typer.Context,
     name: Name,
     at: Annotated[
-        str | None, typer.Option(metavar="DAY", help="What held on that day, such as 2026-03-01.")
+        str | None,
+        typer.Option(metavar="DAY", help="Show what was true on this day, such as 2026-03-01."),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="With what ended, in the sessions of a user.")
+        bool,
+        typer.Option(
+            "--all", help="Show facts that are no longer true too, in sessions of a user."
+        ),
     ] = False,
     json: AsJson = False,
 ) -> None:

@@ -14,11 +14,14 @@ def import_(
         list[str],
         typer.Argument(
             metavar="[FORMAT] FILE...",
-            help="Exports: files, folders, archives. The content tells the format; you may name it"
-            " (chatgpt, claude, gemini, ...).",
+            help="Files, folders and archives that other chats exported. The"
+            " content tells the format; you may also name it (chatgpt,"
+            " claude, gemini, ...).",
         ),
     ],
-    session: Annotated[str | None, typer.Option(help="Record all of it in this session.")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Record all conversations in this session.")
+    ] = None,
     each: Annotated[
         bool,
         typer.Option("--each", help="Record each conversation in a session named by its title."),
@@ -28,7 +31,7 @@ def import_(
         typer.Option("--branches", help="Also import edited messages and second answers."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be recorded.")
+        bool, typer.Option("--dry-run", help="Only show what would be recorded.")
     ] = False,
     user: User = "",
     scope: Scope = "",
@@ -54,13 +57,16 @@ def export(
     context: typer.Context,
     name: Name,
     to: Annotated[
-        Literal["markdown", "jsonl", "html"], typer.Option(help="What to write.")
+        Literal["markdown", "jsonl", "html"], typer.Option(help="Format to write.")
     ] = "markdown",
-    out: Annotated[Path | None, typer.Option(help="The file; printed if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. If not given, it is printed.")
+    ] = None,
     hide: Annotated[
         bool,
         typer.Option(
-            "--hide-texts", help="Replace letters and digits, to attach it to a bug report."
+            "--hide-texts",
+            help="Replace all letters and digits, so that you can attach the file to a bug report.",
         ),
     ] = False,
 ) -> None:
@@ -74,7 +80,7 @@ def memory(
     context: typer.Context,
     name: Name,
     out: Annotated[
-        Path, typer.Option(help="Folder for the files; it is made if it does not exist.")
+        Path, typer.Option(help="Folder for the files. It is made if it does not exist.")
     ],
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that were edited by hand.")

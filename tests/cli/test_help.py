@@ -1,0 +1,66 @@
+"""Help is read in a terminal of 80 columns: whole sentences, no word cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from command_line import Run
+from rich.cells import cell_len
+from typer.main import get_command
+
+from topicloom.cli.app import app
+
+LABORATORY = {"eval", "train", "tune"}
+
+
+def list_commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    command = command or get_command(app)
+    yield path
+    for name, below in getattr(command, "commands", {}).items():
+        if name not in LABORATORY:
+            yield from list_commands(below, (*path, name))
+
+
+PATHS = list(list_commands())
+
+
+def find_command(path: tuple[str, ...]) -> Any:
+    command: Any = get_command(app)
+    for name in path:
+        command = command.commands[name]
+    return command
+
+
+def list_texts(path: tuple[str, ...]) -> list[str]:
+    """The help of a command and of what it takes, each as one line."""
+    command = find_command(path)
+    given = [p.help for p in command.params if not p.hidden]
+    parts = [part for text in (command.help, command.epilog, *given) for part in _split(text)]
+    return [" ".join(part.split()) for part in parts]
+
+
+def _split(text: str | None) -> list[str]:
+    return text.split("\n\n") if text else []
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_help_is_whole_sentences(path: tuple[str, ...]) -> None:
+    for text in list_texts(path):
+        assert re.fullmatch(r"[A-Z'`].*\.", text), text
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_help_fits_eighty_columns(
+    run: Run, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    chinese = run("--language", "zh", *path, "--help").out
+    assert max(map(cell_len, chinese.splitlines())) <= 80
+    shown = run("--language", "en", *path, "--help").out
+    assert max(map(len, shown.splitlines())) <= 80
+    words = set(re.sub("[│`]", " ", shown).split())
+    for text in list_texts(path):
+        assert not set(text.replace("`", "").split()) - words
