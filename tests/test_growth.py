@@ -33,7 +33,7 @@ from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
 from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
 from topicloom.state.fence import fence, fence_line
-from topicloom.state.identity import describe_said
+from topicloom.state.identity import describe_message
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
@@ -154,7 +154,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "find_assertions": find_assertions,
     "is_informative": lambda t: is_informative(to_stored_message(HumanMessage(t), seq=1, time="")),
     "parse_review": lambda t: parse_review(f"<summary>{t}</summary>"),
-    "describe_said": lambda t: describe_said(HumanMessage(t)),
+    "describe_message": lambda t: describe_message(HumanMessage(t)),
     "find_form_fault": lambda t: find_form_fault(HumanMessage([t, {"type": "text", "text": t}])),
     "says_something": lambda t: says_something(AIMessage(t)),
     "detect_language": lambda t: detect_language([t]),

@@ -88,14 +88,14 @@ async def arun_step(step: Step[R]) -> R:
     """
     resume: Callable[[], Effect[Any]] = partial(next, step)
     while True:
-        moved, cut = await _resume_beside(resume)
+        moved, cut = await _resume_in_thread(resume)
         if isinstance(moved, _Done):
             break
         try:
             if cut:
                 raise cut
             resume = partial(step.send, await moved.aperform())
-        except BaseException as error:  # noqa: BLE001 - one that it is cancelled too
+        except BaseException as error:  # noqa: BLE001 - the step gets it, even a cancellation
             resume = partial(step.throw, error)
     if cut:
         raise cut
@@ -142,10 +142,11 @@ def _resume(resume: Callable[[], Effect[Any]]) -> Effect[Any] | _Done:
         return _Done(stop.value)
 
 
-async def _resume_beside(
+async def _resume_in_thread(
     resume: Callable[[], Effect[Any]],
 ) -> tuple[Effect[Any] | _Done, asyncio.CancelledError | None]:
-    """What came of a part of a step in a worker thread, and that this was cancelled meanwhile."""
+    """Run one part of a step in a worker thread; returns its result, and the cancellation that
+    came meanwhile, if any."""
     work, cut = asyncio.ensure_future(asyncio.to_thread(_resume, resume)), None
     while not work.done():
         try:

@@ -61,7 +61,7 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """The tools; their docstrings are what clients are told of them."""
+    """The tools; their docstrings are what clients see of them."""
 
     memory: Memory
 
@@ -80,7 +80,7 @@ class _Tools:
                 "last": topic.last_at[:10],
                 "brief": clip(topic.summary or topic.brief, _BRIEF),
             }
-            for topic in await _told(self.memory.atopics())
+            for topic in await _explain_failure(self.memory.atopics())
         ]
 
     async def search(
@@ -90,7 +90,7 @@ class _Tools:
 
         按内容查找消息，可限定日期；最相关的在前。
         """
-        found = await _told(self.memory.asearch(text, since, until, limit))
+        found = await _explain_failure(self.memory.asearch(text, since, until, limit))
         return [_show(hit.message) | {"topic": hit.topic or None} for hit in found]
 
     async def quote(self, message: Message) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class _Tools:
 
         给出一条消息的原文。
         """
-        return _show(await _told(self.memory.aquote(message)), None)
+        return _show(await _explain_failure(self.memory.aquote(message)), None)
 
     async def read_topic(
         self,
@@ -112,9 +112,9 @@ class _Tools:
 
         从头阅读一个主题；`next` 是下一页的 `after`。
         """
-        found = await _told(self.memory.atopic(topic))
-        behind = (await _told(self.memory.aquote(after))).seq if after else 0
-        left = [m for m in await _told(found.amessages()) if m.seq > behind]
+        found = await _explain_failure(self.memory.atopic(topic))
+        behind = (await _explain_failure(self.memory.aquote(after))).seq if after else 0
+        left = [m for m in await _explain_failure(found.amessages()) if m.seq > behind]
         page = left[:limit]
         return {
             "topic": found.full_name,
@@ -123,8 +123,8 @@ class _Tools:
         }
 
 
-async def _told(answer: Awaitable[T]) -> T:
-    """An answer; the client is told in a sentence why there is none."""
+async def _explain_failure(answer: Awaitable[T]) -> T:
+    """An answer; if there is none, the client gets a sentence that says why."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     try:

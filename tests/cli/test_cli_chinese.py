@@ -79,7 +79,7 @@ def list_spoken(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "file", sorted(Path(program.__file__).parent.glob("*.py")), ids=lambda path: path.stem
+    "file", sorted(Path(program.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
 )
 def test_whatever_a_command_says_has_chinese(file: Path) -> None:
     assert not [text for text in list_spoken(file) if not has_chinese(text)]

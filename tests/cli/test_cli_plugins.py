@@ -49,7 +49,8 @@ def test_an_app_becomes_a_group_and_a_function_a_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     app = command_line(
-        plugin("train", "topicloom.cli.app:app"), plugin("tune", "topicloom.cli.app:sessions")
+        plugin("train", "topicloom.cli.app:app"),
+        plugin("tune", "topicloom.cli.commands.reading:sessions"),
     )
     with pytest.raises(SystemExit):
         app(["--help"])

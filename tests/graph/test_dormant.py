@@ -13,7 +13,7 @@ from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, Reader
 from topicloom.state.lifecycle import mark_archived
-from topicloom.state.recall import ELSEWHERE
+from topicloom.state.recall import OTHER_TOPICS
 from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()
@@ -83,8 +83,8 @@ def test_one_more_model_reads_what_is_found_in_topics_without_a_reader(tmp_path:
     reader = SteadyReader(quotes=1, summary="Long ago.")
     graph, _ = asked(tmp_path, reader)
     session, receipt = get_session(graph, CONFIG), last_receipt(tmp_path, graph, CONFIG)
-    own = [r for r in reader.requests if r.topic.id != ELSEWHERE]
-    (elsewhere,) = (r for r in reader.requests if r.topic.id == ELSEWHERE)
+    own = [r for r in reader.requests if r.topic.id != OTHER_TOPICS]
+    (elsewhere,) = (r for r in reader.requests if r.topic.id == OTHER_TOPICS)
     store = kept(tmp_path, session)
     homes = {m.id: t.id for t in store.topic_table(session) for m in store.topic_messages(t)}
     read = {r.topic.id for r in own}
@@ -113,7 +113,7 @@ def test_what_it_reads_fits_what_a_turn_may_quote(tmp_path: Path) -> None:
     for recall in (900, 100):
         reader = SteadyReader()
         asked(tmp_path / str(recall), reader, recall=recall)
-        (elsewhere,) = (r for r in reader.requests if r.topic.id == ELSEWHERE)
+        (elsewhere,) = (r for r in reader.requests if r.topic.id == OTHER_TOPICS)
         read.append(len(elsewhere.messages))
     assert 0 < read[1] < read[0]
 

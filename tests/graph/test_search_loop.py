@@ -31,7 +31,7 @@ from topicloom.roles.reader import ReadRequest
 from topicloom.roles.registry import Roles
 from topicloom.roles.router import Route, RouteRequest
 from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import ELSEWHERE, Quote, Reading
+from topicloom.state.recall import OTHER_TOPICS, Quote, Reading
 from topicloom.state.stored_message import get_text
 from topicloom.testing import (
     FailingRole,
@@ -157,7 +157,7 @@ class TestModelAsks:
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
         reader.requests.clear()
         tell(graph, CONFIG, "Hello again")
-        assert sum(r.topic.id != ELSEWHERE for r in reader.requests) == 1
+        assert sum(r.topic.id != OTHER_TOPICS for r in reader.requests) == 1
 
     def test_at_most_two_rounds_and_then_it_has_to_answer(self, tmp_path: Path) -> None:
         script: list[ScriptedReply] = [

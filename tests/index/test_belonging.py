@@ -7,18 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from topicloom.index.belonging import (
-    NEW_HOME,
-    Codes,
-    Runs,
-    compare_pairs,
-    cut_runs,
-    find_sittings,
-    read_rounds,
-    tie_rounds,
-)
+from topicloom.index.belonging import compare_pairs, tie_rounds
 from topicloom.index.encoders import default_embedder
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.index.message_columns import NO_TOPIC, Codes, read_rounds
+from topicloom.index.runs import Runs, cut_runs, find_sittings
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
 
@@ -148,5 +141,5 @@ def test_probabilities_of_topics_leave_a_share_for_none() -> None:
     assert likely["t1"] / likely["t2"] == pytest.approx(np.exp(3))
 
 
-def test_rounds_in_no_topic_have_no_home() -> None:
-    assert set(runs_of(said(KITCHEN), [3.0] * 3).home.tolist()) == {NEW_HOME}
+def test_runs_of_rounds_in_no_topic_have_no_topic() -> None:
+    assert set(runs_of(said(KITCHEN), [3.0] * 3).topic.tolist()) == {NO_TOPIC}

@@ -14,7 +14,7 @@ from topicloom.serve.anthropic_messages import read_messages_request
 from topicloom.serve.chat_completions import read_chat
 from topicloom.serve.responses import read_response_request
 from topicloom.serve.side_calls import quotes
-from topicloom.state.identity import digest_histories, ends_alike, list_sent, strip_thoughts
+from topicloom.state.identity import are_sent_again, digest_histories, list_sent, strip_thoughts
 
 ONE = {"model": "topicloom"}
 
@@ -35,7 +35,7 @@ def read_completions(text: str) -> object:
     turn, _ = read_chat(write(messages=said, user=text), {})
     given = [m for m in turn.messages if isinstance(m, BaseMessage)]
     digest_histories(given)
-    return ends_alike(list(list_sent(given)), given)
+    return are_sent_again(list(list_sent(given)), given)
 
 
 def read_anthropic(text: str) -> object:

@@ -25,7 +25,7 @@ from openai_behaviours import Behaviour, Drip, Reply
 from openai_server import OpenAIServer
 from servers import free_port, running
 
-from topicloom.serve.histories import BESIDE
+from topicloom.serve.histories import SIDE_SUFFIX
 from topicloom.storage.files import FileStorage
 
 TASKS = {"title_generation": True, "tags_generation": True, "follow_up_generation": True}
@@ -181,4 +181,4 @@ def test_what_its_page_does(tmp_path: Path, openai_server: OpenAIServer) -> None
     assert shown[:4] == ["Begin.", "Answer 2", "Go right.", "Answer 4"]
     assert shown[7].startswith("one")
     assert shown[7] != SLOWLY
-    assert set(FileStorage(folder).sessions()) == {page.chat, page.chat + BESIDE}
+    assert set(FileStorage(folder).sessions()) == {page.chat, page.chat + SIDE_SUFFIX}

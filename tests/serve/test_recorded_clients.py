@@ -22,7 +22,7 @@ from openai_behaviours import Call, Reply
 from openai_server import OpenAIServer
 
 from topicloom.memory.stored import Graph
-from topicloom.serve.histories import BESIDE
+from topicloom.serve.histories import SIDE_SUFFIX
 from topicloom.storage.files import FileStorage
 
 SAID = [
@@ -200,7 +200,7 @@ def test_librechat_holds_a_conversation(tmp_path: Path, served: Any) -> None:
 
 def find_unnamed(folder: Path, graph: Graph) -> str:
     """The session of the talk, which its client named in no way: it is not alone."""
-    there = [name for name in FileStorage(folder).sessions() if not name.endswith(BESIDE)]
+    there = [name for name in FileStorage(folder).sessions() if not name.endswith(SIDE_SUFFIX)]
     first = {name: remembered(folder, graph, name)[0]["content"] for name in there}
     (found,) = (name for name, content in first.items() if content == SAID[0][0])
     return found

@@ -45,7 +45,7 @@ def test_nothing_joins_what_is_as_likely_apart() -> None:
 
 def test_a_run_that_was_filed_wrong_moves() -> None:
     found = regroup(odds_of("aaabbba"), [0, 0, 0, 1, 1, 1, 1], [3] * 7)
-    assert found.homes == (0, 0, 0, 1, 1, 1, 0)
+    assert found.groups == (0, 0, 0, 1, 1, 1, 0)
     assert not found.merged
 
 
@@ -53,33 +53,33 @@ def test_topics_of_one_matter_merge_into_the_larger_one_if_it_has_room() -> None
     homes, rounds = [0, 1, 1, 2], [3] * 4
     found = regroup(odds_of("aaab"), homes, rounds)
     assert found.merged == {0: 1}
-    assert found.homes == (1, 1, 1, 2)
+    assert found.groups == (1, 1, 1, 2)
     full = regroup(odds_of("aaab"), homes, rounds, tokens=[60, 60, 60], limit=100)
     assert not full.merged
 
 
 def test_what_a_person_settled_gains_and_never_loses() -> None:
     found = regroup(odds_of("abbb"), [0, 0, 1, 1], [3] * 4, settled=frozenset({0}))
-    assert found.homes == (0, 0, 1, 1)
+    assert found.groups == (0, 0, 1, 1)
     assert not found.merged
     gained = regroup(odds_of("aaabb"), [0, 0, 1, 1, 1], [3] * 5, settled=frozenset({0}))
-    assert gained.homes == (0, 0, 0, 1, 1)
+    assert gained.groups == (0, 0, 0, 1, 1)
 
 
 def test_loose_ends_gather_into_a_topic_once_they_are_enough() -> None:
     few = regroup(odds_of("ab"), [LOOSE, LOOSE], [1, 1])
-    assert few.homes == (LOOSE, LOOSE)
+    assert few.groups == (LOOSE, LOOSE)
     enough = regroup(odds_of("aba" + "a"), [LOOSE] * 4, [1] * 4)
-    assert Counter(enough.homes)[LOOSE] == 1
-    assert len(set(enough.homes)) == 2
+    assert Counter(enough.groups)[LOOSE] == 1
+    assert len(set(enough.groups)) == 2
     joined = regroup(odds_of("aab"), [0, LOOSE, LOOSE], [5, 1, 1])
-    assert joined.homes == (0, 0, LOOSE)
+    assert joined.groups == (0, 0, LOOSE)
 
 
 def test_there_are_no_more_changes_than_were_asked_for() -> None:
     homes = [0, 1, 2, 3, 4]
     assert len(regroup(odds_of("aaaaa"), homes, [3] * 5, most=2).merged) == 2
-    assert regroup(odds_of("aaaaa"), homes, [3] * 5, most=0).homes == tuple(homes)
+    assert regroup(odds_of("aaaaa"), homes, [3] * 5, most=0).groups == tuple(homes)
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(1, 5)), min_size=1, max_size=9))
@@ -89,9 +89,9 @@ def test_every_run_has_a_home_and_no_new_topic_is_small(filed: list[tuple[int, i
     rng = np.random.default_rng(len(filed) + sum(rounds))
     odds = rng.normal(size=(len(filed), len(filed)))
     found = regroup(odds + odds.T, homes, rounds, most=100)
-    assert len(found.homes) == len(filed)
+    assert len(found.groups) == len(filed)
     held = Counter[int]()
-    for home, size in zip(found.homes, rounds, strict=True):
+    for home, size in zip(found.groups, rounds, strict=True):
         held[home] += size
     fresh = [home for home in held if home > max(homes)]
     assert all(held[home] >= LOOSE_ROUNDS for home in fresh)

@@ -10,9 +10,9 @@ from topicloom.state.identity import (
     ImportedIds,
     Verdict,
     align_ids,
+    are_sent_again,
     count_unchanged,
     digest_histories,
-    ends_alike,
     find_edit,
     find_new_messages,
     is_part,
@@ -230,10 +230,12 @@ def test_a_history_that_a_client_sends_again() -> None:
         thinking,
     ]
     sent = list(list_sent(shown))
-    assert ends_alike(sent, [NO_ID, AIMessage("Good day")])
-    assert ends_alike(sent, [NO_ID, AIMessage("Let me see. Good day")]), "with what was streamed"
-    assert not ends_alike(sent, [NO_ID, AIMessage("Good night")])
-    assert not ends_alike(sent, [NO_ID])
+    assert are_sent_again(sent, [NO_ID, AIMessage("Good day")])
+    assert are_sent_again(sent, [NO_ID, AIMessage("Let me see. Good day")]), (
+        "with what was streamed"
+    )
+    assert not are_sent_again(sent, [NO_ID, AIMessage("Good night")])
+    assert not are_sent_again(sent, [NO_ID])
     whole, other = digest_histories([HELLO, REPLY]), digest_histories([OTHER, REPLY])
     assert whole[0] == other[0] == ""
     assert whole[2] != other[2], "all that came before counts"

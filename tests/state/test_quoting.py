@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.state.quoting import PromptCosts, compare_notes, compose_note, select_quotes
-from topicloom.state.recall import ELSEWHERE, Note, Quote, Reading, TopicNote, parse_message_number
+from topicloom.state.recall import (
+    OTHER_TOPICS,
+    Note,
+    Quote,
+    Reading,
+    TopicNote,
+    parse_message_number,
+)
 from topicloom.state.session import ReadingEffect, Search
 
 HEADING = 10
@@ -71,7 +78,7 @@ def test_a_topic_without_a_name_goes_by_its_id() -> None:
 
 def test_quotes_of_several_topics_stand_under_their_own() -> None:
     quotes = Quote(id="m1", weight=0.9, topic="t1"), Quote(id="m2", weight=0.8, topic="t2")
-    notes = composed(Reading(topic=ELSEWHERE, score=0.9, quotes=quotes), by_index("t2", 0.4))
+    notes = composed(Reading(topic=OTHER_TOPICS, score=0.9, quotes=quotes), by_index("t2", 0.4))
     found = [(n.topic, n.name, n.score, n.quotes) for n in notes]
     assert found == [("t1", "Tea", 0.9, ("m1",)), ("t2", "Rain", 0.9, ("m2",))]
 

@@ -44,15 +44,6 @@ export interface CuratedItem {
   kind: string;
   title: string;
 }
-/** A message of another thread of the user, or a fact of the user. */
-export interface ElsewhereQuote {
-  thread: string;
-  message: string;
-  topic: string;
-  fact: string;
-  since: string;
-  day: string;
-}
 /** Older messages are embedded anew, with another encoder. */
 export interface EmbeddingEvent {
   type: "embedding";
@@ -290,7 +281,7 @@ export interface ShownReceipt {
   seconds: number;
   scores: Record<string, number>;
   quoted: TopicNote[];
-  elsewhere: ElsewhereQuote[];
+  elsewhere: ThreadQuote[];
   curated: CuratedItem[];
   crowded_out: string[];
   reading: ReadingEffect | null;
@@ -370,6 +361,15 @@ export interface SplitEvent {
 export interface TextEvent {
   type: "text";
   text: string;
+}
+/** A message of another thread of the user, or a fact of the user. */
+export interface ThreadQuote {
+  thread: string;
+  message: string;
+  topic: string;
+  fact: string;
+  since: string;
+  day: string;
 }
 /** One topic's part of a recall note. */
 export interface TopicNote {

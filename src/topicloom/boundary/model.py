@@ -123,9 +123,9 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
             made for other features or another embedder.
     """
     path = path or PACKAGED
-    beside = path.with_suffix(".json")
+    description = path.with_suffix(".json")
     try:
-        described = BoundaryDescription.model_validate_json(beside.read_text("utf-8"))
+        described = BoundaryDescription.model_validate_json(description.read_text("utf-8"))
         _check(path, described, embedder)
         # Opened here: numpy leaves a file open that turns out to be no archive.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -135,7 +135,7 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
     except ValidationError as error:
         problem = error.errors()[0]
         raise ConfigurationError(
-            f"{beside} describes no boundary weights: {problem['loc']}: {problem['msg']}"
+            f"{description} describes no boundary weights: {problem['loc']}: {problem['msg']}"
         ) from error
     except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
         raise ConfigurationError(f"{path} does not contain boundary weights: {error}") from error

@@ -127,7 +127,8 @@ def to_row(asked: AskedQuestion) -> dict[str, Any]:
 
 _SHOWN = 2
 """Messages of a question's evidence that are shown with their words."""
-_BESIDE = 12
+_OTHER_COLUMNS = 12
+"""Columns of the terminal that everything but the texts takes."""
 
 
 def render_question(asked: AskedQuestion, width: int) -> Table:
@@ -135,7 +136,7 @@ def render_question(asked: AskedQuestion, width: int) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, justify="right", width=8)
     table.add_column(overflow="fold")
-    room = width - _BESIDE
+    room = width - _OTHER_COLUMNS
     mark = ("✓", "bold green") if asked.complete else ("✗", "bold yellow")
     table.add_row(Text(*mark), Text(to_one_line(asked.question.question), style="bold"))
     table.add_row(Text(say("reply"), style="dim"), Text(shorten(asked.reply, 4 * room)))

@@ -77,7 +77,7 @@ def _render_message(message: StoredMessage) -> tuple[Text, Text]:
     return head, Text.assemble(said, strip_control(message.text))
 
 
-_BESIDE = 58
+_OTHER_COLUMNS = 58
 """Columns of the terminal that everything but the timeline takes."""
 _WIDEST = 48
 
@@ -87,7 +87,7 @@ def render_topics(memory: Memory, width: int, most: int | None = None) -> Render
     messages, tail = memory.history(limit=None), memory.session().tail
     if not messages:
         return Text(say("nothing has been said yet"), style="dim")
-    axis = choose_axis(messages, max(12, min(_WIDEST, width - _BESIDE)))
+    axis = choose_axis(messages, max(12, min(_WIDEST, width - _OTHER_COLUMNS)))
     topics = memory.topics()
     chosen = sorted(topics, key=lambda t: -t.count)[:most]
     parts = {t.id: t.messages() for t in topics if t in chosen}
@@ -121,9 +121,9 @@ def _format_topic(topic: MemoryTopic, *, active: bool) -> tuple[Text, Text]:
     mark = Text(f"{'●' if active else '○'} {topic.id}", style="green" if active else "dim")
     name = Text(to_one_line(topic.name), style="bold" if active else "")
     shown = {"archived", "divided", "merged", "pinned"}
-    told: list[str] = [word for word in (topic.state, *topic.by_hand) if word in shown]
-    if told:
-        name.append(f" ({', '.join(map(say, told))})", style="dim")
+    states: list[str] = [word for word in (topic.state, *topic.by_hand) if word in shown]
+    if states:
+        name.append(f" ({', '.join(map(say, states))})", style="dim")
     return mark, name
 
 
@@ -203,8 +203,8 @@ def _format_prompt(receipt: Receipt) -> list[str]:
 
 def _format_failures(calls: Sequence[Call]) -> list[str]:
     """A line for each role and what was wrong."""
-    told = Counter(f"{c.role}: {shorten(c.failure or '', 80)}" for c in calls)
-    return [f"{n} x {line}" if n > 1 else line for line, n in told.items()]
+    failures = Counter(f"{c.role}: {shorten(c.failure or '', 80)}" for c in calls)
+    return [f"{n} x {line}" if n > 1 else line for line, n in failures.items()]
 
 
 def _format_plan(receipt: Receipt) -> list[str]:

@@ -116,8 +116,8 @@ def run_chat(
         scheduler = make_scheduler(
             graph, checkpointer=saver, store=store, only=[name], hold=lambda _: turn, threads=True
         )
-        beside = run_in_thread(scheduler) if context.settings.background else nullcontext()
-        with beside:
+        background = run_in_thread(scheduler) if context.settings.background else nullcontext()
+        with background:
             for line in editor.read_lines(typed) if editor else read_piped(console):
                 with turn:
                     if not chat.handle_line(line):
@@ -138,9 +138,9 @@ class TerminalChat:
     writer: ReplyWriter
     facts: SqliteStore | None = None
     """Where reflection keeps facts."""
-    told: bool = False
+    announced: bool = False
     """True once it was said that topics are made."""
-    told_rest: bool = False
+    announced_rest: bool = False
     """True once it was said that a role that was late rests."""
 
     @property
@@ -202,13 +202,13 @@ class TerminalChat:
     def _describe(self, event: dict[str, Any]) -> str:
         """The line on an event; that topics are made, or that a role rests, is said once."""
         if event["type"] == "split":
-            if self.told:
+            if self.announced:
                 return ""
-            self.told = True
+            self.announced = True
         line = describe_event(event)
         unasked = event["receipt"].get("unasked") if event["type"] == "receipt" else None
-        if unasked and not self.told_rest:
-            self.told_rest = True
+        if unasked and not self.announced_rest:
+            self.announced_rest = True
             names = ", ".join(unasked)
             rest = f"· too slow, and not asked for some turns: {names}. /receipt says more"
             line = "\n".join(filter(None, [line, rest]))

@@ -60,7 +60,7 @@ def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
             said, fine = look(context), True
         except TopicLoomError as error:
             said, fine = str(error), False
-        except Exception as error:  # noqa: BLE001 - whatever fails is what it is asked for
+        except Exception as error:  # noqa: BLE001 - a failure is a result to show
             said, fine = describe_error(error), False
         well = well and fine
         if as_json:

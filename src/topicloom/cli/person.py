@@ -67,8 +67,8 @@ def run_person(
 
 def _report(console: Console, name: str, receipt: DeletionReceipt, *, as_json: bool) -> None:
     if as_json:
-        told = {"receipt": receipt.value, "key": receipt.key, "left": list(receipt.left)}
-        print_json([{"user": name, "deleted": True, **told}])
+        deleted = {"receipt": receipt.value, "key": receipt.key, "left": list(receipt.left)}
+        print_json([{"user": name, "deleted": True, **deleted}])
         return
     console.print_json(json.dumps(receipt.value))
     print_dim(console, f"the key of the hashes, to be kept apart from them: {receipt.key}")

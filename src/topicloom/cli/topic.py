@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.options import AsJson, Name
 
 if TYPE_CHECKING:
     from topicloom.memory.memory import Memory
@@ -19,7 +20,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Id of the topic, such as t3.")]
 Into = Annotated[
     str, typer.Argument(metavar="INTO", help="Topic that receives the messages, such as t5.")
@@ -28,7 +28,6 @@ Called = Annotated[str, typer.Argument(metavar="TITLE", help="New name of the to
 Messages = Annotated[
     str, typer.Argument(metavar="MESSAGES", help="Messages or a range, such as m12 or m12-m15.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 
 @app.command()

@@ -42,12 +42,12 @@ def run_ui(
     listener = listen(host, port)
     opened = context.open_graph() if name else open_sample(context, console, find_sample())
     with opened as (graph, saver, store):
-        home = name or find_sample().stem
+        first = name or find_sample().stem
         key = key or secrets.token_urlsafe(16)
         app = make_inspector(
             graph,
             find_storage(graph).sessions,
-            home,
+            first,
             key=key,
             hosts=LOCAL if host in LOCAL else (),
             model=describe_model(context.settings),
@@ -56,7 +56,7 @@ def run_ui(
         )
         address = f"{name_address(host, listener)}/?key={key}"
         console.print(address, markup=False, soft_wrap=True, highlight=False)
-        print_dim(console, f"session {home}; Ctrl-C ends it")
+        print_dim(console, f"session {first}; Ctrl-C ends it")
         if browser:
             webbrowser.open(address)
         asyncio.run(_serve_page(app, listener, graph, saver, store if name else None))

@@ -71,13 +71,13 @@ def _restore_version(message: AIMessage) -> AIMessage:
 
     Older sessions kept the content without what says that, and so do clients.
     """
-    told = message.response_metadata
+    metadata = message.response_metadata
     blocks = message.content if isinstance(message.content, list) else []
-    if told.get("output_version") or not any(
+    if metadata.get("output_version") or not any(
         isinstance(b, dict) and b.get("type") == "tool_call" for b in blocks
     ):
         return message
-    return message.model_copy(update={"response_metadata": {**told, "output_version": "v1"}})
+    return message.model_copy(update={"response_metadata": {**metadata, "output_version": "v1"}})
 
 
 def say_anew(reply: AIMessage, text: str, calls: Mapping[str, Any] | None = None) -> AIMessage:

@@ -178,12 +178,10 @@ class PromptMessages:
         """Tokens of what is shown, of the view's if they are known."""
         places = self._list_shown(fit)
         line = self._describe_left(fit)
-        beside = self._count_ordered(places, fit) + self._layout.counter.text(
-            line and f"\n\n{line}"
-        )
+        fixed = self._count_ordered(places, fit) + self._layout.counter.text(line and f"\n\n{line}")
         if view_tokens is not None:
-            beside, places = beside + view_tokens, [n for n in places if n >= self._begins]
-        return beside + sum(self._size(n, fit) for n in places)
+            fixed, places = fixed + view_tokens, [n for n in places if n >= self._begins]
+        return fixed + sum(self._size(n, fit) for n in places)
 
     def _count_ordered(self, places: Sequence[int], fit: Fit) -> int:
         """Tokens that messages have more when they are in order: of results that are missing."""
@@ -208,8 +206,10 @@ class PromptMessages:
         given = [self._begins - 1] if self._begins else []
         given += range(max(self._begins, self._newest), len(self._all))
         found = ((self._all[n], self._show(n, fit)) for n in given)
-        told = (_describe_left_out(m, shown) for m, shown in found if m.role in ("user", "tool"))
-        return tuple(filter(None, told))
+        described = (
+            _describe_left_out(m, shown) for m, shown in found if m.role in ("user", "tool")
+        )
+        return tuple(filter(None, described))
 
     def count_lead(self, numbers: Sequence[int]) -> int:
         """How many of the messages that are shown are instructions before all others."""

@@ -179,9 +179,9 @@ class SegmentLayout:
         round stays in any case.
         """
         first, segments, newest = self.split_parts(messages)
-        told = {m.seq: f"\n{lines}" for m in messages if (lines := describe_blocks(m, language))}
+        blocks = {m.seq: f"\n{lines}" for m in messages if (lines := describe_blocks(m, language))}
         segments = [
-            replace(s, media="".join(told.get(n, "") for n in range(s.first, s.last + 1)))
+            replace(s, media="".join(blocks.get(n, "") for n in range(s.first, s.last + 1)))
             for s in segments
         ]
         room = budget - (self.counter.message(SystemMessage(system)) if system else 0)

@@ -89,15 +89,15 @@ class MainWindow:
         facts: str = "",
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
-        beside: int = 0,
+        extra_tokens: int = 0,
     ) -> MainPrompt:
         """The prompt of a turn; see `Layout.build_prompt`.
 
-        It fits the window, with a margin, and with tokens of what is sent `beside` it.
+        It fits the window, with a margin, together with `extra_tokens` that are sent with it.
         """
         system = self.build_system(session, facts)
         size = self.uncalibrate(self.size, session)
-        room = max(size - self.count_fixed(session, facts) - beside, size // 10)
+        room = max(size - self.count_fixed(session, facts) - extra_tokens, size // 10)
         beginning = self.find_beginning(session, notes)
         if beginning is None:
             return self.layout.build_prompt(

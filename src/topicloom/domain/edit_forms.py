@@ -25,7 +25,7 @@ _LEAD, _TRAIL, _QUESTION, _ASKING, _CLAUSE, _TRUE, _FALSE = (
 _FORMS = [(name, re.compile(form, re.I)) for name, form in _ROWS]
 _MEASURES = "个把瓶件张块元点次人天本只条颗枚份"
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?")
-_SAID_NUMBERS: Mapping[str, int] = {
+_NUMBER_WORDS: Mapping[str, int] = {
     word: n for n, words in enumerate(load_word_groups("numbers")) for word in words
 }
 _STATUS_FIELDS = ("status", "state", "状态", "done", "completed", "完成")
@@ -140,8 +140,8 @@ def parse_number(said: str) -> int | float | None:
     """A number alone, in figures or as a small word."""
     word = said.lower().strip()
     word = word[:-1].strip() if word[-1:] in _MEASURES else word
-    if word in _SAID_NUMBERS:
-        return _SAID_NUMBERS[word]
+    if word in _NUMBER_WORDS:
+        return _NUMBER_WORDS[word]
     if not (word.isascii() and _NUMBER.fullmatch(word)):
         return None
     return float(word) if "." in word else int(word)

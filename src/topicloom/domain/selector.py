@@ -46,8 +46,8 @@ _LISTS = ("ids", "picks", "selected", "selection", "selected_ids", "items")
 _MOST = 50
 _ASKED = 0.2
 """Bonus for a candidate that the message names."""
-_LENT = 0.5
-"""Share of its own worth that a candidate lends to those it names. On HotpotQA
+_REFERENCE_SHARE = 0.5
+"""Share of a candidate's worth that is added to that of the candidates it names. On HotpotQA
 (docs/guides/curation.md) .4 to .8 do about the same; without it, .68 of the questions have all
 they need picked, not .88."""
 
@@ -225,7 +225,10 @@ class EmbeddedSelector(LocalRole[SelectRequest, Selection]):
         asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
         own = [c.score + _ASKED * (row in asked) for row, c in enumerate(candidates)]
         source = _find_naming(candidates, names, own)
-        worth = [own[r] + (_LENT * own[s] if s is not None else 0) for r, s in enumerate(source)]
+        worth = [
+            own[r] + (_REFERENCE_SHARE * own[s] if s is not None else 0)
+            for r, s in enumerate(source)
+        ]
         order = sorted(range(len(candidates)), key=lambda row: -worth[row])
         picks = [row for row in order if worth[row] >= FAINT][: request.limit]
         why = _explain_picks(candidates, picks, asked, source, request.language)

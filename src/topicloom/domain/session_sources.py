@@ -24,8 +24,8 @@ class NarrativeSource:
     """Searches summaries by recency-weighted words."""
 
     def __init__(self, topics: Sequence[Topic]) -> None:
-        told = [t for t in topics if t.summary or t.brief]
-        self._newest = np.array([t.newest for t in told], dtype=float)
+        described = [t for t in topics if t.summary or t.brief]
+        self._newest = np.array([t.newest for t in described], dtype=float)
         self._passages = [
             Passage(
                 f"narrative_{t.id}",
@@ -33,7 +33,7 @@ class NarrativeSource:
                 t.summary or t.brief,
                 ("archived",) if t.status == "archived" else (),
             )
-            for t in told
+            for t in described
         ]
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:

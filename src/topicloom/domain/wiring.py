@@ -75,13 +75,13 @@ class DomainRuntime:
     """A document as it came from outside, checked; raises `InputError` if it cannot be used."""
 
     parallel_nodes = ("skeleton", "curate")
-    """Nodes that run beside the readers."""
+    """Nodes that run at the same time as the readers."""
 
     @classmethod
     def prepare(
-        cls, domain: Domain, deps: Deps, beside: DomainRuntime | None = None
+        cls, domain: Domain, deps: Deps, running: DomainRuntime | None = None
     ) -> DomainRuntime:
-        """Get a domain ready; with the lore of another runtime of it, if there is one `beside`.
+        """Make the runtime of a domain. It shares the lore of one that is `running` already.
 
         Raises:
             ConfigurationError: If its schema, a template, a source or a number of it cannot be
@@ -91,7 +91,7 @@ class DomainRuntime:
         check = make_checker(domain.schema) if domain.schema is not None else None
         skeletons = SkeletonService(SkeletonRenderer(domain), deps)
         closed = Event()
-        lore = beside.lore if beside else _open_lore(domain, deps, closed)
+        lore = running.lore if running else _open_lore(domain, deps, closed)
         selector = deps.roles.get(SELECTOR) or EmbeddedSelector()
         curator = Curator(selector, _make_policy(domain), closed)
         nodes = {

@@ -84,33 +84,19 @@ def make_deps(
     open_for = partial(open_role_model, settings, models)
     opened = open_for("responder", main) if main is not None and roles is None else None
     known = get_window_size(opened, DEFAULT_WINDOW) if opened else DEFAULT_WINDOW
-    size = settings.window or known
-    prompts = Prompts.of(settings.prompts)
+    chat = ChatOptions(
+        meter=meter,
+        window=settings.window or known,
+        reader_window=settings.topic_window,
+        deadline=settings.role_seconds,
+        prompts=Prompts.of(settings.prompts),
+        reply_tokens=settings.reply_tokens,
+    )
     if roles is None:
-        chat = ChatOptions(
-            meter=meter,
-            window=size,
-            reader_window=settings.topic_window,
-            deadline=settings.role_seconds,
-            prompts=prompts,
-            reply_tokens=settings.reply_tokens,
-        )
         others = others or embedded_roles(embedder)
         roles = choose_roles(models, others, open_for, chat, domain=domain)
-    server: Server | None = getattr(roles.get(RESPONDER), "server", None)
-    window = MainWindow(
-        largest=size,
-        most_recall=settings.recall_tokens or round(settings.recall_share * size),
-        counter=counter,
-        order=settings.layout,
-        tools=_check_tools(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
-        search=make_activate_tool(),
-        instructions=instructions,
-        prompts=prompts,
-        edit=make_edit_tool() if domain else None,
-        beginning=_make_beginning(settings, roles, embedder, counter),
-        context=lambda: server.context if server else None,
-        media=lambda: server.takes_media if server else True,
+    window = _make_window(
+        settings, roles, chat, embedder, counter, tools, instructions, domain=domain
     )
     if storage is None:
         storage = FileStorage(settings.folder, fsync=settings.fsync)
@@ -135,6 +121,35 @@ def make_deps(
         share_facts=lambda kept, store, session: share_facts(ReflectionStore(kept), store, session),
         clock=clock or read_system_clock,
         waits=Waits(settings.role_seconds),
+    )
+
+
+def _make_window(
+    settings: Settings,
+    roles: Roles,
+    chat: ChatOptions,
+    embedder: Embedder,
+    counter: TokenCounter,
+    tools: Sequence[BaseTool | Callable[..., object]],
+    instructions: str,
+    *,
+    domain: bool,
+) -> MainWindow:
+    """The window of the main model, of the size that the settings or the model give."""
+    server: Server | None = getattr(roles.get(RESPONDER), "server", None)
+    return MainWindow(
+        largest=chat.window,
+        most_recall=settings.recall_tokens or round(settings.recall_share * chat.window),
+        counter=counter,
+        order=settings.layout,
+        tools=_check_tools(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
+        search=make_activate_tool(),
+        instructions=instructions,
+        prompts=chat.prompts,
+        edit=make_edit_tool() if domain else None,
+        beginning=_make_beginning(settings, roles, embedder, counter),
+        context=lambda: server.context if server else None,
+        media=lambda: server.takes_media if server else True,
     )
 
 

@@ -203,25 +203,27 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         given = {"readings": [], "calls": [], **known, "messages": messages}
         invoke, ainvoke = partial(work.invoke, given), partial(work.ainvoke, given)
         done = yield from either(invoke, ainvoke, run.inside())
-        told: Update = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
-        told |= {"fork": fork, "seen": known.get("seen"), "loop": known.get("loop")}
+        own_state: Update = {
+            key: done[key] or [] for key in ("session", "turn", "readings", "calls")
+        }
+        own_state |= {"fork": fork, "seen": known.get("seen"), "loop": known.get("loop")}
         shown, whole = done["messages"], [*before, *messages]
         ended = work is self._finalize
         if isinstance(shown, Overwrite) or not (ended or shown == messages):
             own = {m.id: m for m in whole}
             # A session that knows from where on its channel shows all has written it anew, whole.
-            rest = [] if told["session"].get("shown") else before
+            rest = [] if own_state["session"].get("shown") else before
             new = shown.value if isinstance(shown, Overwrite) else [*rest, *shown]
             whole = [m if get_text(m) == REMOVED else own.get(m.id, m) for m in new]
         elif before:  # the channel shows as much as it did, and what came behind it
             shown_since = state["topicloom"]["session"].get("shown", 0)
-            told["session"] = told["session"] | {"shown": shown_since}
+            own_state["session"] = own_state["session"] | {"shown": shown_since}
         changed = {"messages": shown} if ended and shown else Update()
         if ended:
-            told["seen"] = mark_seen(whole)
+            own_state["seen"] = mark_seen(whole)
         if whole != state["messages"]:
             changed = {"messages": Overwrite(whole)}
-        return {"topicloom": told, **changed}
+        return {"topicloom": own_state, **changed}
 
     def _wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
         """Have the agent's model reply to the main window."""
@@ -257,14 +259,14 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         call = account_reply(deps, session, model, sent, message, size)
         call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
-        told = {
+        own_state = {
             **known,
             **dump(calibrate(session, message, size), turn),
             "calls": [*known["calls"], *dumped([call])],
             "fork": fork,
             "loop": [*dict.fromkeys([*(known.get("loop") or ()), *(m.id for m in said)])],
         }
-        return ExtendedModelResponse(response, Command(update={"topicloom": told}))
+        return ExtendedModelResponse(response, Command(update={"topicloom": own_state}))
 
     def _wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Step[Any]:
         """Have what a tool gives in a form that the agent's checkpoints can hold."""

@@ -1,6 +1,6 @@
 """What a user's other threads bring to a turn: facts by their spans, and messages word for word.
 
-Which threads to open is told by their cards; what is quoted is read from the threads themselves,
+Which threads to open is told by their profiles; what is quoted is read from the threads themselves,
 each time that a prompt shows it. So what is purged, forgotten or archived there is gone here too.
 """
 
@@ -22,30 +22,30 @@ from topicloom.prompts.loader import Cues
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.persons import see_facts
 from topicloom.reflection.store import ReflectionStore
-from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.persons import Person, find_person, get_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage, parse_iso_seconds
+from topicloom.state.thread_quotes import ThreadQuote
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.thread_cards import (
+from topicloom.storage.thread_profiles import (
     Hashes,
-    ThreadCard,
-    TopicCard,
+    ThreadProfile,
+    TopicProfile,
     hash_words,
     pack_vector,
     pack_words,
-    read_card,
-    read_cards,
-    write_card,
+    read_profile,
+    read_profiles,
+    write_profile,
 )
 from topicloom.storage.writers import catch_up, find_newest, read_tips
 
 _THREADS = 3
 """Other threads that a turn opens at most."""
 _LEAST_FIT = 0.3
-"""Fit of a topic's card from which its thread is opened: the share of the query's words that it
+"""Fit of a topic's profile from which its thread is opened: the share of the query's words that it
 has, by what they tell, or the likeness of the vectors."""
 _LEAST_WORTH = 0.8
 """Worth from which a message of another thread is quoted: it is found for sure there."""
@@ -76,11 +76,11 @@ class OtherThreads:
         store: SessionStore,
         session: Session,
         query: str,
-        shown: Sequence[ElsewhereQuote],
+        shown: Sequence[ThreadQuote],
         now: datetime,
         *,
         alone: bool = False,
-    ) -> list[ElsewhereQuote]:
+    ) -> list[ThreadQuote]:
         """The facts that a note has to say: learnt elsewhere since the prompt's were chosen, or
         asked for. What ended is shown only where the past is asked for.
 
@@ -112,8 +112,7 @@ class OtherThreads:
         asked = self._find_asked(free, holding, query, now)
         found = list(dict.fromkeys([*new[-_NEW_FACTS:], *asked]))
         return [
-            ElsewhereQuote(thread=s.thread, fact=s.key, since=s.since, day=s.since[:10])
-            for s in found
+            ThreadQuote(thread=s.thread, fact=s.key, since=s.since, day=s.since[:10]) for s in found
         ]
 
     def _find_asked(
@@ -149,24 +148,24 @@ class OtherThreads:
         session: Session,
         query: str,
         days: Days | None,
-        shown: Sequence[ElsewhereQuote],
-    ) -> list[ElsewhereQuote]:
+        shown: Sequence[ThreadQuote],
+    ) -> list[ThreadQuote]:
         """The messages of the user's other threads that fit a query, best first.
 
-        At most three threads are opened: those whose cards fit best.
+        At most three threads are opened: those whose profiles fit best.
         """
         person = get_person(session)
         if person is None:
             return []
         known = {(quote.thread, quote.message) for quote in shown}
-        found = list[tuple[float, ElsewhereQuote]]()
+        found = list[tuple[float, ThreadQuote]]()
         for thread in self._choose_threads(kept, person, session.id, query):
             opened = self._open(kept, person, thread)
             if opened is None:
                 continue
             other, workspace = opened
             tail = enter_all(workspace.whole, workspace.store, other)
-            hits = workspace.whole.search(query, days, said=True)
+            hits = workspace.whole.search(query, days, from_user=True)
             best = [m for m, worth in hits.weights.items() if worth >= _LEAST_WORTH][:_MESSAGES]
             said = list(workspace.store.pick(other, map(parse_message_number, best)).values())
             likeness = self._compare(query, [m.text[:_TEXT] for m in said])
@@ -175,8 +174,8 @@ class OtherThreads:
                 if like < least:
                     continue
                 if (thread, message.id) not in known and message.text != REMOVED:
-                    topic = hits.homes[message.id].replace(tail, "")
-                    quote = ElsewhereQuote(
+                    topic = hits.owners[message.id].replace(tail, "")
+                    quote = ThreadQuote(
                         thread=thread, message=message.id, topic=topic, day=message.day
                     )
                     found.append((hits.weights[message.id], quote))
@@ -188,13 +187,13 @@ class OtherThreads:
         kept: BaseStore,
         store: SessionStore,
         session: Session,
-        quotes: Sequence[ElsewhereQuote],
+        quotes: Sequence[ThreadQuote],
         *,
         alone: bool = False,
-    ) -> dict[ElsewhereQuote, str]:
+    ) -> dict[ThreadQuote, str]:
         """What quotes say now; of what is gone, or not to be seen any more, there is none."""
         person = get_person(session)
-        texts = dict[ElsewhereQuote, str]()
+        texts = dict[ThreadQuote, str]()
         if person is None or not quotes:
             return texts
         if any(quote.fact for quote in quotes):
@@ -221,8 +220,8 @@ class OtherThreads:
             }
         return texts
 
-    def keep_card(self, kept: BaseStore, session: Session) -> None:
-        """Bring the card of a thread up to date, by what is stored of it now.
+    def update_profile(self, kept: BaseStore, session: Session) -> None:
+        """Bring the profile of a thread up to date, by what is stored of it now.
 
         If it has none though it is not new, those of all the user's threads may be gone: they are
         made anew then.
@@ -230,14 +229,14 @@ class OtherThreads:
         person = get_person(session)
         if person is None:
             return
-        before = read_card(kept, person, session.id)
+        before = read_profile(kept, person, session.id)
         if before is None and session.turn > 1:
-            self.remake_cards(kept, person.user)
+            self.remake_profiles(kept, person.user)
         else:
             self._write(kept, person, session, before)
 
-    def remake_cards(self, kept: BaseStore, user: str) -> int:
-        """Make the cards of all threads of a user anew; returns how many there are.
+    def remake_profiles(self, kept: BaseStore, user: str) -> int:
+        """Make the profiles of all threads of a user anew; returns how many there are.
 
         It looks at every session of the storage, once.
         """
@@ -251,7 +250,7 @@ class OtherThreads:
         return count
 
     def _write(
-        self, kept: BaseStore, person: Person, session: Session, before: ThreadCard | None
+        self, kept: BaseStore, person: Person, session: Session, before: ThreadProfile | None
     ) -> None:
         store = self.workspaces.open(session.id, kept).store
         same = before is not None and before.space == self.embedder.fingerprint
@@ -260,29 +259,29 @@ class OtherThreads:
         parts = {
             t.id: (str(t.head), store.topic_messages(t))
             for t in _list_open(table)
-            if known.get(t.id, TopicCard(id="")).head != str(t.head)
+            if known.get(t.id, TopicProfile(id="")).head != str(t.head)
         }
         tail = store.messages(session, session.tail)
         head = f"{session.transcript}-{session.superseded}"
-        if tail and known.get("", TopicCard(id="")).head != head:
+        if tail and known.get("", TopicProfile(id="")).head != head:
             parts[""] = head, tail
-        made = self._make_cards(table, parts)
+        made = self._make_profiles(table, parts)
         names = [*(t.id for t in _list_open(table)), *([""] if tail else [])]
         topics = tuple(made.get(n) or known[n] for n in names)
-        card = ThreadCard(
+        profile = ThreadProfile(
             session=session.id,
             user=person.user,
             scope=person.scope,
             space=self.embedder.fingerprint,
             topics=topics,
         )
-        if card != before:
+        if profile != before:
             ReflectionStore(kept).set_person(session.id, person)
-            write_card(kept, card)
+            write_profile(kept, profile)
 
-    def _make_cards(
+    def _make_profiles(
         self, table: TopicTable, parts: Mapping[str, tuple[str, Sequence[StoredMessage]]]
-    ) -> dict[str, TopicCard]:
+    ) -> dict[str, TopicProfile]:
         if not parts:
             return {}
         texts = []
@@ -293,7 +292,7 @@ class OtherThreads:
             texts.append(f"{about}{said[-_TEXT:]}")
         vectors = self.embedder.embed(texts)
         return {
-            topic: TopicCard(
+            topic: TopicProfile(
                 id=topic,
                 head=head,
                 words=pack_words(hash_words(w for m in messages for w in words_of(m.text))),
@@ -304,14 +303,16 @@ class OtherThreads:
 
     def _choose_threads(self, kept: BaseStore, person: Person, own: str, query: str) -> list[str]:
         """The threads with the topics that fit a query best."""
-        cards = read_cards(kept, person, but=own)
-        for card in cards:
-            if card.stale and (opened := self._open(kept, person, card.session)) is not None:
+        profiles = read_profiles(kept, person, but=own)
+        for profile in profiles:
+            if profile.stale and (opened := self._open(kept, person, profile.session)) is not None:
                 self._write(kept, person, opened[0], None)
-        if any(card.stale for card in cards):
-            cards = read_cards(kept, person, but=own)
+        if any(profile.stale for profile in profiles):
+            profiles = read_profiles(kept, person, but=own)
         words = hash_words(words_of(query))
-        topics = [(card, topic, topic.read_words()) for card in cards for topic in card.topics]
+        topics = [
+            (profile, topic, topic.read_words()) for profile in profiles for topic in profile.topics
+        ]
         if not topics or not len(words):
             return []
         held: Counter[int] = Counter()
@@ -320,11 +321,13 @@ class OtherThreads:
         weights = {w: np.log(1 + len(topics) / (1 + held[w])) for w in words.tolist()}
         (vector,) = self.embedder.embed([query])
         best = dict[str, float]()
-        for card, topic, own_words in topics:
+        for profile, topic, own_words in topics:
             fit = _fit(words, own_words, weights)
-            if card.space == self.embedder.fingerprint and len(vector) == len(topic.read_vector()):
+            if profile.space == self.embedder.fingerprint and len(vector) == len(
+                topic.read_vector()
+            ):
                 fit = max(fit, float(topic.read_vector() @ vector) / 127)
-            best[card.session] = max(best.get(card.session, 0.0), fit)
+            best[profile.session] = max(best.get(profile.session, 0.0), fit)
         ranked = sorted(best, key=lambda thread: -best[thread])
         return [thread for thread in ranked[:_THREADS] if best[thread] >= _LEAST_FIT]
 

@@ -22,7 +22,7 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import ReadTask, SessionState, TurnOptions
 from topicloom.state.messages import find_edit_calls, find_other_calls
-from topicloom.state.recall import ELSEWHERE
+from topicloom.state.recall import OTHER_TOPICS
 from topicloom.state.session import Session, Turn
 
 Graph = StateGraph[Any, TurnOptions, Any, Any]
@@ -217,7 +217,7 @@ def _readers(state: SessionState) -> list[Send]:
     seen = session.model_dump(mode="json", exclude_defaults=True)
     days, search = turn.searches[-1].days if turn.searches else None, len(turn.searches)
     task = ReadTask(
-        topic=ELSEWHERE,
+        topic=OTHER_TOPICS,
         read=(),
         session=seen,
         query=turn.sought,

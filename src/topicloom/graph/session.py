@@ -189,14 +189,14 @@ def wire_graph(
 
 
 def _prepare(
-    domain: Domain | None, deps: Deps, beside: DomainRuntime | None = None
+    domain: Domain | None, deps: Deps, running: DomainRuntime | None = None
 ) -> DomainRuntime | None:
     if domain is None:
         return None
     # Templates and schemas load libraries: only those who have a domain wait for them.
     from topicloom.domain.wiring import DomainRuntime
 
-    return DomainRuntime.prepare(domain, deps, beside)
+    return DomainRuntime.prepare(domain, deps, running)
 
 
 def wire_memory(

@@ -23,7 +23,7 @@ from topicloom.index.words import count_words, is_character, telling_words, word
 K1, B = 1.5, 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
 _CHARACTER = 0.5
-"""Weight of a CJK character beside that of the pairs that it is in."""
+"""Weight of a CJK character, relative to that of the pairs that it is in."""
 _COMMON, _ECHOED = 0.05, 20
 """Share of the passages past which a word tells nothing, and words of a second look at most."""
 
@@ -176,8 +176,8 @@ PASSAGE, _PASSAGE_ZH = 400, 250
 _NEIGHBOUR = 0.3
 """Share of what a sentence says of a query that counts for its neighbours."""
 _TELLING = 0.2
-"""Share of the best sentence's score from which others are part of an excerpt: those beside it are,
-without a word of the query."""
+"""Share of the best sentence's score from which others are part of an excerpt: its neighbours,
+even without a word of the query."""
 _MISSED = 64
 """Sentences that do not fit, after which no other is tried: a text may have half a million."""
 _GAP, _MARK = 3, 3
@@ -216,7 +216,7 @@ def select_sentences(
 ) -> tuple[tuple[int, int], ...]:
     """The sentences and lines of a text that say most of a query, as many as `room` tokens hold.
 
-    What says little beside the best of them is left out, though there be room.
+    A sentence that says little compared with the best one is left out, even if there is room.
 
     Returns:
         Where they begin and end in the text, in their order; neighbours are one stretch.

@@ -167,21 +167,21 @@ class TopicVectorSums:
         heads = {t.id: t.head for t in topics if t.head is not None}
         with self._lock:
             known = {head: self._known[head] for head in heads.values() if head in self._known}
-        said: dict[str, Sequence[StoredMessage]] = {}
+        messages: dict[str, Sequence[StoredMessage]] = {}
         for unknown in (t for t in topics if heads.get(t.id) not in known):
             with suppress(StorageError):
-                said[unknown.id] = store.topic_messages(unknown)
-        if said:
+                messages[unknown.id] = store.topic_messages(unknown)
+        if messages:
             stored = StoredVectors(embedder, store.log)
             places = [
                 (topic.chain, ref)
                 for topic in topics
-                if topic.id in said
+                if topic.id in messages
                 for ref in store.log.refs(topic.chain, topic.head)
             ]
-            vectors = stored.of([r for rs in said.values() for r in rs], places)
-            begins = np.cumsum([len(messages) for messages in said.values()])[:-1]
-            for topic, part in zip(said, np.split(vectors, begins), strict=True):
+            vectors = stored.of([m for part in messages.values() for m in part], places)
+            begins = np.cumsum([len(part) for part in messages.values()])[:-1]
+            for topic, part in zip(messages, np.split(vectors, begins), strict=True):
                 known[heads[topic]] = part.sum(axis=0), len(part)
             if not stored.incomplete:
                 with self._lock:
@@ -197,9 +197,9 @@ def compute_centroids(
     rows = np.stack([row for row, _ in sums.values()])
     common = rows.sum(axis=0) / counts.sum()
     now = np.zeros((1, embedder.dimension), dtype=np.float32)
-    said = embedder.embed([r.line for r in newest])
-    if said.any():
-        now = said.mean(axis=0, keepdims=True) - common
+    vectors = embedder.embed([r.line for r in newest])
+    if vectors.any():
+        now = vectors.mean(axis=0, keepdims=True) - common
     return ReviewCentroids(
         row_numbers={topic: row for row, topic in enumerate(sums)},
         rows=unit_rows(rows / counts - common),

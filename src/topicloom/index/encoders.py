@@ -1,6 +1,7 @@
 """The encoders to choose from: the ones that ship, and those that applications bring.
 
-The one that ships has one vector space for text in any script: sentences beside hashed characters.
+The one that ships has one vector space for text in any script: vectors of sentences and of hashed
+characters.
 A vector is `[sqrt(1 - a) * sentence, sqrt(a) * hashing]`, so the cosine of two texts with the
 shares `a` and `b` is `sqrt((1-a)(1-b)) * cos_sentence + sqrt(a*b) * cos_hashing`. The sentence part
 is by an encoder of English, by one of Chinese that is mapped into the same space, or by both if
@@ -145,7 +146,7 @@ class ForeignEmbedder:
             try:
                 self._dimension = self._dimension or len(encode(["a"])[0])
                 vectors = embed_telling(texts, self._dimension, _CHARACTERS, encode)
-            except Exception as error:  # noqa: BLE001 - however it fails, a turn goes on without it
+            except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
                 self.failure = describe_error(error, "\n".join(texts))
                 self._rests_until = time.monotonic() + self._rest
             else:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.belonging import KNOWN, LOOSE_HOME, Said, read_seconds
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import is_chinese
+from topicloom.index.message_columns import KNOWN, LOOSE_TOPIC, MessageColumns, read_seconds
 from topicloom.index.ranking import Messages, words_of_day
 from topicloom.index.turn_topics import Grouping, group_by_topic
 from topicloom.index.vectors import GrowingRows, Place, StoredVectors
@@ -39,7 +39,7 @@ _ROW = np.dtype(
         ("standing", np.bool_),  # the user asks for something that holds from then on
     ]
 )
-"""The columns of a message beside its words and its vector."""
+"""The columns of a message, apart from its words and its vector."""
 ROLES = ("user", "assistant")
 """Voices of messages that name no speaker."""
 
@@ -101,7 +101,9 @@ class MessageTable:
         """Mean vector of the messages [d]; there has to be one."""
         return np.asarray(self._sums.all.sum(axis=0) / len(self), dtype=np.float32)
 
-    def said(self, topics: Sequence[Topic], voices: dict[str, int], newest: int) -> Said:
+    def read_columns(
+        self, topics: Sequence[Topic], voices: dict[str, int], newest: int
+    ) -> MessageColumns:
         """Messages of topics in conversation order, as runs are cut from them.
 
         Of each topic the `newest` are given. The codes of new voices are added; codes of topics are
@@ -116,18 +118,18 @@ class MessageTable:
         place = np.full(len(order), -1, dtype=np.int64)
         place[chosen] = np.arange(len(chosen))
         at = place[words.message]
-        rows, home = every[chosen], codes[kept]
-        home[np.isin(home, loose)] = LOOSE_HOME
+        rows, topic = every[chosen], codes[kept]
+        topic[np.isin(topic, loose)] = LOOSE_TOPIC
         from_user = rows["from_user"] > 0
         names = np.array([voices[name or ROLES[0]] for name in self._speakers.all])
         voice = np.where(from_user | (rows["speaker"] > 0), names[rows["speaker"]], -1)
         voice[voice < 0] = voices[ROLES[1]]
         begins = from_user.copy()
         begins[:1] = True
-        return Said(
+        return MessageColumns(
             number=rows["number"],
             begins=begins,
-            home=home,
+            topic=topic,
             seconds=rows["seconds"],
             voice=voice,
             continues=np.where(rows["opens"], -KNOWN, KNOWN),
@@ -138,7 +140,7 @@ class MessageTable:
         )
 
     def code_of(self, topic: str) -> int:
-        """The code of a topic among `said`; -1 for one that has no messages."""
+        """The code of a topic in `read_columns`; -1 for one that has no messages."""
         return next(iter(self._topics.places([topic])), -1)
 
     def release(self, topics: Iterable[str]) -> None:
@@ -283,7 +285,7 @@ class MessageView:
 
     @cached_property
     def others(self) -> list[str]:
-        """Names of those who speak beside the user; "" for who has none."""
+        """Names of all speakers but the user; "" for one without a name."""
         speakers = np.unique(self._sorted["speaker"][self._sorted["from_user"] == 0])
         return [self._speakers[place] for place in speakers.tolist()]
 
@@ -302,8 +304,8 @@ class MessageView:
         """True for those with which the user asks for something from then on [n]."""
         return np.asarray(self._sorted["standing"])
 
-    def said_on(self, first: str, last: str) -> NDArray[np.bool_]:
-        """True for those of the days from one to another, `2026-03-02`, both included [n]."""
+    def of_days(self, first: str, last: str) -> NDArray[np.bool_]:
+        """True for messages of the days from one to another, `2026-03-02`, both included [n]."""
         return self._where("day", [first <= day <= last for day in self._days])
 
     @property

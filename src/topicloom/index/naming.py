@@ -1,7 +1,7 @@
 """Names of topics without a language model: the phrase that tells a topic from the others.
 
-The candidates are the noun phrases of what was said (`phrases.py`). One is worth more the more
-rounds hold it, the earlier the user said it, the fewer other topics hold its words, and the nearer
+The candidates are the noun phrases of the rounds (`phrases.py`). One is worth more the more
+rounds hold it, the earlier the user used it, the fewer other topics hold its words, and the nearer
 its vector is to the topic's. A short one is joined to a second one.
 """
 
@@ -38,14 +38,14 @@ _NUMBER = 8
 """Characters that are left for a number behind a name."""
 _SETTLED = 10
 """Rounds from which a topic keeps its name, while half as many rounds hold it as hold a new one."""
-_SAID_LENGTH, _REPLIED_LENGTH = 600, 600
-"""Characters of what the user said, and of a reply, that are read."""
+_ASKED_LENGTH, _REPLIED_LENGTH = 600, 600
+"""Characters that are read of the user's text, and of a reply."""
 _REPLIED = 0.4
 """Weight of a round whose reply alone holds a phrase, against 1 where the user says it."""
 _OPENING_ROUNDS, _OPENING = 3, 0.35
 """The rounds in which one says what a topic is about, and what a phrase is worth more there."""
 _NEWEST = 100
-"""Rounds that are read, beside those."""
+"""Rounds that are read in addition to those."""
 _CONTRAST = 0.7
 """Share of a phrase's worth that it loses if every other topic holds its words."""
 _WEIGHED = 16
@@ -70,8 +70,8 @@ _FOREIGN = 0.5
 class SpokenRound:
     """A round of a topic, as far as names go."""
 
-    said: str
-    """What the user said."""
+    asked: str
+    """The user's text."""
     replied: str = ""
     """The reply."""
 
@@ -106,17 +106,17 @@ class _Candidate:
 
 
 def pair_rounds(messages: Iterable[StoredMessage]) -> list[SpokenRound]:
-    """Messages, in order, as rounds of what the user said and what was replied."""
+    """Pair messages, which are in order, as rounds: the user's text and the reply."""
     pairs: list[tuple[str, str]] = []
     for message in messages:
         by_user = message.role == "user"
         if by_user or not pairs:
             pairs.append((message.text, "") if by_user else ("", message.text))
         else:
-            said, replied = pairs[-1]
+            asked, replied = pairs[-1]
             if len(replied) < _REPLIED_LENGTH:
                 text = f"{replied}\n{message.text}" if replied else message.text
-                pairs[-1] = (said, text)
+                pairs[-1] = (asked, text)
     return [SpokenRound(*pair) for pair in pairs]
 
 
@@ -134,7 +134,7 @@ def make_name(
 
     Args:
         rounds: The topic's rounds, in order; of many, the first and the last ones are read.
-        direction: Mean vector [d] of what the user said.
+        direction: Mean vector [d] of the user's messages.
         embedder: Encoder of `direction`.
         former: The name so far, "" if there is none. A name of which the rounds hold no word stays:
             whoever gave it did not take it from them. A topic that has settled keeps its name as
@@ -167,7 +167,7 @@ def _stays(former: str, rounds: Sequence[SpokenRound], name: str = "") -> bool:
 def _count_holding(name: str, rounds: Sequence[SpokenRound]) -> int:
     """Rounds that hold at least half of the words of a name."""
     words = phrase_words(name) or {name.lower()}
-    texts = (f"{r.said[:_SAID_LENGTH]}\n{r.replied[:_REPLIED_LENGTH]}".lower() for r in rounds)
+    texts = (f"{r.asked[:_ASKED_LENGTH]}\n{r.replied[:_REPLIED_LENGTH]}".lower() for r in rounds)
     return sum(2 * sum(w in text for w in words) >= len(words) for text in texts)
 
 
@@ -179,7 +179,7 @@ def _rank(
 ) -> list[_Candidate]:
     """The best candidates, with what they are worth, the best first."""
     held = Counter(word for text in others for word in phrase_words(text))
-    language = detect_language([r.said for r in rounds])
+    language = detect_language([r.asked for r in rounds])
     for candidate in (found := _collect(rounds)):
         often = math.log1p(candidate.rounds) / math.log(len(rounds) + 2)
         candidate.worth = (
@@ -226,8 +226,8 @@ def _collect(rounds: Sequence[SpokenRound]) -> list[_Candidate]:
     found: dict[Key, _Candidate] = {}
     for place, round_ in enumerate(rounds):
         weights: dict[Key, float] = {}
-        replied, said = round_.replied[:_REPLIED_LENGTH], round_.said[:_SAID_LENGTH]
-        for text, weight in ((replied, _REPLIED), (said, 1.0)):
+        replied, asked = round_.replied[:_REPLIED_LENGTH], round_.asked[:_ASKED_LENGTH]
+        for text, weight in ((replied, _REPLIED), (asked, 1.0)):
             for key, spelling, grade, unknown in find_phrases(text):
                 candidate = found.setdefault(key, _Candidate(key, grade, unknown))
                 candidate.spellings[spelling] += 1
@@ -249,8 +249,8 @@ def _collect(rounds: Sequence[SpokenRound]) -> list[_Candidate]:
 
 
 def _mend(candidate: _Candidate, rounds: Sequence[SpokenRound]) -> None:
-    """Lengthen a phrase of unknown characters by what stands beside it wherever it is said."""
-    text, whole = candidate.text, "\n".join(f"{r.said}\n{r.replied}" for r in rounds)
+    """Lengthen a phrase of unknown characters by the characters that always stand next to it."""
+    text, whole = candidate.text, "\n".join(f"{r.asked}\n{r.replied}" for r in rounds)
     for _ in range(LONGEST_HAN - len(text)):
         seen = [m.span() for m in re.finditer(re.escape(text), whole)]
         before = {whole[max(0, a - 1) : a] for a, _ in seen}
@@ -286,9 +286,9 @@ def _compose(best: _Candidate, ranked: Sequence[_Candidate]) -> str:
 
 
 def _quote(rounds: Sequence[SpokenRound]) -> str:
-    """The first words that were said, for a topic without any phrase."""
-    for text in (text for r in rounds for text in (r.said, r.replied)):
-        if pieces := PIECE.findall(DATA.sub(" ", text)[:_SAID_LENGTH])[:4]:
+    """The first words of the rounds, for a topic without any phrase."""
+    for text in (text for r in rounds for text in (r.asked, r.replied)):
+        if pieces := PIECE.findall(DATA.sub(" ", text)[:_ASKED_LENGTH])[:4]:
             words = " ".join(p[:12] if CJK_RUN.match(p) else p[:LONGEST_WORD] for p in pieces)
             return (words[0].upper() + words[1:])[:40].strip()
     return "…"

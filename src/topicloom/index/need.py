@@ -1,9 +1,9 @@
-"""How likely a message needs anything that was said before.
+"""How likely a message needs anything from earlier messages.
 
 "ok", "Good night!" and "What is 17 times 23?" need nothing; "And the old ones?" does. A ranking
 cannot tell: it has a best message for each of them. So a message is compared with examples of both
 kinds by meaning (`prompts/cues/idle_*.txt`, `needing_*.txt`), and with the conversation: what is
-near to something that was said is likelier to need it.
+near to an earlier message is likelier to need it.
 
 The weights are fitted by logistic regression to questions of seven sets of conversations, and to
 the examples themselves, each left out where it is compared. `docs/research/recall.md` has
@@ -26,9 +26,9 @@ from topicloom.prompts.loader import LANGUAGES, load_rows
 
 _NEAREST = 3
 """Examples of a kind that say how near it is."""
-_SAID, _KIND, _BIAS = 9.6, 3.7, -2.6
-"""Log odds that a message needs something: by the cosine of what was said nearest to it, by half of
-the distance between the two kinds, and where both are 0."""
+_HISTORY, _KIND, _BIAS = 9.6, 3.7, -2.6
+"""Log odds that a message needs something: by the cosine of the earlier message nearest to it, by
+half of the distance between the two kinds, and where both are 0."""
 _USUAL = 0.55
 """That cosine where the encoder is not the one that the weights are fitted to, whose cosines mean
 something else. It is high: in doubt a message needs something."""
@@ -53,7 +53,7 @@ class NeedExamples:
     """True if the weights are fitted to the encoder."""
 
     def rate(self, message: Vectors, best: float) -> float:
-        """Probability, 0 to 1, that a message needs something that was said before.
+        """Probability, 0 to 1, that a message needs something from earlier messages.
 
         Args:
             message: Its vector [d].
@@ -63,8 +63,8 @@ class NeedExamples:
             return 1.0
         near = (nearness(dot_products(rows, message)) for rows in (self.needing, self.idle))
         kind = (float(next(near) - next(near)) - self.middle) / self.half
-        said = best if self.fitted else _USUAL
-        return 1 / (1 + math.exp(-(_SAID * said + _KIND * kind + _BIAS)))
+        nearest = best if self.fitted else _USUAL
+        return 1 / (1 + math.exp(-(_HISTORY * nearest + _KIND * kind + _BIAS)))
 
 
 def make_need_examples(idle: Vectors, needing: Vectors, *, fitted: bool) -> NeedExamples:

@@ -25,15 +25,15 @@ from topicloom.prompts.loader import load_patterns
 _USUAL, _PULL = 30.0, 1.0
 """Tokens of a usual message, and the pull towards "nothing near by" in usual messages."""
 _FRAME = 4.0
-"""Tokens that quoting costs beside the text."""
+"""Tokens that quoting costs in addition to the text."""
 _SELF, _DATE = 1.5, 1.5
 """Bonus for the user's own words when the query is about them, and for each named date word."""
 _PARTY = 0.05
 """Share of the messages from which someone has a part in a conversation."""
 _WORDS = 0.5
-"""Weight of BM25 beside the cosine in flat search."""
+"""Weight of BM25, relative to the cosine, in flat search."""
 _FIRST, _ECHO = 10, 0.2
-"""Messages that the second look starts from, and the weight of their words beside the query's."""
+"""Messages that the second look starts from, and the weight of their words, the query's being 1."""
 _COVERED = 0.8
 """Square of the share of a Chinese question's words from which BM25 counts in full."""
 _LEVEL, _FEW = 0.5, 10
@@ -164,7 +164,7 @@ def keep_floor(
     """The messages by place, with what flat search finds in a part of the budget well within it.
 
     So the ranking finds no less than flat search does in that part, on whatever kind of talk it
-    errs. Behind half of the budget it is early enough to be quoted beside headings and days, and
+    errs. Behind half of the budget it is early enough to be quoted, with headings and days, and
     does not say which topic is best. The best message for each thing that the query lists comes
     there too, if half of the budget has room for all: so an answer that rests on many has one of
     each, and not many of a few.

@@ -10,20 +10,15 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from topicloom.index.belonging import (
-    KNOWN_APART,
-    Codes,
-    FiledRuns,
-    Ties,
-    cut_runs,
-    file_runs,
-    find_ties,
-    join_said,
-    read_rounds,
-    tie_rounds,
-)
+from topicloom.index.belonging import FiledRuns, Ties, file_runs, find_ties, tie_rounds
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, dot_products
+from topicloom.index.message_columns import (
+    KNOWN_APART,
+    Codes,
+    join_columns,
+    read_rounds,
+)
 from topicloom.index.message_table import Gain, MessageTable
 from topicloom.index.need import load_need_examples
 from topicloom.index.ranking import (
@@ -36,6 +31,7 @@ from topicloom.index.ranking import (
     trust_words,
     weights_for,
 )
+from topicloom.index.runs import cut_runs
 from topicloom.index.time_expressions import Days
 from topicloom.index.turn_topics import (
     TurnContext,
@@ -72,7 +68,7 @@ Of 335 messages that need nothing, at most 4 % come so near to one, in any of se
 _FIT_COSINE, _FIT_ALONE, _FIT_WORDS = 0.25, 0.26, 0.25
 """What somebody who searches is shown: similarity of a message, the same where no message has any
 word of the query, and share of the best BM25. On LoCoMo a search is shown the half of a session and
-6 of 172 messages of evidence less (172 in 120 questions); a word that was never said finds nothing,
+6 of 172 messages of evidence less (172 in 120 questions); a word that nobody used finds nothing,
 though its pieces are in other words."""
 
 
@@ -84,16 +80,16 @@ class Hits:
     """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
     topics: Mapping[str, float] = field(default_factory=dict)
     """Relevance of topics, by id, 0 to 1."""
-    homes: Mapping[str, str] = field(default_factory=dict)
-    """The topics of these messages, by short id."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The topic that owns each of these messages, by short id of the message."""
     doubtful: frozenset[str] = frozenset()
-    """Those of them that fit the query neither in meaning nor in words; not told where `priced`."""
+    """Those of them that fit the query neither in meaning nor in words; none if `priced`."""
     idle: bool = False
-    """True if what the user said needs nothing of what was said before: then nothing is found."""
+    """True if the user's message needs nothing from earlier messages: then nothing is found."""
 
-    def elsewhere(self, topics: Container[str], least: float) -> list[str]:
-        """The messages worth so much that are in none of some topics, best first."""
-        return [m for m, w in self.weights.items() if w >= least and self.homes[m] not in topics]
+    def find_in_other_topics(self, topics: Container[str], least: float) -> list[str]:
+        """The messages of other topics than these whose worth is at least so much, best first."""
+        return [m for m, w in self.weights.items() if w >= least and self.owners[m] not in topics]
 
 
 class SessionIndex:
@@ -112,8 +108,8 @@ class SessionIndex:
             embedder: Makes vectors.
             log: Where the messages are.
             budget: Tokens that a turn's recall may add: what is worth quoting depends on it.
-            least: Worth that a message needs to be quoted for what the user said, 0 to 1; 0 to
-                quote as much as there is room for, whatever was said.
+            least: Worth that a message needs to be quoted for a message of the user, 0 to 1; 0 to
+                quote as much as there is room for, whatever the message.
         """
         self._least = least
         self._encoder = embedder
@@ -197,26 +193,26 @@ class SessionIndex:
         days: Days | None = None,
         *,
         context: TurnContext = _NO_CONTEXT,
-        said: bool = False,
+        from_user: bool = False,
         include_archived: bool = False,
         priced: bool = True,
     ) -> Hits:
         """Rank all messages and topics for a query.
 
         Args:
-            days: When it was said, if the user says so: messages of these days come first.
+            days: When it was written, if the user says so: messages of these days come first.
             context: What the query goes on with: it tells which topics the turn is in.
-            said: True if the query is what the user said, which may need nothing of all this;
+            from_user: True if the query is the user's message, which may need nothing of all this;
                 False if somebody looks for it.
             include_archived: True to find archived topics and their messages too.
             priced: False where nothing is quoted: a long message then comes no later for its
                 length, and topics do not count.
         """
-        key = (query, days, context.key, said, include_archived, priced)
+        key = (query, days, context.key, from_user, include_archived, priced)
         with self._lock:
             hits = self._latest.get(key)
             if hits is None:
-                asked = (query, days, context, said, include_archived, priced)
+                asked = (query, days, context, from_user, include_archived, priced)
                 hits = self._search(*asked) if len(self._table) else Hits()
                 self._latest[key] = hits
             return hits
@@ -234,9 +230,9 @@ class SessionIndex:
             held = list(topics)
             words, voices = Codes(self._table.words.occurrences().codes), Codes()
             newest = max(_NEWEST, _COMPARED // max(1, len(held)))
-            parts = [self._table.said(held, voices, newest)] if len(self._table) else []
+            parts = [self._table.read_columns(held, voices, newest)] if len(self._table) else []
             parts.append(read_rounds(rounds, continues, self._embedder, words, voices))
-            runs = cut_runs(join_said(parts), words, voices)
+            runs = cut_runs(join_columns(parts), words, voices)
             return find_ties(runs, rounds, self._name_codes(held))
 
     def filed(self, topics: Sequence[Topic], parted: Collection[int] = ()) -> FiledRuns:
@@ -247,9 +243,9 @@ class SessionIndex:
         with self._lock:
             words, voices = Codes(self._table.words.occurrences().codes), Codes()
             most = max((t.count for t in topics), default=0)
-            said = self._table.said(topics, voices, most)
-            said.continues[np.isin(said.number, list(parted))] = -KNOWN_APART
-            runs = cut_runs(said, words, voices)
+            columns = self._table.read_columns(topics, voices, most)
+            columns.continues[np.isin(columns.number, list(parted))] = -KNOWN_APART
+            runs = cut_runs(columns, words, voices)
             return file_runs(runs, self._name_codes(topics))
 
     def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:
@@ -301,7 +297,7 @@ class SessionIndex:
         query: str,
         days: Days | None,
         context: TurnContext,
-        said: bool,
+        from_user: bool,
         include_archived: bool,
         priced: bool,
     ) -> Hits:
@@ -310,7 +306,7 @@ class SessionIndex:
         # What is larger than the budget is quoted in part.
         costs = np.minimum(view.messages.costs, self._budget)
         compared = self._compare(query, vector)
-        need = self._rate_need(vector, compared.best) if said else 1.0
+        need = self._rate_need(vector, compared.best) if from_user else 1.0
         if need < self._least:
             return self._find_standing(compared.likeness, include_archived)
         cosine, lexical, trust = compared.cosine, compared.lexical, compared.trust
@@ -334,25 +330,25 @@ class SessionIndex:
         best = keep_floor(best, flat, costs, self._budget, listed)
         sure = compared.sure
         if days is not None:
-            asked = view.said_on(days.first.isoformat(), days.last.isoformat())
+            asked = view.of_days(days.first.isoformat(), days.last.isoformat())
             best = asked_first(best, asked, view.topics)
             sure = max(sure, float(asked.any()))
         worths = worth(np.minimum(costs[best], self._budget / EXCERPT_PARTS), self._budget)
         found = worths > 0
-        if said:
+        if from_user:
             found &= worths * need >= self._least
         worths = worths * min(1.0, max(0.0, sure))
         relevance = self._centroids.relevance(vector).items()
         topics = {topic: value for topic, value in relevance if topic not in hidden}
-        worth_of, homes, doubtful = {}, {}, set[str]()
+        worth_of, owners, doubtful = {}, {}, set[str]()
         fits = np.ones(len(costs), dtype=bool) if priced else compared.fits
         for place, weight in zip(best[found].tolist(), worths[found].tolist(), strict=True):
             message, topic = f"m{view.numbers[place]}", view.topic(place)
-            worth_of[message], homes[message] = weight, topic
+            worth_of[message], owners[message] = weight, topic
             if not fits[place]:
                 doubtful.add(message)
             topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits(worth_of, topics, homes, frozenset(doubtful))
+        return Hits(worth_of, topics, owners, frozenset(doubtful))
 
     def _find_standing(self, likeness: NDArray[np.float64], include_archived: bool) -> Hits:
         """What a message that needs nothing else may call for: "Whenever I sneeze, say ..."."""
@@ -362,11 +358,11 @@ class SessionIndex:
         best = [p for p in _descending(fits)[:_MOST_STANDING].tolist() if fits[p] >= _CALLS_FOR]
         if not best:
             return Hits(idle=True)
-        homes = {f"m{view.numbers[place]}": view.topic(place) for place in best}
-        return Hits(dict.fromkeys(homes, 1.0), dict.fromkeys(homes.values(), 1.0), homes)
+        owners = {f"m{view.numbers[place]}": view.topic(place) for place in best}
+        return Hits(dict.fromkeys(owners, 1.0), dict.fromkeys(owners.values(), 1.0), owners)
 
     def _rate_need(self, message: Vectors, best: float) -> float:
-        """Probability that a message [d] needs anything of what was said before."""
+        """Probability that a message [d] needs anything from earlier messages."""
         examples = load_need_examples(self._embedder) if self._least else None
         return 1.0 if examples is None else examples.rate(message, best)
 
@@ -407,7 +403,7 @@ class SessionIndex:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """All messages [n] beside a query."""
+    """All messages [n], compared with a query."""
 
     likeness: NDArray[np.float64]
     """The cosine, as it is."""

@@ -54,7 +54,7 @@ def parse_when(expression: str, now: datetime) -> Days | None:
 
 
 def asked_for(text: str, now: datetime) -> SearchRequest | None:
-    """The search that a message asks for; None if it does not ask for what was said before."""
+    """The search that a message asks for; None if it does not ask about earlier messages."""
     if not load_cues("asked").found_in(text):
         return None
     return SearchRequest(query=text, when=time_in(text, now), include_archived=True)

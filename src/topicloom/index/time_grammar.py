@@ -46,7 +46,7 @@ class Expression(NamedTuple):
     readings: tuple[Steps, ...]
     """One, but for a part of something that is not named."""
     sure: bool
-    """False if it means a time only where what is beside it says so."""
+    """False if it means a time only where the words next to it say so."""
 
 
 class Grammar(NamedTuple):
@@ -60,7 +60,7 @@ class Grammar(NamedTuple):
     """What stands between and around expressions, by name."""
 
     def find(self, text: str) -> list[Expression]:
-        """The expressions in a text, those beside each other that fit as one."""
+        """The expressions in a text; neighbours that fit together are one."""
         joined: list[Expression] = []
         for found in self._find_rows(text):
             both = self._join(text, joined[-1], found) if joined else None
@@ -68,7 +68,7 @@ class Grammar(NamedTuple):
         return [found for found in joined if len(found.readings) == 1]
 
     def is_time(self, found: Expression, text: str) -> bool:
-        """True if an expression means the days that it names, with what is beside it."""
+        """True if an expression, with the words next to it, means the days that it names."""
         sure = found.sure or self.extend(found, text, "sure")
         return bool(sure) and not self.extend(found, text, "not")
 
@@ -78,7 +78,7 @@ class Grammar(NamedTuple):
         return alike and self.around["link"].fullmatch(text, first.end, last.start) is not None
 
     def extend(self, found: Expression, text: str, name: str) -> Expression | None:
-        """An expression with what stands right beside it, if that is of some name."""
+        """An expression with the words right next to it, if these are of some name."""
         marked = f"{text[: found.start]}<>{text[found.end :]}"
         match = self.around[name].search(marked)
         end = len(text) - len(marked)
@@ -104,7 +104,7 @@ class Grammar(NamedTuple):
 
 
 def _fit(steps: Steps) -> Steps:
-    """Steps in order; none if any does not fit. A weekday beside a date says nothing new."""
+    """Steps in order; none if any does not fit. A weekday next to a date says nothing new."""
     if any(step.kind == "days" for step in steps):
         steps = tuple(step for step in steps if step.kind != "weekdays")
     steps = tuple(sorted(steps, key=lambda step: UNITS.index(step.unit)))

@@ -22,9 +22,9 @@ from topicloom.state.stored_message import StoredMessage
 _SHARED = 0.9
 """Share of the conversation's mean vector that is taken off: what all texts have in common."""
 _NEAR, _BEST = 5.0, 3
-"""Weight of a topic's nearness beside the mean fit of so many of its best messages."""
+"""Weight of a topic's nearness, relative to the mean fit of so many of its best messages."""
 _MESSAGE = 2.0
-"""Weight of the message itself beside the rounds before it."""
+"""Weight of the message itself, relative to the rounds before it."""
 _PRIOR, _NEWEST, _FADING = 2.0, 1.0, 20.0
 """Spreads of the ranking by which the messages of a topic rise that the turn is in for sure, by
 which its newest message rises on top, and after how many messages a third of that is left."""
@@ -34,7 +34,7 @@ large topic would else fill the budget with its newest messages, whatever they s
 _BY_MESSAGE = 0.65
 """Share of the budget that is filled without regard to topics. With less, BEAM loses evidence that
 stands in other topics; with more, RealMem gains less."""
-_SAID, _BEGAN = 0.4, 0.3
+_OWN, _BEGAN = 0.4, 0.3
 """Spreads by which the user's own messages rise in talk with an assistant, and on top those with
 which a topic begins: most of what such talk is asked for is there."""
 _STANDING = 1.0
@@ -149,19 +149,19 @@ def prefer_own_words(
     standing: NDArray[np.bool_],
     speakers: Sequence[str],
 ) -> Floats:
-    """Standardised priorities [n]; in talk with an assistant, what the user said comes earlier.
+    """Standardised priorities [n]; where one person talks to an assistant, the user comes earlier.
 
     Args:
         priority: Priorities of the messages [n].
         from_user: 1 for the user's own, else 0 [n].
         opens: True for those with which a topic begins [n].
         standing: True for those that ask for something from then on [n].
-        speakers: Names of all who speak beside the user; "" for none.
+        speakers: Names of all speakers but the user; "" for one without a name.
     """
     scaled = standardize(priority)
     if from_user.all() or not {name.casefold() for name in speakers} <= _ASSISTANT:
         return scaled
-    return scaled + from_user * (_SAID + _BEGAN * opens + _STANDING * standing)
+    return scaled + from_user * (_OWN + _BEGAN * opens + _STANDING * standing)
 
 
 def fill_in_turn(

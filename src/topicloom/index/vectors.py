@@ -1,4 +1,4 @@
-"""Vectors of messages and rounds; those of what is stored are made once and kept beside it."""
+"""Vectors of messages and rounds; those of stored messages are made once and stored with them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class StoredVectors:
         standing = (
             self._find_made(keys, renewals)
             if places is None
-            else self._find_said(list(zip(keys, places, strict=False)))
+            else self._find_stored(list(zip(keys, places, strict=False)))
         )
         self._log.append([keys[i] for i in made], vectors[made], standing)
         void = (text for text, vector in zip(texts, vectors, strict=True) if not vector.any())
@@ -113,10 +113,10 @@ class StoredVectors:
         return vectors
 
     @contextmanager
-    def _find_said(self, said: Sequence[tuple[str, Place]]) -> Iterator[set[str]]:
+    def _find_stored(self, keyed: Sequence[tuple[str, Place]]) -> Iterator[set[str]]:
         """Keys of those messages that stand at their places, and do for as long as it lasts."""
         chains: dict[str, list[str]] = {}
-        for _, (chain, ref) in said:
+        for _, (chain, ref) in keyed:
             chains.setdefault(chain, []).append(ref)
         with self._session.hold():
             rows = {
@@ -124,7 +124,7 @@ class StoredVectors:
                 for chain, refs in chains.items()
                 for ref, row in self._session.standing(chain, refs).items()
             }
-            yield {key for key, place in said if rows.get(place) == key}
+            yield {key for key, place in keyed if rows.get(place) == key}
 
     @contextmanager
     def _find_made(self, keys: Collection[str], renewals: int) -> Iterator[Collection[str]]:

@@ -89,9 +89,9 @@ def explain_absence(
     topic = _find_topic(store, table, session, store.message(session, number))
     place = _find_place(message_id, receipt, session, store, whole)
     state = get_state(topic, (*receipt.active, *receipt.slept)) if topic else "active"
-    home = topic.id if topic else ""
-    step = find_step(number, receipt, earlier, home, state, place > 0)
-    return Absence(message_id, turn, step, home, place)
+    owner = topic.id if topic else ""
+    step = find_step(number, receipt, earlier, owner, state, place > 0)
+    return Absence(message_id, turn, step, owner, place)
 
 
 def _find_receipts(store: SessionStore, session: Session, turn: int) -> list[Receipt]:

@@ -20,9 +20,9 @@ from topicloom.index.session_index import SessionIndex
 from topicloom.memory.purge import adelete_session, delete_session, purge_from
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.apply_changes import make_changes
-from topicloom.nodes.elsewhere import fill_notes
 from topicloom.nodes.facts import format_chosen
 from topicloom.nodes.runs import name_thread
+from topicloom.nodes.thread_quotes import fill_thread_quotes
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.session_client import SessionClient
 from topicloom.state.changes import TopicChange
@@ -191,7 +191,7 @@ class GraphAccess:
         if quotes and self.graph.store is not None:
             alone = deps.settings.across_threads == "off"
             texts = deps.others.read(self.graph.store, store, session, quotes, alone=alone)
-            notes = fill_notes(deps, notes, texts)
+            notes = fill_thread_quotes(deps, notes, texts)
         prompt = deps.window.build_prompt(
             session,
             store.messages(session, session.view, asked),

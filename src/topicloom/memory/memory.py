@@ -179,7 +179,7 @@ class Memory:
         numbers = {parse_message_number(i): weight for i, weight in hits.weights.items()}
         said = store.pick(session, numbers)
         found = [
-            FoundMessage(said[n], hits.homes[f"m{n}"].replace(tail, ""), round(weight, 4))
+            FoundMessage(said[n], hits.owners[f"m{n}"].replace(tail, ""), round(weight, 4))
             for n, weight in numbers.items()
             if n in said and said[n].day in days
             if f"m{n}" not in hits.doubtful or text.casefold() in said[n].text.casefold()
@@ -475,8 +475,8 @@ class Memory:
         table = store.topic_table(session)
         why = [explain_refusal(c, table, session.active, session.tail) for c in inverse]
         if not inverse or any(why):
-            told = "; ".join(filter(None, why)) or "everything was changed since"
-            raise InputError(f"this cannot be undone, {told}: {entry.event}")
+            reasons = "; ".join(filter(None, why)) or "everything was changed since"
+            raise InputError(f"this cannot be undone, {reasons}: {entry.event}")
         yield from self._make(inverse)
         return MemoryChange(change_id, entry.author, entry.time, entry.event, True, entry.undoes)
 

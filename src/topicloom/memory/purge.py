@@ -264,7 +264,7 @@ def delete_person(
             gone = compact_file(saver.conn)
         left += [] if gone else ["free pages of the checkpoints' file, which another process uses"]
     elif isinstance(saver, AsyncSqliteSaver):
-        yield from either(lambda: None, partial(_compact_beside, saver))
+        yield from either(lambda: None, partial(_compact_async, saver))
     elif not isinstance(saver, InMemorySaver | None):
         left.append(f"free space of {type(saver).__name__}'s tables, until their next VACUUM")
     return (*left, *_compact_store(store))
@@ -296,10 +296,10 @@ def _delete_threads(
         with saver.lock:
             compact_file(saver.conn)
     elif isinstance(saver, AsyncSqliteSaver):
-        yield from either(lambda: None, partial(_compact_beside, saver))
+        yield from either(lambda: None, partial(_compact_async, saver))
 
 
-async def _compact_beside(saver: AsyncSqliteSaver) -> None:
+async def _compact_async(saver: AsyncSqliteSaver) -> None:
     async with saver.lock:
         with suppress(sqlite3.OperationalError):
             await saver.conn.execute("VACUUM")

@@ -72,8 +72,8 @@ def save_session(
     if not last:
         graph.update_state(config, {**update, "messages": shown}, as_node="finalize")
     else:
-        told = {"topicloom": {**agent, **update}} if agent is not None else {}
-        graph.update_state(config, {**told, "messages": shown}, as_node=last)
+        own_state = {"topicloom": {**agent, **update}} if agent is not None else {}
+        graph.update_state(config, {**own_state, "messages": shown}, as_node=last)
 
 
 def get_session(graph: Graph, config: RunnableConfig) -> Session:

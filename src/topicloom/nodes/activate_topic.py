@@ -158,13 +158,7 @@ class TopicSearch:
             topics = query.select_topics(archived=False)
         route, briefs = yield from self._ask_routers(query, topics)
         put_away = [t for t in query.select_topics(archived=True) if t.status == "archived"]
-        forgotten = (turn.amnesia or request.forgotten) and not request.include_archived
-        if (
-            forgotten
-            and put_away
-            and not missed
-            and (not _is_sure(route) or _points_to(query, put_away))
-        ):  # whoever says that something was forgotten asks for it, wherever it is
+        if not missed and _means_archive(turn, query, route, put_away):
             request = request.model_copy(update={"include_archived": True})
             query, topics = replace(query, request=request), [*topics, *put_away]
             more, looked = yield from self._ask_routers(query, put_away)
@@ -180,12 +174,18 @@ class TopicSearch:
         session, turn = activate_topics(
             workspace.store, session, turn, relevance, policy, asked=asked
         )
-        left_out = sum(t.id not in looked_at for t in put_away)
         best = sorted(relevance, key=lambda t: -relevance[t])
         found = tuple(t for t in best if t in session.active)
         # What was read before in this turn was not read for this query.
         unread = tuple(dict.fromkeys((*waiting, *found)))
         alike = route.alternatives or (() if days else find_ambiguous(relevance, policy))
+        scope = SearchScope(
+            briefs=briefs,
+            read=len(unread),
+            unsearched=sum(t.id not in looked_at for t in put_away),
+            other_days=other_days,
+            missed=missed,
+        )
         search = Search(
             query=request.query,
             when=request.when,
@@ -195,13 +195,7 @@ class TopicSearch:
             listed=tuple(best[: policy.ceiling]) if days or alike else (),
             candidates=alike,
             reason="" if relevance else route.reason,
-            scope=SearchScope(
-                briefs=briefs,
-                read=len(unread),
-                unsearched=left_out,
-                other_days=other_days,
-                missed=missed,
-            ),
+            scope=scope,
         )
         update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
         turn = turn.model_copy(update=update)
@@ -261,6 +255,17 @@ def _points_to(query: _Query, topics: Sequence[Topic]) -> bool:
     found = index.search(query.request.query, query.days, include_archived=True).topics
     best = max(found, key=lambda t: found[t], default=None)
     return best in {t.id for t in topics}
+
+
+def _means_archive(turn: Turn, query: _Query, route: Route, put_away: Sequence[Topic]) -> bool:
+    """True if the archive has to be searched too, though the request does not say so.
+
+    A user who says that something was forgotten asks for it, wherever it is.
+    """
+    forgotten = (turn.amnesia or query.request.forgotten) and not query.request.include_archived
+    if not (forgotten and put_away):
+        return False
+    return not _is_sure(route) or _points_to(query, put_away)
 
 
 def _is_sure(route: Route) -> bool:

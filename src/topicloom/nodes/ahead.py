@@ -1,4 +1,4 @@
-"""What encoders are given before a turn waits for it: its message, and what was just said."""
+"""What encoders are given before a turn waits for it: its message, and the newest messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def embed_given(deps: Deps, data: object) -> None:
         deps.ahead.submit(work)
 
 
-def embed_said(
+def embed_written(
     deps: Deps, heard: Sequence[StoredMessage], leaving: Sequence[StoredMessage]
 ) -> None:
     """Begin to embed, while the user reads, what later turns would wait for.

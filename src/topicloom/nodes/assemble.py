@@ -16,8 +16,8 @@ from topicloom.index.bm25 import find_sentence, select_sentences
 from topicloom.index.session_index import EXCERPT_PARTS
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.elsewhere import add_elsewhere
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
+from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
@@ -59,7 +59,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
             effect = (turn.effect or ReadingEffect()).join(compare_notes(note, found))
             turn = turn.model_copy(update={"effect": effect})
         note = note.model_copy(update={"layers": load_layers(state)})
-        note = add_elsewhere(deps, workspace, session, turn, note)
+        note = quote_other_threads(deps, workspace, session, turn, note)
         if not note.empty:
             session = enter_note(store, session, note, window)
         update = dump(session, turn.model_copy(update={"unread": (), "elsewhere": False}))
@@ -195,21 +195,21 @@ def read_by_index(
 
     They compete with those of models, so that none of these hides what the index finds. And an
     answer may rest on a message each of many topics: dormant ones are quoted without being
-    activated, archived ones too if the user asked for what was said before.
+    activated, archived ones too if the user asked about earlier messages.
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
     hits = workspace.indexed(table).search(
         turn.sought,
         Days.of(newest.days),
         context=workspace.make_context(session, turn.before),
-        said=not turn.searches,
+        from_user=not turn.searches,
         include_archived=newest.archived,
     )
     topics = table.open() + table.loose() + (table.archived() if newest.archived else [])
     unread = {topic.id for topic in topics} - set(read)
     worth: dict[str, dict[str, float]] = {}
     for message, weight in hits.weights.items():
-        topic = hits.homes[message]
+        topic = hits.owners[message]
         if topic in unread:
             worth.setdefault(topic, {})[message] = weight
     best = max(hits.weights.values(), default=0.0)

@@ -44,7 +44,7 @@ def show_newest(store: SessionStore, session: Session, keep: int) -> list[AnyMes
     """The newest rounds that are stored, for the `messages` channel to show.
 
     They take the place of all others by `Overwrite`: otherwise LangGraph would stream them as if
-    they were said just now.
+    they were new.
     """
     newest = store.messages(session, session.count - max(LOOK_BACK, keep) + 1)
     messages: list[AnyMessage] = [stored.message for stored in newest]
@@ -60,9 +60,9 @@ def take_edits(
     answer: bool = False,
     cleared: bool | None = False,
 ) -> tuple[Session, Sequence[AnyMessage], tuple[str, ...]]:
-    """Take in what the application changed in the `messages` channel of what was said before.
+    """Take in what the application changed of earlier messages in the `messages` channel.
 
-    With `answer`, a message of the user's may be said anew. All messages were removed before what
+    With `answer`, a message of the user may be sent again. All messages were removed before what
     is there now if `cleared`; if that is None, they were if nothing is left of them.
 
     Returns:

@@ -23,10 +23,10 @@ from topicloom.roles.registry import Roles
 from topicloom.roles.waits import Waits
 from topicloom.settings import Settings
 from topicloom.state.changes import BriefUpdate
-from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.facts import KnownFact
 from topicloom.state.language import Language
 from topicloom.state.session import Session
+from topicloom.state.thread_quotes import ThreadQuote
 from topicloom.storage.sessions import SessionStore
 
 
@@ -39,11 +39,11 @@ class OtherThreadsSource(Protocol):
         store: SessionStore,
         session: Session,
         query: str,
-        shown: Sequence[ElsewhereQuote],
+        shown: Sequence[ThreadQuote],
         now: datetime,
         *,
         alone: bool = False,
-    ) -> list[ElsewhereQuote]:
+    ) -> list[ThreadQuote]:
         """The facts that a note has to say."""
         ...
 
@@ -53,8 +53,8 @@ class OtherThreadsSource(Protocol):
         session: Session,
         query: str,
         days: Days | None,
-        shown: Sequence[ElsewhereQuote],
-    ) -> list[ElsewhereQuote]:
+        shown: Sequence[ThreadQuote],
+    ) -> list[ThreadQuote]:
         """The messages of other threads that fit a query."""
         ...
 
@@ -63,14 +63,14 @@ class OtherThreadsSource(Protocol):
         kept: BaseStore,
         store: SessionStore,
         session: Session,
-        quotes: Sequence[ElsewhereQuote],
+        quotes: Sequence[ThreadQuote],
         *,
         alone: bool = False,
-    ) -> dict[ElsewhereQuote, str]:
+    ) -> dict[ThreadQuote, str]:
         """What quotes say now, as far as they may be seen."""
         ...
 
-    def keep_card(self, kept: BaseStore, session: Session) -> None:
+    def update_profile(self, kept: BaseStore, session: Session) -> None:
         """Have the user's other threads find what a thread says now."""
         ...
 
@@ -91,7 +91,7 @@ class Deps:
     """Phrases by which the user says that something was forgotten."""
     meter: PrefixMeter
     new_briefs: Callable[[BaseStore, str], Iterable[BriefUpdate]]
-    """Briefs of a session that were written beside the graph and left in its store."""
+    """Briefs of a session that were written outside the graph and left in its store."""
     known_facts: Callable[[BaseStore, str], Mapping[str, KnownFact]]
     """The facts that are kept there of the user, by key, the newest last."""
     person_facts: Callable[[BaseStore, SessionStore, Session, float], Mapping[str, KnownFact]]

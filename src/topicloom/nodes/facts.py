@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from topicloom.context.notes import format_facts
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import open_workspace, read_beside, turn_options
+from topicloom.nodes.step import open_workspace, read_graph_store, turn_options
 from topicloom.state import facts
 from topicloom.state.facts import KnownFact, drop_outdated
 from topicloom.state.session import Session
@@ -52,9 +52,9 @@ def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:
     if session.user_id:
         now = deps.clock().timestamp()
         store = workspace.store
-        found = read_beside(
+        found = read_graph_store(
             workspace, lambda kept, _: deps.person_facts(kept, store, session, now), session
         )
         return dict(found or {})
-    known = read_beside(workspace, deps.known_facts, session) or {}
+    known = read_graph_store(workspace, deps.known_facts, session) or {}
     return drop_outdated(known, workspace.store.superseded(session))

@@ -13,12 +13,11 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.nodes.ahead import embed_said
+from topicloom.nodes.ahead import embed_written
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_edits
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.elsewhere import keep_card
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
@@ -26,16 +25,17 @@ from topicloom.nodes.step import (
     emit,
     node,
     open_turn,
-    read_beside,
+    read_graph_store,
     turn_options,
 )
+from topicloom.nodes.thread_quotes import update_profile
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
 from topicloom.state.identity import select_unstored
 from topicloom.state.messages import find_visible, list_removals
-from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
+from topicloom.state.recall import OTHER_TOPICS, Reading, parse_message_number
 from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
@@ -70,7 +70,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
             to_stored_message(m, seq=n, time=time) for n, m in enumerate(replies, session.count + 1)
         ]
         session = store.append(session, stored)
-        said = [*(m for m in recent if m.seq >= turn.user), *stored]
+        written = [*(m for m in recent if m.seq >= turn.user), *stored]
         end = _TurnEnd(deps, workspace, state, now, replay, turn)
         closed, turn, receipt = end.write(session)
         workspace.unread.clear()
@@ -90,9 +90,9 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
             closed = _purge_superseded(store, closed)
         if closed.user_id and (closed.branch or closed.superseded):
             _share_facts(deps, workspace, closed)
-        keep_card(deps, workspace, closed)
+        update_profile(deps, workspace, closed)
         # It is to take no time from this turn.
-        ahead = partial(embed_said, deps, said, said if session.topics else ())
+        ahead = partial(embed_written, deps, written, written if session.topics else ())
         current_run().call_afterwards(ahead)
         rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
@@ -102,7 +102,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
 
 def _share_facts(deps: Deps, workspace: Workspace, session: Session) -> None:
     """Show the user's others what the thread knows now: it went back, or words were edited."""
-    read_beside(
+    read_graph_store(
         workspace, lambda kept, _: deps.share_facts(kept, workspace.store, session), session
     )
 
@@ -122,12 +122,12 @@ def _tell_waiting(workspace: Workspace) -> Iterator[str]:
 
 def add_up(calls: Sequence[Call]) -> UsageMetadata:
     """The tokens of all models that were called in a turn."""
-    spent, said = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
+    sent, received = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
     cached = InputTokenDetails(cache_read=sum(c.cached_tokens for c in calls))
     return UsageMetadata(
-        input_tokens=spent,
-        output_tokens=said,
-        total_tokens=spent + said,
+        input_tokens=sent,
+        output_tokens=received,
+        total_tokens=sent + received,
         input_token_details=cached,
     )
 
@@ -191,7 +191,7 @@ class _TurnEnd:
         """The session after the turn, and the turn and its receipt."""
         store, readings = self.workspace.store, load_readings(self.state)
         ranked = sorted(readings, key=lambda r: r.score)
-        scores = {r.topic: r.score for r in ranked if r.topic != ELSEWHERE and not r.failed}
+        scores = {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
         pinned, policy = store.topic_table(session).pinned(), self.deps.settings.activation
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
@@ -257,11 +257,11 @@ _CROWDED_OUT = 32
 
 
 def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Session:
-    """The session with the briefs that were written beside the turns: by reflection, which leaves
+    """The session with the briefs that were written between turns: by reflection, which leaves
     them in the graph's store, and by models that were late at a split.
     """
     read, store = deps.new_briefs, workspace.store
-    briefs = (read_beside(workspace, read, session) if session.topics else None) or ()
+    briefs = (read_graph_store(workspace, read, session) if session.topics else None) or ()
     left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
     late = [update for purges, update in left if purges == store.log.purges]
     table = store.topic_table(session)

@@ -57,60 +57,19 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         if begun is not None:
             # It failed at its end and is sent again: all that is left is to close it.
             return dump(turn=begun.model_copy(update={"answer": False}))
-        session, store, recent = past.session, past.workspace.store, past.recent
-        options = turn_options()
+        session, store, options = past.session, past.workspace.store, turn_options()
         fresh = find_new_messages(
             past.messages, past.known, answer=options.answer, silent=past.may_be_silent(state)
         )
         if session.turn == 0:
             spoken = deps.language or detect_language([get_text(m) for m in past.messages])
             session = session.model_copy(update={"language": spoken})
-        newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
         calls = list[Call]()
         deps.waits.of(session.id).begin(waited=options.answer)
         if past.edits:
             session = yield from _name_topics(deps, store, session, calls)
-        now = deps.clock().isoformat(timespec="seconds")
-        said = [
-            to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
-        ]
-        asked = next((m for m in reversed([*recent, *said]) if m.role == "user"), None)
-        # What came of a tool is answered as well: of a caller's own, or of another agent's.
-        due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
-        answer = bool(due) and options.answer
-        query = shorten_query(asked.text if answer and asked else get_text(newest))
-        forgot = deps.amnesia.found_in(shorten_query(get_text(newest)))
-        # Where a plan comes first, it may say that nothing has to be looked for.
-        planned = deps.window.edit is not None
-        if answer and not planned and (asked in said or not said):
-            plain = query
-            query = yield from rewrite_query(deps, session, query, recent, calls)
-            if asked and query != plain:
-                rewritten = asked.model_copy(update={"query": query})
-                said = [rewritten if m is asked else m for m in said]
-        # No model is asked here, where the user waits: an arbiter is when the tail is split.
-        said = mark_chats(said, options.chats)
-        stored, continues = _mark_beginnings(said, recent, deps.adsorber)
-        talk = [*recent, *stored]
-        titles = session.titles | list_titles(stored, options.chats)
-        session = session.model_copy(update={"titles": titles})
-        session = store.append(session, stored)
-        stored = stored or list(recent[-1:])
-        first = stored[0].seq if stored else session.count
-        user = asked.seq if answer and asked else stored[-1].seq if stored else session.count
-        turn = Turn(
-            number=session.turn + 1,
-            first=first,
-            user=user,
-            query=query,
-            answer=answer,
-            said=bool(fresh),
-            amnesia=answer and user >= first and forgot,
-            since=_find_beginning(talk, user),
-            continues=continues if user >= first else 0.0,
-            started=deps.clock().isoformat(),
-            events=(*past.edits, *past.events, *past.left_out),
-        )
+        request = yield from _read_request(deps, session, past.recent, fresh, calls)
+        session, turn = _begin_turn(deps, session, past, request)
         if session.user_id and not (state.get("session") or {}).get("user_id"):
             session = choose_facts(deps, session, store.transcript_refs(session))
         # A turn that failed left its calls: those of this one stand in their place.
@@ -118,6 +77,84 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         return {**dump(session, turn), **begun_anew, **past.update}
 
     return node(step, "ingest")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The new messages of a turn, and what is wanted."""
+
+    messages: Sequence[StoredMessage]
+    """The new messages, numbered; not stored yet."""
+    asked: StoredMessage | None
+    """The newest message of the user, new or not."""
+    query: str
+    """What is searched for."""
+    answer: bool
+    """True if a reply is due."""
+    forgot: bool
+    """True if the newest message says that something was forgotten."""
+
+
+def _read_request(
+    deps: Deps,
+    session: Session,
+    recent: Sequence[StoredMessage],
+    fresh: Sequence[AnyMessage],
+    calls: list[Call],
+) -> Step[_Request]:
+    """Number the new messages, find out what is asked, and have the query rewritten."""
+    options = turn_options()
+    newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
+    now = deps.clock().isoformat(timespec="seconds")
+    messages = [
+        to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
+    ]
+    asked = next((m for m in reversed([*recent, *messages]) if m.role == "user"), None)
+    # The result of a tool is answered too: of a caller's own tool, or of another agent's.
+    due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
+    answer = bool(due) and options.answer
+    query = shorten_query(asked.text if answer and asked else get_text(newest))
+    forgot = deps.amnesia.found_in(shorten_query(get_text(newest)))
+    # If the turn is planned first, the plan may say that no search is needed.
+    planned = deps.window.edit is not None
+    if answer and not planned and (asked in messages or not messages):
+        plain = query
+        query = yield from rewrite_query(deps, session, query, recent, calls)
+        if asked and query != plain:
+            rewritten = asked.model_copy(update={"query": query})
+            messages = [rewritten if m is asked else m for m in messages]
+    return _Request(messages, asked, query, answer, forgot)
+
+
+def _begin_turn(
+    deps: Deps, session: Session, past: _Past, request: _Request
+) -> tuple[Session, Turn]:
+    """Store the new messages; returns the session with them, and the turn that they begin."""
+    chats, asked, answer = turn_options().chats, request.asked, request.answer
+    messages = mark_chats(request.messages, chats)
+    # The user waits here, so no arbiter is asked about beginnings: it is when the tail is split.
+    stored, continues = _mark_beginnings(messages, past.recent, deps.adsorber)
+    talk = [*past.recent, *stored]
+    titles = session.titles | list_titles(stored, chats)
+    session = session.model_copy(update={"titles": titles})
+    session = past.workspace.store.append(session, stored)
+    stored = stored or list(past.recent[-1:])
+    first = stored[0].seq if stored else session.count
+    user = asked.seq if answer and asked else stored[-1].seq if stored else session.count
+    turn = Turn(
+        number=session.turn + 1,
+        first=first,
+        user=user,
+        query=request.query,
+        answer=answer,
+        said=bool(request.messages),
+        amnesia=answer and user >= first and request.forgot,
+        since=_find_beginning(talk, user),
+        continues=continues if user >= first else 0.0,
+        started=deps.clock().isoformat(),
+        events=(*past.edits, *past.events, *past.left_out),
+    )
+    return session, turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,16 +277,16 @@ def _begin(
 
 
 def _mark_beginnings(
-    said: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
+    new: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
 ) -> tuple[list[StoredMessage], float]:
-    """New messages, those marked at which the adsorber sees a topic begin.
+    """Mark the new messages with which a topic begins, by the adsorber.
 
-    It is not asked about imported chats: where these begin is known, and each is one topic. Also
-    given is how likely the last message of the user goes on with what came before it.
+    It is not asked about imported chats: each is one topic, so its beginning is known. Also returns
+    how likely the last message of the user goes on with what came before it.
     """
     marked: list[StoredMessage] = []
     continues = 0.0
-    for message in said:
+    for message in new:
         if message.role == "user" and message.chat is None and not message.begins:
             verdict = adsorber.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
             continues = verdict.continues

@@ -18,7 +18,6 @@ from topicloom.errors import InputError, ReplyError, TopicLoomWarning
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.elsewhere import show_elsewhere
 from topicloom.nodes.facts import show_facts
 from topicloom.nodes.step import (
     Update,
@@ -31,6 +30,7 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.nodes.stream_gate import Reply
+from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
@@ -79,18 +79,18 @@ def lay_out_prompt(
     view: Sequence[StoredMessage],
     loop: Sequence[BaseMessage],
 ) -> MainPrompt:
-    """The main prompt of a session, with what has been said in the turn since its `view`."""
+    """The main prompt of a session, with the messages of the turn since its `view`."""
     store, window = workspace.store, deps.window
     shown = workspace.sizes.between(session, session.view, session.count, window.layout)
     return window.build_prompt(
         session,
         view,
-        show_elsewhere(deps, workspace, session, store.notes(session)),
+        read_thread_quotes(deps, workspace, session, store.notes(session)),
         store.fetcher(session),
         facts=show_facts(deps, session),
         loop=loop,
         view_tokens=sum(shown),
-        beside=window.counter.tools(turn_options().tools),
+        extra_tokens=window.counter.tools(turn_options().tools),
     )
 
 
@@ -108,7 +108,7 @@ def _rank_sources(
 def note_left_out(turn: Turn, prompt: MainPrompt) -> Turn:
     """The turn, whose receipt says what of its own messages its prompt has no room for.
 
-    Warns, once, where that is of what the user said.
+    Warns, once, if a user's message is cut.
     """
     new = [event for event in prompt.left_out if event not in turn.events]
     if new and f"m{turn.user}" in f"{new[0]} ".split():
@@ -155,7 +155,7 @@ def account_reply(
 def _ask_to_go_on(prompt: MainPrompt, session: Session) -> list[BaseMessage]:
     """Messages behind the prompt that ask for the rest of a reply, if the caller has its beginning.
 
-    That is said in words: many providers answer a prompt that ends with an assistant's message
+    They ask in words, because many providers answer a prompt that ends with an assistant's message
     with a new reply, or not at all.
     """
     begun = turn_options().begun
@@ -189,7 +189,7 @@ class _MainWindow:
                 message, seen = yield from reply.stream()
             except GraphBubbleUp:
                 raise
-            except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
+            except Exception as error:  # noqa: BLE001 - providers raise anything
                 server = self._server
                 if server and not reply.held and server.learn(error, prepared.window):
                     return {"calls": dumped(written)}
@@ -259,8 +259,8 @@ class _MainWindow:
         """The user's first message, where no model replies; it may have been purged."""
         if not self.deps.roles.by_index(RESPONDER):
             return []
-        said = store.messages(session, 1, min(_BEGINNING, session.count))
-        return [m for m in said if m.role == "user" and m.text.strip()][:1]
+        first = store.messages(session, 1, min(_BEGINNING, session.count))
+        return [m for m in first if m.role == "user" and m.text.strip()][:1]
 
     def _conclude(self, prepared: _Prepared, message: AIMessage, seen: bool) -> Update:
         turn, reply, window = prepared.turn, prepared.reply, self.deps.window
@@ -276,13 +276,13 @@ class _MainWindow:
         cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")
         if reply.broken:
             cut = cut or "a tool call whose arguments break off"
-        if cut:  # no tool is run by half of what it was to be told
+        if cut:  # no tool runs with half of its arguments
             message = strip_tool_calls(message)
         search, callers = reply.request.search, reply.request.callers_tools
         request = find_search_request(message, search) if search else None
         edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
         if edits and seen:
-            request = None  # an edit that the user was told of goes before a search
+            request = None  # an edit that the user has read about goes before a search
         if (request and seen) or not (request or window.tools or edits or callers):
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
             # words of a reply that calls a tool which was not offered.
@@ -301,7 +301,7 @@ class _MainWindow:
             }
         )
         if cut:
-            # What was said stands, but is not taken for whole: wherever it is kept, it says so.
+            # The reply is kept as it is, marked as not complete wherever it is stored.
             kwargs = {**message.additional_kwargs, "cut": cut}
             message = message.model_copy(update={"additional_kwargs": kwargs})
             event = f"the reply was cut off: {cut}"

@@ -30,7 +30,7 @@ def put_right(draft: SplitDraft, workspace: Workspace, turn: Turn) -> Turn:
     after = store.topic_table(draft.session)
     for topic in after:
         if table.get(topic.id) != topic:
-            draft.lent.pop(topic.id, None)
+            draft.adjusted.pop(topic.id, None)
             draft.touched.pop(topic.id, None)
             if topic.status == "open":
                 draft.touched[topic.id] = topic

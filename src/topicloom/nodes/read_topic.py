@@ -17,7 +17,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest
 from topicloom.state.channels import ReadTask
-from topicloom.state.recall import ELSEWHERE, Reading, parse_message_number
+from topicloom.state.recall import OTHER_TOPICS, Reading, parse_message_number
 from topicloom.state.receipt import Call
 from topicloom.state.session import NOTHING_BEFORE, Session
 from topicloom.state.stored_message import StoredMessage
@@ -27,7 +27,7 @@ from topicloom.storage.sessions import SessionStore
 
 _FOUND, _LATEST = 2_000, 6
 """Tokens that are read of several topics, without ids and days, and messages of the conversation
-beside them: no cache has such a prompt. With 4,000, ideal readers find .0001 more in meetings
+shown with them: no cache has such a prompt. With 4,000, ideal readers find .0001 more in meetings
 (`docs/research/benchmarks.md`)."""
 _STEP = 256
 """Messages by which the beginning of the conversation moves that readers are shown: in longer
@@ -37,7 +37,7 @@ steps than the main window's, so that a split does not change the prompt of ever
 def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
     """The node that has one topic read; the embedded reader stands in for one that fails.
 
-    None stands in for the reader of what was found elsewhere: as it was found, it counts anyhow.
+    The reader of messages in other topics has no stand-in: what the index found counts anyway.
     """
 
     def step(task: ReadTask) -> Step[Update]:
@@ -48,14 +48,14 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         query, days = task["query"], Days.of(task["days"])
         # Up to date already, but for a turn that another process began.
         context = workspace.make_context(session, task.get("before", NOTHING_BEFORE))
-        said = not task.get("search", 0)
-        hits = workspace.indexed(table).search(query, days, context=context, said=said)
+        from_user = not task.get("search", 0)
+        hits = workspace.indexed(table).search(query, days, context=context, from_user=from_user)
         tail = store.tail(session, session.view // _STEP * _STEP)
-        readers, homes = deps.roles.in_turn(READER), dict[str, str]()
-        if task["topic"] == ELSEWHERE:
-            readers, homes = readers[:1], dict(hits.homes)
-            topic = Topic(id=ELSEWHERE, name=words.elsewhere)
-            messages = _find_elsewhere(deps, store, session, hits, task["read"])
+        readers, owners = deps.roles.in_turn(READER), dict[str, str]()
+        if task["topic"] == OTHER_TOPICS:
+            readers, owners = readers[:1], dict(hits.owners)
+            topic = Topic(id=OTHER_TOPICS, name=words.elsewhere)
+            messages = _pick_from_other_topics(deps, store, session, hits, task["read"])
             tail = tail[-_LATEST:]
         else:
             topic, measure = table[task["topic"]], deps.reader_window.measure
@@ -80,17 +80,17 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         )
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
-        reading = _restrict_reading(reading, request, task.get("search", 0), homes)
+        reading = _restrict_reading(reading, request, task.get("search", 0), owners)
         return {"readings": dumped([reading]), "calls": dumped(calls)}
 
     return node(step, "read_topic")
 
 
-def _find_elsewhere(
+def _pick_from_other_topics(
     deps: Deps, store: SessionStore, session: Session, hits: Hits, read: Collection[str]
 ) -> list[StoredMessage]:
     """The best messages of topics without a reader, as far as they fit, in their order."""
-    found = hits.elsewhere(read, deps.settings.activation.base)
+    found = hits.find_in_other_topics(read, deps.settings.activation.base)
     numbers = list(map(parse_message_number, found))
     originals, window = store.pick(session, numbers), deps.reader_window
     left = min(deps.window.recall, window.topic_room() // 2, _FOUND)
@@ -104,11 +104,11 @@ def _find_elsewhere(
 
 
 def _restrict_reading(
-    reading: Reading, request: ReadRequest, search: int, homes: Mapping[str, str]
+    reading: Reading, request: ReadRequest, search: int, owners: Mapping[str, str]
 ) -> Reading:
     """The reading of this topic, with a score from 0 to 1 and only with ids that are in it.
 
-    Where messages of several are read, `homes` says which they are in.
+    Where messages of several topics are read, `owners` has the topic of each, by its short id.
     """
     known = {r.id for r in request.messages}
     score = reading.score if math.isfinite(reading.score) else 0.0
@@ -119,7 +119,7 @@ def _restrict_reading(
             "search": search,
             "since": min(m.seq for m in request.messages),
             "score": min(max(score, 0.0), 1.0),
-            "quotes": tuple(q.model_copy(update={"topic": homes.get(q.id, "")}) for q in quotes),
-            "summary": "" if homes else reading.summary,
+            "quotes": tuple(q.model_copy(update={"topic": owners.get(q.id, "")}) for q in quotes),
+            "summary": "" if owners else reading.summary,
         }
     )

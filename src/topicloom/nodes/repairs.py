@@ -61,13 +61,15 @@ def find_repairs(
     loose = [t for t in table.loose() if not t.by_hand]
     chosen = _choose([*table.open(), *loose], first)
     filed = workspace.indexed(table).filed(chosen, session.parted)
-    ids = list(dict.fromkeys(home for home in filed.homes if home))
+    ids = list(dict.fromkeys(topic for topic in filed.topics if topic))
     numbers = {topic: number for number, topic in enumerate(ids)}
-    homes = [numbers.get(home, LOOSE) for home in filed.homes]
+    groups = [numbers.get(topic, LOOSE) for topic in filed.topics]
     settled = frozenset(numbers[t.id] for t in chosen if t.id in numbers and _is_settled(t))
     tokens = [table[i].tokens for i in ids]
-    found = regroup(_part(filed, session.parted), homes, filed.rounds, settled, tokens, limit, most)
-    return list(_list_changes(workspace, session, embedder, filed, ids, homes, found))
+    found = regroup(
+        _part(filed, session.parted), groups, filed.rounds, settled, tokens, limit, most
+    )
+    return list(_list_changes(workspace, session, embedder, filed, ids, groups, found))
 
 
 def _part(filed: FiledRuns, parted: Collection[int]) -> Odds:
@@ -115,7 +117,7 @@ def _list_changes(
             yield TopicChange(topic=ids[other], absorbs=ids[group], reason="they are one matter")
     taken = {t.name for t in workspace.store.topic_table(session)}
     moved: dict[int, list[int]] = {}
-    for place, (old, new) in enumerate(zip(before, found.homes, strict=True)):
+    for place, (old, new) in enumerate(zip(before, found.groups, strict=True)):
         if new not in (old, LOOSE) and found.merged.get(old, old) != new:
             moved.setdefault(new, []).append(place)
     for group, places in sorted(moved.items()):
@@ -123,8 +125,8 @@ def _list_changes(
         if group < len(ids):
             yield TopicChange(topic=ids[group], takes=takes)
         else:
-            said = workspace.store.messages(session, min(takes), max(takes))
-            rounds = group_rounds(m for m in said if m.seq in set(takes))
+            between = workspace.store.messages(session, min(takes), max(takes))
+            rounds = group_rounds(m for m in between if m.seq in set(takes))
             name = name_rounds(rounds, embedder, taken=taken)
             taken.add(name)
             yield TopicChange(topic="", name=name, takes=takes)

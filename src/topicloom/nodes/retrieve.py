@@ -24,8 +24,8 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     Where models read, one more reads what the index finds in topics without a reader. An active
     topic that has none this turn counts as relevant as the index finds it.
 
-    If the user says that something was forgotten, or asks for what was said before, it wants a
-    search of all topics as well. For a message that needs nothing of what was said before, such as
+    If the user says that something was forgotten, or asks about earlier messages, it wants a
+    search of all topics as well. For a message that needs nothing from earlier messages, such as
     "ok", nothing is activated and nothing is read.
     """
 
@@ -33,7 +33,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn, workspace = open_turn(deps.workspaces, state)
         table = workspace.store.topic_table(session)
         context = workspace.make_context(session, turn.before)
-        hits = workspace.indexed(table).search(turn.query, context=context, said=True)
+        hits = workspace.indexed(table).search(turn.query, context=context, from_user=True)
         request = _find_request(deps, turn) if session.topics else None
         turn = turn.model_copy(update={"request": request})
         if hits.idle:
@@ -44,20 +44,20 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn = activate_topics(workspace.store, session, turn, relevance, policy)
         # What a split has just taken out of view is read too, though it could not be activated.
         unread = tuple(dict.fromkeys([*session.active, *reversed(turn.split)]))[: policy.ceiling]
-        elsewhere = False
+        others = False
         if not deps.roles.by_index(READER):
             pinned = table.pinned()
             unread = choose_read(session.active, turn.split[::-1], relevance, policy, pinned)
             small = {t for t in unread if table[t].tokens <= _SMALL}
             if len(small) > _FEW:
                 unread = tuple(t for t in unread if t not in small)
-            elsewhere = bool(hits.elsewhere(unread, policy.base))
+            others = bool(hits.find_in_other_topics(unread, policy.base))
             idle = {t: relevance.get(t, 0.0) for t in session.active if t not in unread}
             if idle:
                 settled = update_activation(session.active, idle, policy, pinned)
                 session = session.model_copy(update={"active": settled.active})
                 turn = turn.model_copy(update={"slept": (*turn.slept, *settled.deactivated)})
-        update = {"unread": unread, "elsewhere": elsewhere}
+        update = {"unread": unread, "elsewhere": others}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")

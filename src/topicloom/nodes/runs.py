@@ -128,7 +128,8 @@ class _Place:
 class RunQueue:
     """Lets one run of a thread go on at a time, first come, first served.
 
-    Who has waited for too long goes on beside it, and comes behind it as another process would.
+    A run that has waited for too long goes on at the same time, and comes behind the other one as
+    another process would.
     """
 
     def __init__(self, patience: float) -> None:

@@ -50,7 +50,7 @@ _YOUNG, _REPAIRED = 256, 32
 """Messages up to which each split looks for what is filed wrong, and after how many more it does so
 again: in a small window each turn splits, and to look through a long conversation takes time."""
 _OTHERS = 64
-"""Other topics, those last spoken of, that a name is told from."""
+"""Other topics, the newest ones, that a new name has to differ from."""
 
 
 def split(deps: Deps) -> Runnable[SessionState, Update]:
@@ -225,9 +225,9 @@ def _make_brief_request(
     messages: Mapping[str, Sequence[StoredMessage]],
     known: Mapping[str, Topic],
 ) -> BriefRequest:
-    """The request for a topic's brief, with what the topics last spoken of are about.
+    """The request for a topic's brief, with the briefs of the topics that are newest.
 
-    Of one without a brief, that is what was said in it.
+    A topic without a brief is described by the first messages of the user in it.
     """
     rest = [t for t in known.values() if t.status == "open" and t.id != topic.id]
     rest = sorted(rest, key=lambda t: t.newest, reverse=True)[:_OTHERS]
@@ -243,9 +243,9 @@ def _make_brief_request(
 
 
 def _begin(messages: Sequence[StoredMessage]) -> str:
-    """The beginning of what the user said, as long as a brief."""
-    said = [m.text[:200] for m in messages if m.role == "user"]
-    return "\n".join(said[:20])[:BRIEF_LIMIT]
+    """The beginning of the user's messages, as long as a brief."""
+    texts = [m.text[:200] for m in messages if m.role == "user"]
+    return "\n".join(texts[:20])[:BRIEF_LIMIT]
 
 
 def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:

@@ -57,8 +57,8 @@ class SplitDraft:
     """Topics that were given messages, by id."""
     divided: dict[str, Topic] = field(default_factory=dict)
     """Topics that were divided, by id."""
-    lent: dict[str, Topic] = field(default_factory=dict)
-    """Topics that were given references only or counted anew, by id."""
+    adjusted: dict[str, Topic] = field(default_factory=dict)
+    """Topics that only got references, or whose tokens were counted again, by id."""
     moved: dict[str, list[Round]] = field(default_factory=dict)
     """Rounds of the tail, by the topic that they went to."""
     calls: list[Call] = field(default_factory=list)
@@ -71,7 +71,7 @@ class SplitDraft:
     @property
     def rows(self) -> dict[str, Topic]:
         """Topics that are not as the roster has them."""
-        return {**self.lent, **self.touched, **self.divided}
+        return {**self.adjusted, **self.touched, **self.divided}
 
     def open(self, name: str, brief: str, parent: str | None = None) -> Topic:
         """A new topic; its id follows from the session, so a step run again gives it again."""
@@ -107,14 +107,14 @@ class SplitDraft:
         }
         topic = self.store.move(topic, rounds).model_copy(update=sizes)
         self.session = self.store.add_days(self.session, topic, rounds)
-        self.lent.pop(topic.id, None)
+        self.adjusted.pop(topic.id, None)
         self.touched[topic.id] = topic
         return topic
 
     def move(self, portions: Iterable[Portion]) -> None:
         """Give each portion to its topic, and references to it to others."""
         for portion in portions:
-            self._refer(portion, self.give(self._home_of(portion), portion.rounds))
+            self._refer(portion, self.give(self._choose_topic(portion), portion.rounds))
 
     def give(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
         """Append rounds of the tail to a topic."""
@@ -194,9 +194,9 @@ class SplitDraft:
             if topic.room != self.limit and 2 * (topic.tokens + 16 * topic.count) > self.limit:
                 held = group_rounds(self.store.topic_messages(topic))
                 counted = {"tokens": sum(map(self.tokens, held)), "room": self.limit}
-                rows = self.touched if topic.id in self.touched else self.lent
+                rows = self.touched if topic.id in self.touched else self.adjusted
                 rows[topic.id] = topic.model_copy(update=counted)
-        changed = (*self.lent.values(), *self.touched.values())
+        changed = (*self.adjusted.values(), *self.touched.values())
         return [t for t in changed if t.tokens > own_room(self.limit, t.borrowed)]
 
     def _divide(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[Topic]]:
@@ -254,7 +254,7 @@ class SplitDraft:
         """Take a topic's messages from it; they are its parts' from now on."""
         self.divided[topic.id] = mark_divided(topic, {*self.session.active, *self.touched})
         self.touched.pop(topic.id, None)
-        self.lent.pop(topic.id, None)
+        self.adjusted.pop(topic.id, None)
 
     def _hand_down(self, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
         """Give a divided topic's references and its rounds of this split to its parts."""
@@ -267,8 +267,11 @@ class SplitDraft:
             if fresh:
                 self.moved[part] = fresh
 
-    def _home_of(self, portion: Portion) -> Topic:
-        """The topic of a portion; the name of a divided topic means the one that continues it."""
+    def _choose_topic(self, portion: Portion) -> Topic:
+        """The topic that a portion goes to.
+
+        The name of a divided topic means the topic that continues it.
+        """
         if portion.topic == LOOSE_ENDS:
             return self.loose_ends()
         if portion.topic is not None:
@@ -283,11 +286,11 @@ class SplitDraft:
             return max(found, key=lambda t: t.newest)
         return self.open(portion.name, portion.brief, ids[0] if ids else None)
 
-    def _refer(self, portion: Portion, home: Topic) -> None:
+    def _refer(self, portion: Portion, owner: Topic) -> None:
         small = [b for b in portion.rounds if self.tokens(b) * SIZE_DIVISOR <= self.limit]
-        for other, found in collect_references(portion, home.id, small).items():
+        for other, found in collect_references(portion, owner.id, small).items():
             topic = add_references(self.store, self.topics[other], found)
-            (self.touched if other in self.touched else self.lent)[other] = topic
+            (self.touched if other in self.touched else self.adjusted)[other] = topic
 
     def heirs(self, topic_id: str) -> list[str]:
         """Ids of the open topics that a topic was divided into."""

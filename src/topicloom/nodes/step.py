@@ -32,7 +32,7 @@ Update = dict[str, Any]
 
 
 def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, Update]:
-    """A node, named for traces, that works in the calling thread, or beside the event loop."""
+    """A node, named for traces. It works in the calling thread, or in a worker thread."""
     return _Node(work, name)
 
 
@@ -52,7 +52,7 @@ class _Node(Runnable[S, Update]):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Update:
-        """Work beside the event loop."""
+        """Work in worker threads, so that the event loop is free."""
         return await arun_step(self._step(input))
 
     def _step(self, state: S) -> Step[Update]:
@@ -107,9 +107,9 @@ def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Worksp
 
 @contextmanager
 def publish_on_failure(store: SessionStore, session: Session) -> Iterator[None]:
-    """Should what is inside fail, or be cancelled, the session is written as a tip as it is.
+    """If the code inside fails or is cancelled, write the session as the tip of a branch.
 
-    So what was said is kept, whoever goes on next: a checkpoint of another writer may be newer.
+    So the new messages are kept, even if another writer has a newer checkpoint.
     """
     try:
         yield
@@ -129,17 +129,17 @@ def turn_options() -> TurnOptions:
 _NO_OPTIONS = TurnOptions()
 
 
-def read_beside(
+def read_graph_store(
     workspace: Workspace, read: Callable[[BaseStore, str], T], session: Session
 ) -> T | None:
-    """What was left for a session in the graph's store; None without one, or if it fails.
+    """Read something of a session from the graph's store; None without a store, or if it fails.
 
-    The workspace has then, for the receipt, why.
+    If it fails, the workspace keeps the reason for the receipt.
     """
     store = get_runtime().store
     try:
         return None if store is None else read(store, session.id)
-    except Exception as error:  # noqa: BLE001 - whatever a store raises, a turn goes on without it
+    except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
         workspace.unread[describe_error(error)] = None
         _log.exception("the graph's store cannot be read for session %r", session.id)
         return None

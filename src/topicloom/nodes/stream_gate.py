@@ -65,7 +65,7 @@ class Reply:
         self.broken = False
         """True if the arguments of a call break off, whatever the provider says of the end.
 
-        LangChain closes what is open, and a tool would run by half of what it was to be told.
+        LangChain closes what is open, and a tool would run with half of its arguments.
         """
         self.began = time.monotonic()
         self._hold, self._seconds = hold, seconds
@@ -113,8 +113,8 @@ class Reply:
         relay = Relay(reply=self, model=self._responder.model, streaming=True, cache=False)
         given = list(self.request.messages), make_relay_config(self.request.session)
         invoke, ainvoke = partial(relay.invoke, *given), partial(relay.ainvoke, *given)
-        said = yield from either(invoke, ainvoke, tracing_context(enabled=False))
-        return identify_calls(said).model_copy(update={"name": relay.speaker})
+        reply = yield from either(invoke, ainvoke, tracing_context(enabled=False))
+        return identify_calls(reply).model_copy(update={"name": relay.speaker})
 
     def next(self) -> AIMessageChunk | None:
         """The next chunk, None at the end; raises whatever the responder raises."""
@@ -187,10 +187,10 @@ def _add_up(chunks: list[AIMessageChunk]) -> AIMessage:
 
 
 class Relay(BaseChatModel):
-    """A chat model that says what another one is saying.
+    """A chat model that repeats the reply of another one.
 
-    The main model runs outside the user's stream; what may be seen is said again by this one,
-    inside it, token by token, under that one's name and with its usage.
+    The main model runs outside the user's stream. This one repeats what may be seen inside the
+    stream, token by token, under the main model's name and with its usage.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -218,10 +218,10 @@ class _Tail(Topic):
 
 def enter_all(index: SessionIndex, store: SessionStore, session: Session) -> str:
     """Bring an index of all messages up to date; returns the id of those in no topic."""
-    said = store.messages(session, session.tail)
-    head = session.transcript if said else None
-    # Edits make it another one, so that no words are found that are said no more.
+    tail_messages = store.messages(session, session.tail)
+    head = session.transcript if tail_messages else None
+    # Edits give it another id, so that words which were edited away are not found.
     tail = _Tail(id=f"tail-{session.superseded}", name="", head=head)
     table = TopicTable({**store.topic_table(session).topics, tail.id: tail})
-    index.update(table, lambda t, n: said[n:] if t is tail else store.topic_messages(t, n))
+    index.update(table, lambda t, n: tail_messages[n:] if t is tail else store.topic_messages(t, n))
     return tail.id

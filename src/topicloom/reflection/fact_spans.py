@@ -18,7 +18,9 @@ from topicloom.state.recall import find_number
 from topicloom.state.stored_message import parse_iso_seconds
 
 _REPLACED = 64
-_SAID = 16
+"""Keys of contradicted facts that a fact keeps: the newest."""
+_MENTIONS = 16
+"""Times that a fact was said of which a thread keeps a record: the first, and the newest."""
 
 
 class ThreadFact(NamedTuple):
@@ -77,7 +79,7 @@ class FactSpan:
 
 
 def record_facts(
-    said: Sequence[tuple[Fact, Sequence[str]]],
+    new: Sequence[tuple[Fact, Sequence[str]]],
     own: Mapping[str, Fact],
     known: Mapping[str, Fact],
 ) -> FactChanges:
@@ -86,12 +88,12 @@ def record_facts(
     Doing it twice changes nothing the second time.
 
     Args:
-        said: New facts, each with the keys of those that it contradicts.
+        new: New facts, each with the keys of those that it contradicts.
         own: The facts of the thread, by key.
         known: All facts that were shown, those of the user's other threads too.
     """
     facts = dict(own)
-    for fact, contradicted in said:
+    for fact, contradicted in new:
         before = facts.get(fact.key)
         heir = fact if before is None else _say_again(before, fact)
         others = [k for k in contradicted if k in facts or k in known]
@@ -109,10 +111,10 @@ def _say_again(before: Fact, after: Fact) -> Fact:
     messages = tuple(dict.fromkeys((*before.messages, *after.messages)))
     return replace(
         before,
-        messages=(*messages[:1], *messages[1:][-(_SAID - 1) :]),
+        messages=(*messages[:1], *messages[1:][-(_MENTIONS - 1) :]),
         at=newest.time,
-        refs=tuple(dict.fromkeys((*before.refs, *after.refs)))[-_SAID:],
-        said=(said[0], *said[1:][-(_SAID - 1) :]),
+        refs=tuple(dict.fromkeys((*before.refs, *after.refs)))[-_MENTIONS:],
+        said=(said[0], *said[1:][-(_MENTIONS - 1) :]),
         quote=after.quote if newest in after.said else before.quote,
         since=before.since or after.since,
         until=after.until if newest in after.said else before.until,
@@ -134,14 +136,14 @@ def find_spans(facts: Iterable[ThreadFact]) -> list[FactSpan]:
         facts: What is to be seen of the user; of a fact that several threads know, each of them.
     """
     known = list(facts)
-    rivals: defaultdict[str, set[str]] = defaultdict(set)
+    contradicting: defaultdict[str, set[str]] = defaultdict(set)
     for _, _, fact in known:
         for key in fact.replaces:
-            rivals[fact.key].add(key)
-            rivals[key].add(fact.key)
+            contradicting[fact.key].add(key)
+            contradicting[key].add(fact.key)
     spans: defaultdict[str, list[FactSpan]] = defaultdict(list)
     for assertion in _in_order(known):
-        _assert(spans, rivals, assertion)
+        _assert(spans, contradicting, assertion)
     found = (span for group in spans.values() for span in group)
     return sorted(found, key=lambda span: (parse_iso_seconds(span.since) or 0.0, span.at, span.key))
 
@@ -183,13 +185,15 @@ def _compare(one: _Assertion, other: _Assertion) -> int:
 
 
 def _assert(
-    spans: defaultdict[str, list[FactSpan]], rivals: Mapping[str, set[str]], said: _Assertion
+    spans: defaultdict[str, list[FactSpan]],
+    contradicting: Mapping[str, set[str]],
+    assertion: _Assertion,
 ) -> None:
-    thread, scope, fact = said.source
-    key, opening = fact.key, said.opening
+    thread, scope, fact = assertion.source
+    key, opening = fact.key, assertion.opening
     if not fact.until:  # what it says of the past ends nothing
-        for rival in rivals.get(key, ()):
-            spans[rival] = [_end(span, opening) for span in spans.get(rival, ())]
+        for other in contradicting.get(key, ()):
+            spans[other] = [_end(span, opening) for span in spans.get(other, ())]
     last = spans[key][-1] if spans[key] else None
     span = FactSpan(
         key=key,
@@ -199,7 +203,7 @@ def _assert(
         thread=thread,
         scope=scope,
         messages=fact.messages,
-        at=said.said.time,
+        at=assertion.said.time,
         quote=fact.quote,
     )
     if last is not None and (not last.until or last.until == fact.until):

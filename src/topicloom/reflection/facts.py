@@ -91,9 +91,9 @@ class Fact:
             return None
         messages, replaces, refs = (tuple(map(str, listed)) for listed in lists)
         said = value.get("said")
-        told = tuple(Said(*map(str, one)) for one in said if _is_said(one)) if said else ()
+        times = tuple(Said(*map(str, one)) for one in said if _is_said(one)) if said else ()
         since, until, quote = (str(value.get(key, "")) for key in ("since", "until", "quote"))
-        return cls(text, messages, at, replaces, refs, told, since, until, quote)
+        return cls(text, messages, at, replaces, refs, times, since, until, quote)
 
 
 def _is_said(one: object) -> bool:
@@ -112,7 +112,7 @@ class FactChanges:
 
 
 def merge_facts(
-    said: Sequence[tuple[Fact, Sequence[str]]], known: Mapping[str, Fact]
+    new: Sequence[tuple[Fact, Sequence[str]]], known: Mapping[str, Fact]
 ) -> FactChanges:
     """The changes to the known facts that new ones bring.
 
@@ -121,7 +121,7 @@ def merge_facts(
     new fact stand the keys of those that it takes the place of.
     """
     facts, outdated = dict(known), 0
-    for fact, supersedes in said:
+    for fact, supersedes in new:
         successors = (f for f in facts.values() if fact.key in f.replaces)
         heir = next((f for f in successors if not _is_later(fact, f)), None)
         outdated += heir is not None

@@ -157,8 +157,8 @@ class ReflectionRunner:
             return GroundedClaims((), {})
         spans = bool(session.user_id)
         request = ReflectRequest(session.id, said.messages, known, session.language, spans)
-        players = self.roles.in_turn(REFLECTOR)
-        answer = yield from ask_first("reflector", players, request, calls)
+        roles = self.roles.in_turn(REFLECTOR)
+        answer = yield from ask_first("reflector", roles, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
             raise UnusableAnswerError(f"nobody could reflect upon {session.id!r}: {failures}")
@@ -170,8 +170,8 @@ class ReflectionRunner:
         found: list[BriefUpdate] = []
         for topic, messages in _find_touched(session, store, first, last):
             request = BriefRequest(session.id, topic, messages, session.language)
-            players = self.roles.in_turn(BRIEF)
-            brief = yield from ask_first("brief", players, request, calls, topic.id)
+            roles = self.roles.in_turn(BRIEF)
+            brief = yield from ask_first("brief", roles, request, calls, topic.id)
             update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
             found += [update] if update else []
         return found

@@ -4,7 +4,7 @@
     (topicloom, %owners)            session -> the user and the scope that it belongs to
     (topicloom, %people, <user>)    session -> its facts, as the user's other sessions see them
     (topicloom, %reflected)         session -> how far it was reflected upon
-    (topicloom, %talks, <user>)     session -> its card; see `storage/thread_cards.py`
+    (topicloom, %talks, <user>)     session -> its profile; see `storage/thread_profiles.py`
     (topicloom, %briefs)            session -> briefs for the graph to take in
     (topicloom, %reflecting)        session/owner -> since when, how long, and the process
 
@@ -46,7 +46,7 @@ from topicloom.storage.store_items import (
     label,
     put_items,
 )
-from topicloom.storage.thread_cards import delete_card, delete_cards, forget_card
+from topicloom.storage.thread_profiles import delete_profile, delete_profiles, forget_profile
 
 _PREFIX = "topicloom"
 """What everything is put under; `StoreStorage` does so too."""
@@ -177,7 +177,7 @@ class ReflectionStore:
             known = {item.key: _read(_Shared, item.value) for item in items}
             left = [k for k, s in known.items() if s is None or s.user == user]
             delete_items(self._store, people, set(left) - set(map(label, threads)))
-            delete_cards(self._store, user, but=list(threads))
+            delete_profiles(self._store, user, but=list(threads))
         for session, person in threads.items():
             self._share(session, person)
 
@@ -216,7 +216,7 @@ class ReflectionStore:
         gone = self.find_resting_on(session, messages)
         if (person := self.person(session)) is not None:
             with self._lock:
-                forget_card(self._store, person, session)
+                forget_profile(self._store, person, session)
         stay = [f for key, f in self.facts(session).items() if key not in gone]
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
@@ -233,7 +233,7 @@ class ReflectionStore:
         with self._lock:
             if person is not None:
                 delete_items(self._store, _find_people(person.user), [label(session)])
-                delete_card(self._store, person, session)
+                delete_profile(self._store, person, session)
             keys = [item.key for item in items_in(self._store, facts)]
             delete_items(self._store, facts, keys)
             for own in ("%briefs", "%reflected", _OWNERS):

@@ -83,16 +83,16 @@ def ask_role(
         held = nullcontext() if waits is None or allowed is None else waits.waiting()
         answer = yield from either(*making, held)
         value = _check_value(name, answer)
-        told = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
+        details = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
         if waits:
             waits.note_answer(name, role)
-    except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
+    except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
         value, failure = None, _describe_failure(error, allowed, request)
         if waits:
             waits.note_failure(name, role, time.monotonic() - began, allowed or 0.0)
-        told = {"model": role.model} | _spent(error) | {"failure": failure}
+        details = {"model": role.model} | _spent(error) | {"failure": failure}
     call = Call(role=name, topic=topic, seconds=time.monotonic() - began)
-    return value, call.model_copy(update=told)
+    return value, call.model_copy(update=details)
 
 
 def ask_first(
@@ -149,7 +149,7 @@ def read_late(name: RoleName, made: Future[Answer[A]]) -> A | None:
     """The answer of a call that has ended after the turn had waited for it; None if it failed."""
     try:
         return _check_value(name, made.result())
-    except Exception:  # noqa: BLE001 - the receipt said already that the turn went on without it
+    except Exception:  # noqa: BLE001 - the receipt already says that it was too late
         return None
 
 

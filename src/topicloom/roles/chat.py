@@ -195,7 +195,7 @@ class ChatRole(Stepwise[Q, A]):
                 own = partial(asubmit_daemon, call) if blocks_async(model) else acall
                 answer = yield from either(call, own)
                 break
-            except Exception as error:  # noqa: BLE001 - raised again by `_find_wait`
+            except Exception as error:  # noqa: BLE001 - `_find_wait` raises it again
                 wait = self._find_wait(error, retry)
             yield from either(partial(time.sleep, wait), partial(asyncio.sleep, wait))
         server.notice_thoughts(answer)

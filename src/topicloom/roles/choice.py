@@ -60,9 +60,9 @@ class ChatOptions:
 def embedded_roles(embedder: Embedder) -> Roles:
     """All roles that need no model; they stand in for themselves."""
     specs = list(map(spec_of, ROLES))
-    players = {spec.name: spec.embedded(embedder) for spec in specs if spec.embedded is not None}
-    stand_ins = {s.name: players[s.name] for s in specs if s.name in players and not s.without}
-    return Roles(players, stand_ins)
+    embedded = {spec.name: spec.embedded(embedder) for spec in specs if spec.embedded is not None}
+    stand_ins = {s.name: embedded[s.name] for s in specs if s.name in embedded and not s.without}
+    return Roles(embedded, stand_ins)
 
 
 def choose_roles(
@@ -78,11 +78,11 @@ def choose_roles(
     for name in ROLES:
         model, spec = models.of(name), spec_of(name)
         if model is not None and (domain or spec.played != "with a domain"):
-            roles = roles.replace(spec, _make_player(spec, model, open_model, options))
+            roles = roles.replace(spec, _make_role(spec, model, open_model, options))
     return roles
 
 
-def _make_player(
+def _make_role(
     spec: RoleSpec[Any],
     model: ModelSpec,
     open_model: Callable[[RoleName, ModelSpec], BaseChatModel],

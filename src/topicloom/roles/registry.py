@@ -50,40 +50,44 @@ def check_names(names: Iterable[RoleName]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The players of a session's roles, and the stand-ins for those that fail.
+    """The implementations of a session's roles, and the stand-ins for those that fail.
 
     They are looked up by a role's description: `roles[READER]` is a `Reader`. They are
     replaced likewise: `roles.replace(READER, MyReader())` gives other roles.
     """
 
-    _players: Mapping[RoleName, Any] = field(default_factory=dict)
+    _implementations: Mapping[RoleName, Any] = field(default_factory=dict)
     _stand_ins: Mapping[RoleName, Any] = field(default_factory=dict)
     """Deterministic; they need no network and always answer."""
 
     def __getitem__(self, spec: RoleSpec[P]) -> P:
-        """The player of a role; raises `ConfigurationError` if there is none."""
-        player = self.get(spec)
-        if player is None:
+        """The implementation of a role; raises `ConfigurationError` if there is none."""
+        implementation = self.get(spec)
+        if implementation is None:
             raise ConfigurationError(f"no model or stand-in is set for the role {spec.name!r}")
-        return player
+        return implementation
 
     def get(self, spec: RoleSpec[P]) -> P | None:
-        """The player of a role; None if there is none."""
-        return cast("P | None", self._players.get(spec.name))
+        """The implementation of a role; None if there is none."""
+        return cast("P | None", self._implementations.get(spec.name))
 
     def stand_in(self, spec: RoleSpec[P]) -> P | None:
-        """The role that answers where the player fails; None if none does."""
+        """The role that answers where the implementation fails; None if none does."""
         return cast("P | None", self._stand_ins.get(spec.name))
 
     def in_turn(self, spec: RoleSpec[P]) -> tuple[P, ...]:
-        """The player of a role, then its stand-in, as far as there are any."""
+        """The implementation of a role, then its stand-in, as far as there are any."""
         return tuple(p for p in (self.get(spec), self.stand_in(spec)) if p is not None)
 
     def by_index(self, spec: RoleSpec[P]) -> bool:
-        """True if the player of a role goes by the local index: no model reads its prompt."""
+        """True if the implementation of a role uses the local index: no model reads its prompt."""
         return bool(getattr(self.get(spec), "by_index", False))
 
     def replace(self, spec: RoleSpec[P], player: P | None, *, stand_in: P | None = None) -> Roles:
-        """The same roles but for one; its stand-in stays the same if none is given."""
+        """The same roles, with another implementation of one, `player`.
+
+        Its stand-in stays the same if none is given.
+        """
         stand_ins = {spec.name: stand_in} if stand_in is not None else {}
-        return Roles({**self._players, spec.name: player}, {**self._stand_ins, **stand_ins})
+        implementations = {**self._implementations, spec.name: player}
+        return Roles(implementations, {**self._stand_ins, **stand_ins})

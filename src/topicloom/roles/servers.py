@@ -159,7 +159,7 @@ class Server:
                 model = once if bare else once.bind_tools([dict(_TOOL)])
                 model.invoke(asked, **self.limit(1, _LONGEST_CHECK, schemas[-1]))
                 schemas.pop()
-            except Exception as error:  # noqa: BLE001 - it is what the line is about
+            except Exception as error:  # noqa: BLE001 - a failure is the answer
                 if not self.learn(error, self._context or sys.maxsize):
                     return f"no answer: {describe_error(error)}"
         size = f"{self.context:,} tokens" if self.context else "of a size that it does not say"
@@ -310,7 +310,7 @@ def _list_context(client: Any, name: str) -> int | None:
     try:
         listed = client.with_options(timeout=_PATIENCE, max_retries=0).models.list().data
         rows = [row.model_dump() for row in listed]
-    except Exception:  # noqa: BLE001 - however it fails, the server has not said
+    except Exception:  # noqa: BLE001 - servers send anything: its size is unknown
         return None
     named = [row for row in rows if row.get("id") == name] or rows
     said = named[0] | (named[0].get("meta") or {}) if len(named) == 1 else {}

@@ -62,8 +62,8 @@ class _Tool(BaseModel):
 
     def read(self) -> dict[str, Any]:
         """The tool as OpenAI writes it."""
-        told = {"description": self.description} if self.description else {}
-        function = {"name": self.name, **told, "parameters": self.input_schema}
+        described = {"description": self.description} if self.description else {}
+        function = {"name": self.name, **described, "parameters": self.input_schema}
         return {"type": "function", "function": function}
 
 
@@ -107,15 +107,17 @@ def read_messages_request(
         InputError: It is no JSON, or there is nothing to answer.
     """
     request = _Request.model_validate(parse_body(body))
-    told = [_join_texts(_list_blocks(request.system or ""))]
-    told += [_join_texts(_list_blocks(m.content)) for m in request.messages if m.role == "system"]
+    instructions = [_join_texts(_list_blocks(request.system or ""))]
+    instructions += [
+        _join_texts(_list_blocks(m.content)) for m in request.messages if m.role == "system"
+    ]
     said = [r for m in request.messages if m.role != "system" for r in m.read()]
     none = request.tool_choice is not None and request.tool_choice.type == "none"
     metadata = request.metadata or _Metadata()
     turn = TurnRequest(
         model=request.model,
         messages=said,
-        instructions="\n\n".join(filter(None, told)),
+        instructions="\n\n".join(filter(None, instructions)),
         tools=() if none else tuple(tool.read() for tool in request.tools or ()),
         form=request.read_form(),
         stream=bool(request.stream),
@@ -259,7 +261,7 @@ def _read_arguments(arguments: str) -> Any:
         read = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         read = None
-    # This protocol has no room for arguments that are no object: they are told as they came.
+    # This protocol has no room for arguments that are no object: they are sent as they came.
     return read if isinstance(read, dict) else {"arguments": arguments}
 
 

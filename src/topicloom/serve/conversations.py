@@ -20,7 +20,14 @@ from topicloom.errors import InputError, ReplyError
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
-from topicloom.serve.histories import BESIDE, HistoryFinder, Start, digest_turn, mark, was_whole
+from topicloom.serve.histories import (
+    SIDE_SUFFIX,
+    HistoryFinder,
+    Start,
+    digest_turn,
+    mark,
+    was_whole,
+)
 from topicloom.serve.turns import Answered, AnswerReference, Part, TurnRequest
 from topicloom.state.channels import TurnOptions
 from topicloom.state.identity import find_ends, is_part
@@ -115,7 +122,7 @@ class Conversations:
     ) -> AsyncGenerator[Part]:
         """Answer in the session, or beside it if what is asked is no part of what was said."""
         digests = digest_turn(before, turn)
-        for session in (turn.session, turn.session + BESIDE):
+        for session in (turn.session, turn.session + SIDE_SUFFIX):
             there = replace(turn, session=session, whole=turn.whole or session != turn.session)
             if session != turn.session:  # no person says what a client asks for itself
                 there = replace(there, user_id="", scope="")

@@ -28,7 +28,7 @@ from topicloom.serve.side_calls import (
     was_side_call,
 )
 from topicloom.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
-from topicloom.state.identity import digest_histories, ends_alike, find_ends, list_sent
+from topicloom.state.identity import are_sent_again, digest_histories, find_ends, list_sent
 from topicloom.state.persons import get_person
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
@@ -45,9 +45,9 @@ _INSTRUCTED = "topicloom_instructed"
 """Key for whether it had instructions."""
 _MODEL, _PREVIOUS = "topicloom_model", "topicloom_previous"
 """Keys for the model that was asked for, and for `TurnRequest.previous`."""
-BESIDE = ".beside"
-"""Ends the name of a chat's second session, for what is no part of what was said: clients also ask
-for a title or for tags."""
+SIDE_SUFFIX = ".beside"
+"""Ends the name of a chat's second session. It holds requests that are no part of the conversation:
+clients also ask for a title or for tags."""
 _LOOK_BACK = 32
 """Checkpoints in which a history is looked for whose beginning the client left out."""
 
@@ -75,7 +75,7 @@ class HistoryFinder:
         """
         named, name = read_answer_id(id_)
         if not turn.owner or named.startswith(f"{turn.owner}."):
-            for session in (named, named + BESIDE):
+            for session in (named, named + SIDE_SUFFIX):
                 found = self._graph.aget_state_history(name_thread(session), filter={_ANSWER: name})
                 async for state in found:
                     if not state.next and _is_of(turn, state):
@@ -157,14 +157,15 @@ class HistoryFinder:
 
         What was in the session before the chat stays in view. None if the history is another
         conversation's, with replies that were given elsewhere: it does not begin as the chat did,
-        nor with a question that was answered beside it. Who goes on with that one is a person.
+        nor with a question that was answered in the chat's second session. A client that goes on
+        with such a question is a person.
         """
         thread = name_thread(turn.session)
-        if turn.session.endswith(BESIDE):
+        if turn.session.endswith(SIDE_SUFFIX):
             return Start(await self._begin_anew(thread))
         if len(digests) > 2 and not begins:
-            beside = name_thread(turn.session + BESIDE)
-            if not await self._has(beside, {_MARK: digests[1], _WHOLE: True}):
+            side = name_thread(turn.session + SIDE_SUFFIX)
+            if not await self._has(side, {_MARK: digests[1], _WHOLE: True}):
                 return None
         begun = await anext(self._graph.aget_state_history(thread, filter={_FROM: ""}), None)
         if begun is None:
@@ -178,14 +179,14 @@ class HistoryFinder:
     async def _read_newest(
         self, turn: TurnRequest, newest: StateSnapshot, came: datetime
     ) -> Newest | None:
-        """What was said last in a session; None where nobody asks beside it."""
+        """The newest messages of a session; None for a second session, or if none was asked."""
         shown: list[AnyMessage] = newest.values.get("messages", [])
         asked = next((m for m in reversed(shown) if isinstance(m, HumanMessage)), None)
-        if turn.session.endswith(BESIDE) or asked is None:
+        if turn.session.endswith(SIDE_SUFFIX) or asked is None:
             return None
         # Of several questions, a client asks the next one when it has the answer to the first.
-        beside = await self._graph.aget_state(name_thread(turn.session + BESIDE))
-        ended = max(filter(None, (newest.created_at, beside.created_at)))
+        side = await self._graph.aget_state(name_thread(turn.session + SIDE_SUFFIX))
+        ended = max(filter(None, (newest.created_at, side.created_at)))
         marks = read_marks(newest)
         return Newest(
             asked=get_text(asked),
@@ -218,8 +219,8 @@ class HistoryFinder:
         def fits(state: StateSnapshot) -> bool:
             marked = (state.metadata or {}).get(_MARK) == digest
             shown: list[AnyMessage] = state.values.get("messages", [])
-            told = [*list_sent(shown)][-1:]
-            return marked and not state.next and ends_alike(told, [said])
+            sent = [*list_sent(shown)][-1:]
+            return marked and not state.next and are_sent_again(sent, [said])
 
         if fits(newest):
             return newest
@@ -234,9 +235,9 @@ class HistoryFinder:
         async for state in self._graph.aget_state_history(name_thread(session), limit=_LOOK_BACK):
             if state.next:
                 continue
-            told = await asyncio.to_thread(_read_told, stored, _read_session(state), len(history))
-            known = any(get_text(reply) != REMOVED for reply, _ in told)  # or anything would fit
-            if known and ends_alike(told, history):
+            sent = await asyncio.to_thread(_read_sent, stored, _read_session(state), len(history))
+            known = any(get_text(reply) != REMOVED for reply, _ in sent)  # or anything would fit
+            if known and are_sent_again(sent, history):
                 return state
         return None
 
@@ -310,14 +311,14 @@ def _read_session(state: StateSnapshot) -> Session:
     return Session.model_validate(known)
 
 
-def _read_told(
+def _read_sent(
     stored: SessionStore, session: Session, count: int
 ) -> list[tuple[AnyMessage, AnyMessage]]:
     """So many of the newest messages as a client may have them, or all if there are fewer."""
     read = count
     while True:
         said = stored.messages(session, max(1, session.count - read))
-        told = list(list_sent(m.message for m in said))
-        if len(told) > count or read >= session.count:  # the first may be cut
-            return told[-count:]
+        sent = list(list_sent(m.message for m in said))
+        if len(sent) > count or read >= session.count:  # the first may be cut
+            return sent[-count:]
         read *= 2

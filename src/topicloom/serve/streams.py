@@ -35,7 +35,7 @@ class Parts:
                     self._queue.put_nowait(part)
                     if self._left and not isinstance(part, Answered):
                         return
-        except Exception as error:  # noqa: BLE001 - raised where the part is asked for
+        except Exception as error:  # noqa: BLE001 - `next` raises it for its caller
             self._queue.put_nowait(error)
 
     async def next(self, seconds: float | None = None) -> Part | None:
@@ -102,7 +102,7 @@ async def _write_events(
             yield _COMMENT if part is None else writer.write_piece(part)
             part = await parts.next(heartbeat)
         yield writer.end(part)
-    except Exception as error:  # noqa: BLE001 - whatever fails, the client is told
+    except Exception as error:  # noqa: BLE001 - the client gets it, and the log
         failure = describe_error(error)
         yield writer.fail(failure.status, failure.message)
     finally:

@@ -57,20 +57,20 @@ def absorb_small_parts(parts: Sequence[Portion], size: CountRound, most: int) ->
         return list(parts)
     order = sorted(range(len(parts)), key=lambda i: (-sum(map(size, parts[i].rounds)), i))
     kept = sorted(order[:most])
-    homes = sorted((b.first, i) for i in kept for b in parts[i].rounds)
+    owners = sorted((b.first, i) for i in kept for b in parts[i].rounds)
     given: dict[int, list[Round]] = {i: list(parts[i].rounds) for i in kept}
     for round_ in (b for i in order[most:] for b in parts[i].rounds):
-        given[find_preceding(homes, round_.first)].append(round_)
+        given[find_preceding(owners, round_.first)].append(round_)
     return [replace(parts[i], rounds=tuple(sorted(given[i], key=lambda b: b.first))) for i in kept]
 
 
-def find_preceding(homes: Sequence[tuple[int, int]], number: int) -> int:
+def find_preceding(owners: Sequence[tuple[int, int]], number: int) -> int:
     """The place of the last message before a message; of the first of all, if none is before it.
 
-    The homes are numbers of messages with their places, sorted; not empty.
+    The owners are numbers of messages with their places, sorted; not empty.
     """
-    place = bisect_right(homes, number, key=lambda home: home[0])
-    return homes[max(0, place - 1)][1]
+    place = bisect_right(owners, number, key=lambda owner: owner[0])
+    return owners[max(0, place - 1)][1]
 
 
 def cut_rounds(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:

@@ -1,6 +1,6 @@
 """Grouping runs of rounds into topics by how likely they belong together.
 
-The likelihoods come from elsewhere (`index/belonging.py`); what is decided here is pure. Two groups
+`index/belonging.py` gives the likelihoods; the decisions here are pure functions. Two groups
 are as close as the mean log odds of their pairs (average link), and are joined while the closest
 two are likelier to belong together than not.
 """
@@ -71,7 +71,7 @@ def link_groups(sums: Odds, sizes: Sequence[int], kept: Sequence[bool]) -> list[
 class Regrouping:
     """What becomes of runs that are in topics already."""
 
-    homes: tuple[int, ...]
+    groups: tuple[int, ...]
     """The group of each run; numbers past those of the topics are new ones, `LOOSE` is none."""
     merged: dict[int, int]
     """Groups whose runs all went to another one, and that one."""
@@ -79,7 +79,7 @@ class Regrouping:
 
 def regroup(
     odds: Odds,
-    homes: Sequence[int],
+    groups: Sequence[int],
     rounds: Sequence[int],
     settled: frozenset[int] = frozenset(),
     tokens: Sequence[int] = (),
@@ -90,14 +90,14 @@ def regroup(
 
     Args:
         odds: Log odds between all pairs of runs [n, n].
-        homes: The group of each run [n], from 0; `LOOSE` for loose ends.
+        groups: The group of each run [n], from 0; `LOOSE` for loose ends.
         rounds: Rounds of each run [n].
         settled: Groups that a person settled: they may be added to, and lose nothing.
         tokens: Tokens of each group; none is joined, and none gains a run, that comes to more than
             the `limit`.
         most: Changes at most: each joined group and each run that moves is one.
     """
-    before = np.asarray(homes)
+    before = np.asarray(groups)
     count = int(before.max(initial=-1)) + 1
     now = before.copy()
     free = np.flatnonzero(before == LOOSE)
@@ -114,8 +114,8 @@ def regroup(
     room = np.where(held > 0, limit - held, np.inf)
     _improve(odds, now, settled, _share_tokens(tokens, before, rounds), room, budget)
     gathered = Counter[int]()
-    for home, size in zip(now.tolist(), rounds, strict=True):
-        gathered[home] += size
+    for group, size in zip(now.tolist(), rounds, strict=True):
+        gathered[group] += size
     now[[h >= count and gathered[h] < LOOSE_ROUNDS for h in now.tolist()]] = LOOSE
     return Regrouping(tuple(now.tolist()), merged)
 
@@ -166,14 +166,14 @@ def _join(
 
 
 def _share_tokens(
-    tokens: Sequence[int], homes: NDArray[np.intp], rounds: Sequence[int]
+    tokens: Sequence[int], groups: NDArray[np.intp], rounds: Sequence[int]
 ) -> NDArray[np.float64]:
     """Tokens of each run [n] by its share of the rounds of its group; 0 for loose ends."""
-    found = np.zeros(len(homes))
+    found = np.zeros(len(groups))
     for group, whole in enumerate(tokens):
-        own = np.flatnonzero(homes == group)
-        said = np.asarray(rounds, dtype=np.float64)[own]
-        found[own] = whole * said / max(1.0, said.sum())
+        own = np.flatnonzero(groups == group)
+        held = np.asarray(rounds, dtype=np.float64)[own]
+        found[own] = whole * held / max(1.0, held.sum())
     return found
 
 
@@ -197,21 +197,21 @@ def _improve(
     for _ in range(_PASSES):
         moved = False
         for run in range(len(now)):
-            home = int(place[run])
-            if int(groups[home]) in settled or budget <= 0:
+            own = int(place[run])
+            if int(groups[own]) in settled or budget <= 0:
                 continue
             close = sums[run] / np.maximum(sizes, 1)
             close[(sizes == 0) | (room[groups] < tokens[run])] = -np.inf
-            stays = sums[run, home] / (sizes[home] - 1) if sizes[home] > 1 else 0.0
-            close[home] = -np.inf
+            stays = sums[run, own] / (sizes[own] - 1) if sizes[own] > 1 else 0.0
+            close[own] = -np.inf
             best = int(close.argmax())
             if close[best] <= max(stays, 0.0) + MOVE_ODDS:
                 continue
-            sums[:, home] -= own_odds[:, run]
+            sums[:, own] -= own_odds[:, run]
             sums[:, best] += own_odds[:, run]
-            sizes[home] -= 1
+            sizes[own] -= 1
             sizes[best] += 1
-            room[groups[home]] += tokens[run]
+            room[groups[own]] += tokens[run]
             room[groups[best]] -= tokens[run]
             place[run], moved = best, True
             now[run] = groups[best]

@@ -15,7 +15,7 @@ questions tell what a message is:
 | an agent, whose state keeps all of them | `count_unchanged`, then the same |
 | an export of other chats | `ImportedIds` |
 | another writer of the session | `select_missing`, `map_numbers` |
-| a client of the endpoint, with the whole history | `digest_histories`, `ends_alike`, `is_part` |
+| a client of the endpoint, with its history | `digest_histories`, `are_sent_again`, `is_part` |
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ def count_unchanged(messages: Sequence[AnyMessage], seen: Sequence[Any] | None) 
 def mark_seen(messages: Sequence[AnyMessage]) -> list[Any]:
     """What `count_unchanged` knows messages by: their number, and a digest of what they say."""
     said = [(m.id, m.type, m.content, getattr(m, "tool_calls", None)) for m in messages]
-    told = repr(said).encode("utf-8", "replace")
-    return [len(messages), hashlib.blake2b(told, digest_size=8).hexdigest()]
+    described = repr(said).encode("utf-8", "replace")
+    return [len(messages), hashlib.blake2b(described, digest_size=8).hexdigest()]
 
 
 def select_missing(
@@ -272,8 +272,8 @@ def digest_histories(messages: Sequence[AnyMessage], before: str = "") -> list[s
 
     `before` is the digest of what came before the first of them; "" if nothing did.
     """
-    said = map(describe_said, messages)
-    return list(accumulate(said, lambda known, one: digest([known, one]), initial=before))
+    described = map(describe_message, messages)
+    return list(accumulate(described, lambda known, one: digest([known, one]), initial=before))
 
 
 def digest(value: Any) -> str:
@@ -281,8 +281,8 @@ def digest(value: Any) -> str:
     return digest_text(json.dumps(value), 24)
 
 
-def describe_said(message: AnyMessage) -> list[Any]:
-    """Equal for a message and the same as a client sends it again."""
+def describe_message(message: AnyMessage) -> list[Any]:
+    """What tells a message from others: the same when a client sends it again."""
     calls = [*getattr(message, "tool_calls", ()), *getattr(message, "invalid_tool_calls", ())]
     blocks = message.content if isinstance(message.content, list) else ()
     media = [b for b in blocks if isinstance(b, dict) and "text" not in b and message.type != "ai"]
@@ -305,30 +305,32 @@ def strip_thoughts(text: str) -> str:
     return _THOUGHTS.sub("", text[:end]) + text[end:]
 
 
-def is_sent_again(stored: AnyMessage, said: AnyMessage) -> bool:
+def is_sent_again(stored: AnyMessage, sent: AnyMessage) -> bool:
     """True if a client sends a stored message again; it may not know that it was purged."""
-    return get_text(stored) == REMOVED or describe_said(stored) == describe_said(said)
+    return get_text(stored) == REMOVED or describe_message(stored) == describe_message(sent)
 
 
 def list_sent(shown: Iterable[AnyMessage]) -> Iterator[tuple[AnyMessage, AnyMessage]]:
     """Each message as a client may have it, once or twice the same.
 
-    Of a loop of tools that is the reply: its end, and with what a stream told before calls.
+    Of a loop of tools that is the reply: its end, and with what a stream sent before calls.
     """
     for by_user, group in groupby(shown, lambda m: isinstance(m, HumanMessage)):
-        said = list(group)
+        messages = list(group)
         if by_user:
-            yield from zip(said, said, strict=True)
+            yield from zip(messages, messages, strict=True)
         else:
-            text = "".join(get_text(m) for m in said if isinstance(m, AIMessage))
-            yield said[-1], said[-1].model_copy(update={"content": text})
+            text = "".join(get_text(m) for m in messages if isinstance(m, AIMessage))
+            yield messages[-1], messages[-1].model_copy(update={"content": text})
 
 
-def ends_alike(told: Sequence[tuple[AnyMessage, AnyMessage]], said: Sequence[AnyMessage]) -> bool:
-    """True if a client that was told so much sends it again."""
-    return len(told) == len(said) and all(
+def are_sent_again(
+    sent: Sequence[tuple[AnyMessage, AnyMessage]], history: Sequence[AnyMessage]
+) -> bool:
+    """True if a client sends again just the messages that it was sent."""
+    return len(sent) == len(history) and all(
         any(is_sent_again(reply, again) for reply in replies)
-        for replies, again in zip(told, said, strict=True)
+        for replies, again in zip(sent, history, strict=True)
     )
 
 

@@ -102,10 +102,10 @@ def _make_plain(message: _Message) -> _Message:
 
 
 def _is_bare(message: BaseMessage) -> bool:
-    """True for a text of usual length and nothing beside it."""
-    beside = message.additional_kwargs or message.response_metadata or message.model_extra
+    """True for a message of plain text of usual length, and nothing more."""
+    extras = message.additional_kwargs or message.response_metadata or message.model_extra
     text, names = message.content, f"{message.id}{message.name}"
-    if not isinstance(text, str) or len(text) > LARGEST or beside or not is_plain(message):
+    if not isinstance(text, str) or len(text) > LARGEST or extras or not is_plain(message):
         return False
     return _join_halves(text) is text and _join_halves(names) is names
 
@@ -192,7 +192,7 @@ def _can_hold(artifact: object) -> bool:
         return True
     try:
         JsonPlusSerializer().dumps_typed(ToolMessage("", tool_call_id="", artifact=artifact))
-    except Exception:  # noqa: BLE001 - whatever an object of others raises when it is written
+    except Exception:  # noqa: BLE001 - objects of others raise anything
         return False
     return True
 
@@ -249,8 +249,8 @@ def make_update_storable(values: Any) -> Any:
     if all(a is b for a, b in zip(given, kept, strict=True)):
         return values
     # What was given as text or as data stands as it is in the place of those that did not change.
-    told = values["messages"]
-    return {**values, "messages": Overwrite(kept) if isinstance(told, Overwrite) else kept}
+    given = values["messages"]
+    return {**values, "messages": Overwrite(kept) if isinstance(given, Overwrite) else kept}
 
 
 def make_result_storable(name: str, result: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import dataclass
 
 from topicloom.state.recall import (
-    ELSEWHERE,
+    OTHER_TOPICS,
     Note,
     Quote,
     Reading,
@@ -157,7 +157,7 @@ def _drop_rejected(
     if not found:
         return found
     named = {quote.id for reading in readers for quote in reading.quotes}
-    read = {reading.topic: reading.since for reading in readers if reading.topic != ELSEWHERE}
+    read = {reading.topic: reading.since for reading in readers if reading.topic != OTHER_TOPICS}
     sure = _SURE * found[0][1].weight
 
     def stays(topic: str, quote: Quote) -> bool:

@@ -8,11 +8,11 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.session import SearchScope
+from topicloom.state.thread_quotes import ThreadQuote
 
-ELSEWHERE = ""
+OTHER_TOPICS = ""
 """Stands for the id of a topic where what the index finds in topics without a reader is read."""
 Stretches = tuple[tuple[int, int], ...]
 """Where the parts of a text begin and end, in characters, in their order."""
@@ -33,7 +33,7 @@ class Reading(BaseModel, frozen=True):
     """The answer of a topic's reader."""
 
     topic: str
-    """Id of the topic; `ELSEWHERE` if it is of messages of several."""
+    """Id of the topic; `OTHER_TOPICS` if it is of messages of several."""
     score: float
     """Relevance of the topic to the current conversation, 0 to 1."""
     quotes: tuple[Quote, ...] = ()
@@ -91,7 +91,7 @@ class Note(BaseModel, frozen=True):
     """Short ids of the messages whose images and other media it shows again."""
     layers: tuple[Layer, ...] = ()
     """What the application's domain added."""
-    elsewhere: tuple[ElsewhereQuote, ...] = ()
+    elsewhere: tuple[ThreadQuote, ...] = ()
     """What it quotes of other threads of the user, behind all of this."""
 
     @property

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.layers import CuratedItem
 from topicloom.state.recall import TopicNote
 from topicloom.state.session import ReadingEffect, Search
+from topicloom.state.thread_quotes import ThreadQuote
 
 
 class Call(BaseModel, frozen=True):
@@ -89,7 +89,7 @@ class Receipt(BaseModel, frozen=True):
     """Relevance by topic, of the readers that ran."""
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
-    elsewhere: tuple[ElsewhereQuote, ...] = ()
+    elsewhere: tuple[ThreadQuote, ...] = ()
     """What was quoted of other threads of the user: where it is, not what it says."""
     curated: tuple[CuratedItem, ...] = ()
     """What a curation picked, best first, where the application has a domain."""

@@ -1,4 +1,4 @@
-"""References: a round that belongs to several topics has one home; the others refer to it."""
+"""References: a round that belongs to several topics is stored in one; the others refer to it."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Reference(BaseModel, frozen=True):
     last: int
     """Number of the last message."""
     home: str
-    """The topic that they went to. It may have been divided or merged since."""
+    """The owning topic when they were stored. It may have been divided or merged since."""
 
 
 def collect_references(
-    portion: Portion, home: str, small: Iterable[Round]
+    portion: Portion, owner: str, small: Iterable[Round]
 ) -> dict[str, list[Reference]]:
-    """References to those rounds of a portion at `home` that other topics are given, by topic.
+    """References to the rounds of a portion, by the topic that gets them; `owner` has the rounds.
 
     Only `small` rounds are shown twice.
     """
     found: dict[str, list[Reference]] = {}
     for round_ in small:
         for topic in portion.also.get(round_.first, ()):
-            if topic != home:
-                reference = Reference(first=round_.first, last=round_.last, home=home)
+            if topic != owner:
+                reference = Reference(first=round_.first, last=round_.last, home=owner)
                 found.setdefault(topic, []).append(reference)
     return found
 
@@ -67,8 +67,8 @@ def distribute_references(
     They come in order; `parts` holds the rounds of each part, by topic, and is not empty.
     """
     ids = list(parts)
-    homes = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])
+    owners = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])
     found: dict[str, list[Reference]] = {}
     for reference in references:
-        found.setdefault(ids[find_preceding(homes, reference.first)], []).append(reference)
+        found.setdefault(ids[find_preceding(owners, reference.first)], []).append(reference)
     return found

@@ -200,8 +200,8 @@ def _dump_message(message: BaseMessage) -> dict[str, Any]:
     known_by_role = {"type"} if get_message_type(message) in _ROLE_OF_TYPE else set[str]()
     data = to_native(message.model_dump(exclude=_EXCLUDED_FIELDS | known_by_role))
     data["additional_kwargs"].pop("time", None)  # it is the time of what is stored
-    told = data.get("response_metadata", {})
-    data["response_metadata"] = {key: told[key] for key in _CONTENT_KEYS if told.get(key)}
+    metadata = data.get("response_metadata", {})
+    data["response_metadata"] = {key: metadata[key] for key in _CONTENT_KEYS if metadata.get(key)}
     return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}
 
 

@@ -68,9 +68,9 @@ def merge_topics(
     kept = add_references(store, kept, read_references(store, other))
     session = store.add_days(session, kept, moved)
     session = store.save_topics(session, [gone, kept])
-    home = survivor.id if session.home == other.id else session.home
+    owner = survivor.id if session.home == other.id else session.home
     active = transfer_activation(session.active, other.id, [survivor.id])
-    return session.model_copy(update={"active": active, "home": home}), kept
+    return session.model_copy(update={"active": active, "home": owner}), kept
 
 
 def take_rounds(
@@ -119,10 +119,10 @@ def _take(
         active = transfer_activation(active, other.id, [topic.id])
     elif other.id in active and topic.head is None:
         active = {**active, topic.id: active[other.id]}
-    home = topic.id if session.tail - 1 in {m.seq for m in moved} else session.home
+    owner = topic.id if session.tail - 1 in {m.seq for m in moved} else session.home
     session = store.save_topics(session, [rest])
     room = topic.room if topic.room == other.room else 0
     filled = topic.model_copy(update={"tokens": topic.tokens + tokens, "room": room})
     messages = merge_in_order(store.topic_messages(topic), moved)
-    update = {"active": active, "home": home}
+    update = {"active": active, "home": owner}
     return session.model_copy(update=update), store.refill(filled, messages)

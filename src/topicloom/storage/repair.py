@@ -71,8 +71,8 @@ def find_faults(session: Session, store: SessionStore) -> list[Fault]:
             try_reading(topic.chain, mend, lambda: log.read(topic.chain, refs()))  # noqa: B023
             mend = "begins anew, without references to other topics"
             try_reading(topic.references, mend, partial(read_references, store, topic))
-    told = "".join(fault.what for fault in faults)
-    return faults + [Fault("storage", one) for one in log.reports() if one not in told]
+    known = "".join(fault.what for fault in faults)
+    return faults + [Fault("storage", one) for one in log.reports() if one not in known]
 
 
 def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault]) -> Session:

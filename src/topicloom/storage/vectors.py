@@ -92,7 +92,7 @@ class VectorLog:
         batches = []
         try:
             batches = [batch for batch in self._batches.scan() if batch.dimension]
-        except Exception:  # noqa: BLE001 - whatever a place raises, vectors are made again
+        except Exception:  # noqa: BLE001 - any fault of a backend: they are made again
             _log.warning("vectors cannot be read; they are made again", exc_info=True)
         wanted = dimension or (batches[-1].dimension if batches else 0)
         rows = b"".join(batch.rows for batch in batches if batch.dimension == wanted)
@@ -124,7 +124,7 @@ class VectorLog:
         try:
             with nullcontext(keys) if among is None else among as kept:
                 self._append(drop_rows(rows, dimension, set(keys).difference(kept)), dimension)
-        except Exception:  # noqa: BLE001 - whatever a place raises, vectors are made again
+        except Exception:  # noqa: BLE001 - any fault of a backend: they are made again
             _log.warning("vectors cannot be kept; they are made again", exc_info=True)
 
     def _append(self, rows: bytes, dimension: int) -> None:

@@ -50,7 +50,7 @@ _BYTES = 1_000_000
 def make_inspector(
     graph: CompiledSessionGraph,
     names: Callable[[], Sequence[str]],
-    home: str,
+    first: str,
     *,
     key: str,
     hosts: Collection[str],
@@ -63,7 +63,7 @@ def make_inspector(
     Args:
         graph: A session graph, compiled with a checkpointer for threads and event loops alike.
         names: The sessions that can be opened.
-        home: The one to begin with, which need not be there yet.
+        first: The session that the page opens with; it need not exist yet.
         key: What the page is opened with.
         hosts: Names of the machine that are answered; any if there are none.
         write_page: Writes a session's name and messages as a page to take along, with other letters
@@ -71,7 +71,7 @@ def make_inspector(
         model: A line on the model that replies.
         editing: True to take changes from the beginning.
     """
-    page = _Inspector(graph, names, home, model, write_page, editing=editing)
+    page = _Inspector(graph, names, first, model, write_page, editing=editing)
     static = str(files("topicloom") / "ui" / "static")
     app = Starlette(
         routes=[
@@ -222,7 +222,7 @@ class _Inspector(SessionPages):
             async with self._writing:
                 async for event in work:
                     events.put_nowait(event)
-        except Exception as error:  # noqa: BLE001 - whatever fails, the page is told
+        except Exception as error:  # noqa: BLE001 - the page shows it, and the log
             events.put_nowait({"type": "error", "error": describe_error(error).message})
 
     def _end(self, name: str, task: asyncio.Task[None], events: asyncio.Queue[Event]) -> None:
@@ -285,5 +285,5 @@ async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
 
 async def _explain(request: Request, error: Exception) -> Response:
     problem = cast("ValidationError", error).errors()[0]
-    told = filter(None, [".".join(map(str, problem["loc"])), problem["msg"]])
-    return JSONResponse({"error": ": ".join(told)}, 400)
+    parts = filter(None, [".".join(map(str, problem["loc"])), problem["msg"]])
+    return JSONResponse({"error": ": ".join(parts)}, 400)

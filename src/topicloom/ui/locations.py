@@ -14,7 +14,7 @@ from topicloom.state.stored_message import StoredMessage
 
 MANY = 5_000
 """Messages from which on it is remembered where they are, not looked up."""
-_SAID = 500_000
+_MESSAGES = 500_000
 """Messages of whose topics it is remembered which they have, so that a change costs little."""
 _MOMENTS = 4
 """Sessions, or points in time of one, of which it is remembered where messages are."""
@@ -35,7 +35,7 @@ class LocationFinder:
         """In the sessions of a graph."""
         self._graph = graph
         self._locations: LRUCache[tuple[str | int | None, ...], Locations] = LRUCache(_MOMENTS)
-        self._said: LRUCache[str | None, Mapping[int, str]] = LRUCache(_SAID, len)
+        self._messages: LRUCache[str | None, Mapping[int, str]] = LRUCache(_MESSAGES, len)
         self._lock = Lock()
 
     def find_topics(self, memory: Memory, said: Sequence[StoredMessage]) -> Mapping[int, str]:
@@ -57,9 +57,9 @@ class LocationFinder:
                 topics, days = dict[int, str](), dict[int, str]()
                 store = self._graph.builder.workspaces.open(session.id, self._graph.store).store
                 for topic in (t for t in store.topic_table(session) if t.count):
-                    said = self._said.get(topic.head)
+                    said = self._messages.get(topic.head)
                     if said is None:
-                        said = self._said[topic.head] = store.topic_days(topic)
+                        said = self._messages[topic.head] = store.topic_days(topic)
                     topics.update(dict.fromkeys(said, topic.id))
                     days.update(said)
                 late = session.count - session.tail + 1

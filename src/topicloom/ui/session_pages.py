@@ -67,14 +67,14 @@ class SessionPages:
         self,
         graph: CompiledSessionGraph,
         names: Callable[[], Sequence[str]],
-        home: str,
+        first: str,
         model: str,
         write_page: WritePage,
         *,
         editing: bool,
     ) -> None:
-        """Sessions of some names, `home` the first; see `make_inspector`."""
-        self._graph, self._names, self._home, self._model = graph, names, home, model
+        """Sessions of some names; the page opens with `first` (see `make_inspector`)."""
+        self._graph, self._names, self._first, self._model = graph, names, first, model
         self._editing, self._write_page = editing, write_page
         self._locations = LocationFinder(graph)
         self._indexing: dict[str, Future[None]] = {}
@@ -91,7 +91,7 @@ class SessionPages:
                 turn=session.turn,
                 model=self._model,
                 editing=self._editing,
-                sessions=tuple(sorted({self._home, *self._names()})),
+                sessions=tuple(sorted({self._first, *self._names()})),
             )
         )
 
@@ -298,8 +298,8 @@ class SessionPages:
         return Memory.of(self._graph, config), config["configurable"]["thread_id"]
 
     def _find_config(self, request: Request) -> RunnableConfig:
-        name, at = request.path_params.get("session", self._home), request.query_params.get("at")
-        if name != self._home and name not in self._names():
+        name, at = request.path_params.get("session", self._first), request.query_params.get("at")
+        if name != self._first and name not in self._names():
             raise HTTPException(404, "there is no such session")
         thread = name_thread(name)
         if at:
@@ -333,10 +333,10 @@ def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
 def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
     """Names of the topics of a receipt that hold nothing any more, as they were merged, by id."""
     there = {topic.id for topic in memory.topics()}
-    told = {*receipt.scores, *receipt.woken, *receipt.slept, *receipt.split}
-    told |= {note.topic for note in receipt.quoted}
+    named = {*receipt.scores, *receipt.woken, *receipt.slept, *receipt.split}
+    named |= {note.topic for note in receipt.quoted}
     names = dict[str, str]()
-    for topic in sorted(told - there):
+    for topic in sorted(named - there):
         with suppress(InputError):  # a branch that does not have it
             names[topic] = memory.topic(topic).name
     return names

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.state.recall import ELSEWHERE
+from topicloom.state.recall import OTHER_TOPICS
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
 from topicloom.ui.answers import Moment
@@ -41,7 +41,7 @@ def _describe_update(
 ) -> Iterator[Event]:
     match node:
         case "read_topic":
-            for reading in (r for r in update["readings"] if r["topic"] != ELSEWHERE):
+            for reading in (r for r in update["readings"] if r["topic"] != OTHER_TOPICS):
                 yield {"type": "read", "topic": reading["topic"], "score": reading["score"]}
         case "retrieve" | "activate_topic" | "amnesia":
             yield {"type": "reading", "topics": update["turn"].get("unread", ())}

@@ -15,18 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.boundary.adsorber import Adsorber
-from topicloom.index.belonging import (
-    BelongingWeights,
-    Codes,
-    Pairs,
-    Runs,
-    Said,
-    apply_weights,
-    compare_pairs,
-    cut_runs,
-    read_rounds,
-)
+from topicloom.index.belonging import BelongingWeights, Pairs, apply_weights, compare_pairs
 from topicloom.index.embedder import Embedder
+from topicloom.index.message_columns import Codes, MessageColumns, read_rounds
+from topicloom.index.runs import Runs, cut_runs
 from topicloom.recordings.replay import as_message
 from topicloom.state.grouping import link_groups
 from topicloom.state.rounds import group_rounds
@@ -47,7 +39,7 @@ class Example:
     """A conversation, cut into runs, and what is known of its topics."""
 
     kind: str
-    said: Said
+    said: MessageColumns
     words: Mapping[str, int]
     voices: Mapping[str, int]
     gold: Mapping[int, str | None]

@@ -24,7 +24,7 @@ from topicloom.recordings.formats.base import (
 from topicloom.recordings.json_stream import Entry
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
-_SAID = ("user", "assistant")
+_ROLES = ("user", "assistant")
 _INJECTED = re.compile(r"<(?:command-|local-command-|system-reminder|bash-)")
 """How messages begin that the program wrote in the user's name."""
 _STOPPED = "[Request interrupted by user"
@@ -65,7 +65,7 @@ def _sort(
     kind = event["type"]
     if kind in _TITLES:
         titles[str(event.get("leafUuid") or event.get("sessionId"))] = event[_TITLES[kind]]
-    elif kind not in _SAID:
+    elif kind not in _ROLES:
         report.skipped[INSTRUCTIONS] += 1
     elif event.get("isSidechain"):
         report.skipped["what agents said to each other"] += 1

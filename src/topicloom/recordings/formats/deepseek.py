@@ -31,7 +31,7 @@ from topicloom.recordings.formats.citations import resolve_numbers
 from topicloom.recordings.json_stream import Entry
 
 _TREE = "mapping"
-_SAID = {"REQUEST": "user", "RESPONSE": "assistant", "TEMPLATE_RESPONSE": "assistant"}
+_ROLES = {"REQUEST": "user", "RESPONSE": "assistant", "TEMPLATE_RESPONSE": "assistant"}
 _LEFT_OUT = {"THINK": REASONING, "TIP": REASONING}
 
 
@@ -92,8 +92,8 @@ def _read_message(message: Mapping[str, Any], into: ExportedConversation) -> tup
     role, texts, sources = "", list[str](), list[Any]()
     for fragment in fragments:
         kind = str(fragment.get("type")).upper()
-        if kind in _SAID:
-            role = role or _SAID[kind]
+        if kind in _ROLES:
+            role = role or _ROLES[kind]
             texts.append(fragment.get("content") or "")
         elif kind in _LEFT_OUT:
             into.skipped[_LEFT_OUT[kind]] += 1

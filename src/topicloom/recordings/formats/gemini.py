@@ -45,7 +45,7 @@ class Gemini:
 
     def read(self, entries: Iterable[Entry], source: Source) -> Iterator[ExportedConversation]:
         """What was said with no longer pause between, as a conversation each."""
-        report, run = ExportedConversation(source.name), list[_Said]()
+        report, run = ExportedConversation(source.name), list[_Activity]()
         for entry in entries:
             with report.reading(entry.place):
                 said = _read_activity(check_entry(entry.value), report)
@@ -61,7 +61,7 @@ class Gemini:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Said:
+class _Activity:
     """A prompt with its reply."""
 
     moment: datetime
@@ -70,7 +70,7 @@ class _Said:
     reply: str
 
 
-def _tell(run: Iterable[_Said]) -> ExportedConversation:
+def _tell(run: Iterable[_Activity]) -> ExportedConversation:
     first, *others = sorted(run)
     conversation = ExportedConversation(
         f"gemini-{first.key}",
@@ -85,7 +85,7 @@ def _tell(run: Iterable[_Said]) -> ExportedConversation:
     return conversation
 
 
-def _read_activity(value: Mapping[str, Any], report: ExportedConversation) -> _Said | None:
+def _read_activity(value: Mapping[str, Any], report: ExportedConversation) -> _Activity | None:
     title, moment = value["title"], parse_moment(value["time"])
     if moment is None:
         raise UnknownFormError(f"its time is {value['time']!r:.60}")
@@ -105,7 +105,7 @@ def _read_activity(value: Mapping[str, Any], report: ExportedConversation) -> _S
         report.skipped[EMPTY] += 1
         return None
     key = digest_text(f"{value['time']}\n{title}")
-    return _Said(moment, key, whole, reply)
+    return _Activity(moment, key, whole, reply)
 
 
 class _Text(HTMLParser):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 
-class ElsewhereQuote(BaseModel, frozen=True):
+class ThreadQuote(BaseModel, frozen=True):
     """A message of another thread of the user, or a fact of the user."""
 
     thread: str

@@ -1,9 +1,10 @@
-"""Cards of a user's threads: what their topics are about, for the user's other threads to find.
+"""Profiles of a user's threads: what their topics are about, for the user's other threads to find.
 
-    (topicloom, %talks, <user>)     session -> its card
+    (topicloom, %talks, <user>)     session -> its profile
 
-A card has no text: words as hashes, and a vector of each topic. It may be missing or out of date,
-and is made anew of the session. Nothing is quoted from it: it only says which session to open.
+A profile has no text: words as hashes, and a vector of each topic. It may be missing or out of
+date, and is made anew from the session. Nothing is quoted from it: it
+only says which session to open.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from topicloom.storage.store_items import (
 )
 
 _WORDS = 600
-"""Words of a topic that its card has."""
+"""Words of a topic that its profile has."""
 Hashes = NDArray[np.uint32]
 
 
-class TopicCard(BaseModel, frozen=True):
+class TopicProfile(BaseModel, frozen=True):
     """What a topic is about."""
 
     id: str
     """Id of the topic; "" for the messages that are in none yet."""
     head: str = ""
-    """Head of its messages, by which it is known whether the card is up to date."""
+    """Head of its messages, by which it is known whether the profile is up to date."""
     words: str = ""
     """Hashes of its words [n], 32 bits each, as base64."""
     vector: str = ""
@@ -51,7 +52,7 @@ class TopicCard(BaseModel, frozen=True):
         return np.frombuffer(base64.b64decode(self.vector), dtype=np.int8).astype(np.float32)
 
 
-class ThreadCard(BaseModel, frozen=True):
+class ThreadProfile(BaseModel, frozen=True):
     """What a thread is about."""
 
     session: str
@@ -61,7 +62,7 @@ class ThreadCard(BaseModel, frozen=True):
     """Fingerprint of the encoder that made the vectors."""
     stale: bool = False
     """True if something was purged since: it has to be made anew before it says anything."""
-    topics: tuple[TopicCard, ...] = ()
+    topics: tuple[TopicProfile, ...] = ()
 
 
 def hash_words(words: Iterable[str]) -> Hashes:
@@ -80,39 +81,41 @@ def pack_vector(vector: NDArray[np.float32]) -> str:
     return base64.b64encode(np.rint(vector * 127).astype(np.int8).tobytes()).decode("ascii")
 
 
-def read_cards(store: BaseStore, person: Person, but: str = "") -> list[ThreadCard]:
-    """The cards of a user's threads that one in the person's scope may see, `but` its own."""
+def read_profiles(store: BaseStore, person: Person, but: str = "") -> list[ThreadProfile]:
+    """The profiles of a user's threads that one in the person's scope may see, `but` its own."""
     found = _read(items_in(store, _find(person.user)))
     return [
-        card
-        for card in found
-        if card.user == person.user and card.session != but and sees(person.scope, card.scope)
+        profile
+        for profile in found
+        if profile.user == person.user
+        and profile.session != but
+        and sees(person.scope, profile.scope)
     ]
 
 
-def read_card(store: BaseStore, person: Person, session: str) -> ThreadCard | None:
-    """The card of one session; None if there is none."""
+def read_profile(store: BaseStore, person: Person, session: str) -> ThreadProfile | None:
+    """The profile of one session; None if there is none."""
     found = _read(items_at(store, _find(person.user), [label(session)]))
     return next((c for c in found if c.session == session and c.user == person.user), None)
 
 
-def write_card(store: BaseStore, card: ThreadCard) -> None:
-    put_items(store, _find(card.user), {label(card.session): card.model_dump(mode="json")})
+def write_profile(store: BaseStore, profile: ThreadProfile) -> None:
+    put_items(store, _find(profile.user), {label(profile.session): profile.model_dump(mode="json")})
 
 
-def forget_card(store: BaseStore, person: Person, session: str) -> None:
-    """Take all that a card says out of it, if there is one."""
-    if read_card(store, person, session) is not None:
-        empty = ThreadCard(session=session, user=person.user, scope=person.scope, stale=True)
-        write_card(store, empty)
+def forget_profile(store: BaseStore, person: Person, session: str) -> None:
+    """Take all that a profile says out of it, if there is one."""
+    if read_profile(store, person, session) is not None:
+        empty = ThreadProfile(session=session, user=person.user, scope=person.scope, stale=True)
+        write_profile(store, empty)
 
 
-def delete_card(store: BaseStore, person: Person, session: str) -> None:
+def delete_profile(store: BaseStore, person: Person, session: str) -> None:
     delete_items(store, _find(person.user), [label(session)])
 
 
-def delete_cards(store: BaseStore, user: str, but: Sequence[str] = ()) -> None:
-    """Delete the cards of a user's threads, `but` some."""
+def delete_profiles(store: BaseStore, user: str, but: Sequence[str] = ()) -> None:
+    """Delete the profiles of a user's threads, `but` some."""
     kept = set(map(label, but))
     items = list(items_in(store, _find(user)))
     delete_items(store, _find(user), [i.key for i in items if i.key not in kept])
@@ -122,11 +125,11 @@ def _find(user: str) -> Namespace:
     return ("topicloom", "%talks", label(user))
 
 
-def _read(items: Iterable[object]) -> list[ThreadCard]:
-    cards = list[ThreadCard]()
+def _read(items: Iterable[object]) -> list[ThreadProfile]:
+    profiles = list[ThreadProfile]()
     for item in items:
         try:
-            cards.append(ThreadCard.model_validate(getattr(item, "value", None)))
+            profiles.append(ThreadProfile.model_validate(getattr(item, "value", None)))
         except ValidationError:  # damaged: as if there were none
             continue
-    return cards
+    return profiles

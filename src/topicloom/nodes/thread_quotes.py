@@ -11,18 +11,18 @@ from langgraph.store.base import BaseStore
 from topicloom.context.transcript import shorten
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import read_beside
+from topicloom.nodes.step import read_graph_store
 from topicloom.nodes.workspace import Workspace
-from topicloom.state.elsewhere import ElsewhereQuote
 from topicloom.state.recall import Note
 from topicloom.state.session import Session, Turn
+from topicloom.state.thread_quotes import ThreadQuote
 
 T = TypeVar("T")
 _QUOTE = 160
 """Tokens of a message of another thread that are quoted at most."""
 
 
-def add_elsewhere(
+def quote_other_threads(
     deps: Deps, workspace: Workspace, session: Session, turn: Turn, note: Note
 ) -> Note:
     """The note of a turn with what the user's other threads know, as far as there is room.
@@ -33,7 +33,7 @@ def add_elsewhere(
     if not session.user_id or not turn.answer or turn.fast:
         return note
     shown = [q for n in workspace.store.notes(session) for q in n.elsewhere]
-    found = list[ElsewhereQuote]()
+    found = list[ThreadQuote]()
     now = deps.clock()
     if settings.facts:
         facts = _read(
@@ -59,15 +59,15 @@ def add_elsewhere(
     if not found:
         return note
     whole = note.model_copy(update={"elsewhere": tuple(found)})
-    (filled,) = show_elsewhere(deps, workspace, session, [whole])
+    (filled,) = read_thread_quotes(deps, workspace, session, [whole])
     return note.model_copy(update={"elsewhere": _cut(deps, session, note, filled)})
 
 
-def _cut(deps: Deps, session: Session, note: Note, filled: Note) -> tuple[ElsewhereQuote, ...]:
+def _cut(deps: Deps, session: Session, note: Note, filled: Note) -> tuple[ThreadQuote, ...]:
     """The quotes that there is room for, the first ones first."""
     window = deps.window
     room = round(deps.settings.across_share * window.recall)
-    quotes = list[ElsewhereQuote]()
+    quotes = list[ThreadQuote]()
     for quote in filled.elsewhere:
         room -= window.counter.text(quote.text) + 8
         if room < 0:
@@ -76,7 +76,7 @@ def _cut(deps: Deps, session: Session, note: Note, filled: Note) -> tuple[Elsewh
     return tuple(quotes)
 
 
-def show_elsewhere(
+def read_thread_quotes(
     deps: Deps, workspace: Workspace, session: Session, notes: Sequence[Note]
 ) -> list[Note]:
     """The notes with what they quote of other threads, as it is there now."""
@@ -94,13 +94,15 @@ def show_elsewhere(
             alone=deps.settings.across_threads == "off",
         ),
     )
-    return fill_notes(deps, notes, texts or {})
+    return fill_thread_quotes(deps, notes, texts or {})
 
 
-def fill_notes(deps: Deps, notes: Sequence[Note], texts: dict[ElsewhereQuote, str]) -> list[Note]:
+def fill_thread_quotes(
+    deps: Deps, notes: Sequence[Note], texts: dict[ThreadQuote, str]
+) -> list[Note]:
     """The notes with the texts of what they quote of other threads; without what has none."""
 
-    def fill(quote: ElsewhereQuote) -> ElsewhereQuote:
+    def fill(quote: ThreadQuote) -> ThreadQuote:
         text = shorten(texts[quote], _QUOTE, deps.window.counter.text)
         return quote.model_copy(update={"text": text})
 
@@ -112,14 +114,14 @@ def fill_notes(deps: Deps, notes: Sequence[Note], texts: dict[ElsewhereQuote, st
     ]
 
 
-def keep_card(deps: Deps, workspace: Workspace, session: Session) -> None:
+def update_profile(deps: Deps, workspace: Workspace, session: Session) -> None:
     """Have the user's other threads find what the thread says now.
 
     It is done within the run: an application may close its store as soon as a run has ended.
     """
     if session.user_id and deps.settings.across_threads == "all":
-        _read(workspace, session, lambda kept: deps.others.keep_card(kept, session))
+        _read(workspace, session, lambda kept: deps.others.update_profile(kept, session))
 
 
 def _read(workspace: Workspace, session: Session, read: Callable[[BaseStore], T]) -> T | None:
-    return read_beside(workspace, lambda kept, _: read(kept), session)
+    return read_graph_store(workspace, lambda kept, _: read(kept), session)

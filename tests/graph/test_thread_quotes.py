@@ -10,7 +10,7 @@ from people import People
 from sessions import last_receipt, thread
 
 from topicloom.graph.other_threads import OtherThreads
-from topicloom.storage.thread_cards import ThreadCard
+from topicloom.storage.thread_profiles import ThreadProfile
 
 BOILER = "The plumber said that the boiler in Ghent needs a new expansion vessel, part QX-4417."
 ASKED = "Which part did the boiler in Ghent need?"
@@ -140,7 +140,7 @@ def test_cards_are_made_anew(people: People) -> None:
     assert BOILER in people.say("voice", ASKED)
     others = people.graph.builder.deps.others  # type: ignore[attr-defined]
     assert isinstance(others, OtherThreads)
-    assert others.remake_cards(people.store, "ann") == 4
+    assert others.remake_profiles(people.store, "ann") == 4
 
 
 def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_it_has_a_share_of_the_recall(tmp_path: Path) -> None:
 
 def test_a_card_is_small(people: People) -> None:
     (item,) = people.store.search(("topicloom", "%talks"), limit=99)
-    card = ThreadCard.model_validate(item.value)
+    card = ThreadProfile.model_validate(item.value)
     assert len(card.model_dump_json()) < 2_000
 
 
