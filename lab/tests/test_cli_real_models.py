@@ -65,8 +65,8 @@ def test_answers_are_counted_and_not_asked_for_again(
 
 def test_answers_come_from_a_batch_as_well(run: Run, recording: Path, tmp_path: Path) -> None:
     out, requests, replies = (tmp_path / f"{name}.jsonl" for name in ("rows", "asked", "told"))
-    command = ("eval", "answers", str(recording), "--budget", "200", "--model", "openai:x")
-    command += ("--layout", "time", "--layout", "topics", "--out", str(out))
+    command = [*"eval answers --budget 200 --model openai:x".split(), str(recording)]
+    command += [*"--layout time --layout topics --out".split(), str(out)]
     first = run(*command, "--requests", str(requests))
     assert first.code == 0
     assert "answers are missing" in first.out + first.err
