@@ -436,16 +436,16 @@ def answers(
     ] = None,
     layout: Annotated[
         list[str] | None,
-        Option(help="Also answer from a note in another form; may be repeated. `list` names all."),
+        Option(
+            help="Also answer from a note in this form. You can give it more than once; `list` shows all."
+        ),
     ] = None,
-    longest: Annotated[int, number("Words of an expected answer, at most.")] = 12,
+    longest: Annotated[int, number("Most words that an expected answer may have.")] = 12,
     requests: Annotated[
         Path | None,
-        Option(help="Ask nobody: write what would be asked, in the form of OpenAI's batches."),
+        Option(help="Write the requests to this file as a batch for OpenAI, and ask nobody."),
     ] = None,
-    replies: Annotated[
-        Path | None, Option(help="The answers to such a file, as a batch gives them back.")
-    ] = None,
+    replies: Annotated[Path | None, Option(help="File with the results of such a batch.")] = None,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
