@@ -20,10 +20,11 @@ from topicloom.context.tokens import count_budget_tokens
 from topicloom.context.transcript import (
     describe_blocks,
     format_day,
-    format_said_on,
+    format_spoken_day,
     show_stretches,
 )
 from topicloom.index.bm25 import select_sentences
+from topicloom.prompts.wording import get_wording
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
@@ -194,7 +195,9 @@ def _cut(text: str, longest: int, question: str) -> Stretches | None:
 
 def _write_day(days: Days, day: str, source: NoteSource) -> str:
     if days == "words":
-        return format_said_on(day, source.language)
+        return get_wording(source.language).said_on.format(
+            day=format_spoken_day(day, source.language)
+        )
     if days == "weekday":
         return format_day(day, source.language) or f"{day}:"
     if days == "ago":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from topicloom.context.transcript import describe_blocks, format_said_on, show_stretches
+from topicloom.context.transcript import describe_blocks, format_spoken_day, show_stretches
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
@@ -72,9 +72,9 @@ def format_summary(name: str, summary: str, language: Language) -> str:
 def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Language) -> str:
     """The note as text: layers, then memory.
 
-    The quotes of all topics are one list in the order of the conversation, each day above it as one
-    would say it; summaries of topics follow, best first. Of the sixteen forms that were tried, a
-    small model answers best from this one (`docs/research/real-models.md`).
+    The quotes of all topics are one list in the order of the conversation, with each day as one
+    says it above what was said on it; summaries of topics follow, best first. A small model answers
+    better from that than from topics under their names (`docs/research/real-models.md`).
 
     `fetch` gives an original by its number.
     """
@@ -86,12 +86,12 @@ def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Lan
         *_render_quotes(note.topics, fetch, language),
         *(format_summary(t.name, t.summary, language) for t in note.topics if t.summary),
     ]
-    told = map(fence_line, _describe_search(note, words))
-    others = _describe_elsewhere(note, language)
-    return "\n".join([*layers, "<memory>", *parts, *told, *others, "</memory>"])
+    found = map(fence_line, _describe_search(note, words))
+    others = _describe_other_threads(note, language)
+    return "\n".join([*layers, "<memory>", *parts, *found, *others, "</memory>"])
 
 
-def _describe_elsewhere(note: Note, language: Language) -> Iterator[str]:
+def _describe_other_threads(note: Note, language: Language) -> Iterator[str]:
     """Lines with facts of the user, and with what was said in other threads, by days."""
     words = get_wording(language)
     facts = [quote.text for quote in note.elsewhere if quote.fact]
@@ -102,7 +102,7 @@ def _describe_elsewhere(note: Note, language: Language) -> Iterator[str]:
     for quote in sorted((q for q in note.elsewhere if q.message), key=lambda q: q.day):
         if quote.day != day:
             day = quote.day
-            yield words.said_elsewhere.format(day=format_said_on(day, language).rstrip(":："))
+            yield words.in_other_threads.format(day=format_spoken_day(day, language))
         yield f"“{fence(quote.text)}”"
 
 
@@ -146,7 +146,8 @@ def _render_quotes(
         original, topic = fetch(parse_message_number(message_id)), quoted[message_id]
         if original.day != day:
             day = original.day
-            yield from filter(None, [format_said_on(day, language)])
+            if day:
+                yield get_wording(language).said_on.format(day=format_spoken_day(day, language))
         partial = message_id in topic.partial
         stretches = topic.excerpts.get(message_id, _BEGINNING) if partial else None
         yield format_quote_line(original, language, stretches)

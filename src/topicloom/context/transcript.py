@@ -103,17 +103,15 @@ def format_day(day: str, language: Language) -> str:
     return words.day.format(day=day, weekday=words.weekdays.split()[weekday])
 
 
-def format_said_on(day: str, language: Language) -> str:
-    """The line above what was said on a day, `2 March 2026:`; the day as it is if it is no date."""
-    if not day:
-        return ""
+def format_spoken_day(day: str, language: Language) -> str:
+    """A day as one says it, `2 March 2026`; what is no date stays as it is."""
     try:
         said = date.fromisoformat(day)
     except ValueError:
-        return f"{fence_line(day)}:"
+        return fence_line(day)
     words = get_wording(language)
     month = words.months.split()[said.month - 1]
-    return words.said_on.format(day=said.day, month=month, year=said.year)
+    return words.spoken_day.format(day=said.day, month=month, year=said.year)
 
 
 def date_messages(messages: Sequence[StoredMessage], language: Language) -> list[str]:

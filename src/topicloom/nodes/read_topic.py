@@ -54,7 +54,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         readers, owners = deps.roles.in_turn(READER), dict[str, str]()
         if task["topic"] == OTHER_TOPICS:
             readers, owners = readers[:1], dict(hits.owners)
-            topic = Topic(id=OTHER_TOPICS, name=words.elsewhere)
+            topic = Topic(id=OTHER_TOPICS, name=words.other_topics)
             messages = _pick_from_other_topics(deps, store, session, hits, task["read"])
             tail = tail[-_LATEST:]
         else:

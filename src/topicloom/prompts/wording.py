@@ -19,7 +19,7 @@ class Wording:
 
     now: str
     this_topic: str
-    elsewhere: str
+    other_topics: str
     topics: str
     looking_for: str
     former_brief: str
@@ -42,13 +42,14 @@ class Wording:
     one_topic: str
     other_topic: str
     part: str
+    spoken_day: str
     said_on: str
     months: str
     day: str
     weekdays: str
     facts: str
     facts_found: str
-    said_elsewhere: str
+    in_other_threads: str
     days: str
     missing: str
     active: str

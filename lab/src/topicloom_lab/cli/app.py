@@ -437,7 +437,8 @@ def answers(
     layout: Annotated[
         list[str] | None,
         Option(
-            help="Also answer from a note in this form. You can give it more than once; `list` shows all."
+            help="Also answer from a note in this form. You can give it more than"
+            " once; `list` shows all."
         ),
     ] = None,
     longest: Annotated[int, number("Most words that an expected answer may have.")] = 12,
