@@ -222,7 +222,7 @@ class Layout:
         media: dict[int, list[Block]] = {}
         for note in notes:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
-        noted = sum(map(self.counter.text, texts.values()))
+        noted = sum(map(self._count_note_text, texts.values()))
         noted += sum(map(self._count_blocks, media.values()))
         said = PromptMessages(self, view, loop, language)
         tail = said.count(Fit(), view_tokens)
@@ -278,8 +278,12 @@ class Layout:
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
     ) -> int:
         """Tokens of a note in the prompt."""
-        text = self.counter.text(render_note(note, fetch, language))
+        text = self._count_note_text(render_note(note, fetch, language))
         return text + self._count_blocks(self.show_media(note, fetch, language))
+
+    def _count_note_text(self, text: str) -> int:
+        """Tokens of a note or a part of it, with the line break before it."""
+        return self.counter.text(f"\n\n{text}") if text else 0
 
     def _count_blocks(self, blocks: Sequence[Block]) -> int:
         return self.counter.message(HumanMessage([*blocks])) if blocks else 0
@@ -289,7 +293,8 @@ class Layout:
         sizes: dict[str, int] = {}
         for layer in (layer for note in notes for layer in note.layers):
             section = "skeleton" if layer.kind == "deterministic" else "curated"
-            sizes[section] = sizes.get(section, 0) + self.counter.text(format_layer(layer))
+            tokens = self._count_note_text(format_layer(layer))
+            sizes[section] = sizes.get(section, 0) + tokens
         return sizes
 
 
