@@ -11,19 +11,18 @@ from command_line import Run
 from rich.cells import cell_len
 from typer.main import get_command
 
+from topicloom.cli import program
 from topicloom.cli.app import app
-
-LABORATORY = {"eval", "train", "tune"}
 
 
 def list_commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     command = command or get_command(app)
     yield path
     for name, below in getattr(command, "commands", {}).items():
-        if name not in LABORATORY:
-            yield from list_commands(below, (*path, name))
+        yield from list_commands(below, (*path, name))
 
 
+program._add_plugins()
 PATHS = list(list_commands())
 
 

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Context, Option, Typer
 
 SOURCES = """
-Files: conversations with questions, dialogues with segments, conversations with threads; one JSON
-a line. Texts with queries: one JSON. .xz is fine.
+The commands read conversations with questions, dialogues with segments, and conversations with
+threads, one JSON object a line. Texts with queries are one JSON object. Files may be packed as .xz.
 
-Generators, for `generate` and as sources of `run`: sniah (needle, haystack, tokens, depths, form,
-message, together, seed), oolong (items, message, conversations, seed), hotpotqa (folder, message,
-seed). A specification is NAME:OPTION=VALUE,OPTION=VALUE, such as
+Generators make conversations, for `generate` and as sources of `run`. They are sniah (needle,
+haystack, tokens, depths, form, message, together, seed), oolong (items, message, conversations,
+seed) and hotpotqa (folder, message, seed). Write NAME:OPTION=VALUE,OPTION=VALUE, such as
 sniah:needle=uuid,haystack=prose,tokens=1000000.
 """
 """The data to measure on, for `topicloom eval --help`."""
@@ -30,24 +30,39 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON object a line.")]
 Out = Annotated[Path, Argument(metavar="OUT", help="A folder of results.")]
 
 Recordings = Annotated[
-    list[str], Argument(help="Files of conversations, or `sample`, which ships.")
+    list[str], Argument(help="Files of conversations, or `sample` for the packaged one.")
 ]
 ConversationFile = Annotated[
-    str, Argument(help="A file of conversations with questions, or `sample`, which ships.")
+    str, Argument(help="A file of conversations with questions, or `sample` for the packaged one.")
 ]
-First = Annotated[int, number("Of each file, the first ones.")]
-Model = Annotated[str, Option(help="As openai:NAME, for any server that speaks its protocol.")]
-BaseUrl = Annotated[str | None, Option(help="The server, such as http://127.0.0.1:8080/v1.")]
-Rows = Annotated[Path | None, Option(help="Results, one JSON a case; goes on where it stopped.")]
+First = Annotated[int, number("Take only the first N conversations of each file.")]
+Model = Annotated[
+    str, Option(help="The model, as openai:NAME, on any server that speaks OpenAI's protocol.")
+]
+BaseUrl = Annotated[
+    str | None, Option(help="The base URL of the server, such as http://127.0.0.1:8080/v1.")
+]
+Rows = Annotated[
+    Path | None,
+    Option(
+        help="The file for the results, one JSON object for each case. If it exists, the command"
+        " continues where it stopped."
+    ),
+]
 Threads = Annotated[
     Path | None,
-    Option(help="Also write the topic of each message, for `eval threads`; of realmem alone."),
+    Option(
+        help="Also write the topic of each message to this file, for `eval threads`. Only"
+        " realmem has topics."
+    ),
 ]
-Window = Annotated[int, number("Main window in tokens during the replay.", 1_000)]
-TopicWindow = Annotated[int, number("Window of a topic in tokens.", 1_000)]
+Window = Annotated[int, number("Main window during the replay, in tokens.", 1_000)]
+TopicWindow = Annotated[int, number("Window of a topic, in tokens.", 1_000)]
 Splitter = Annotated[
     Literal["embedded", "gold"],
-    Option(help="Who moves messages into topics; `gold`: a model that knows the threads."),
+    Option(
+        help="Who moves messages into topics. With `gold`, it is a model that knows the threads."
+    ),
 ]
 
 eval_app = Typer(
@@ -62,49 +77,60 @@ eval_app = Typer(
 def memory(
     file: ConversationFile,
     budget: Annotated[
-        list[int] | None, number("Tokens of recalled context; may be repeated. Without it 4,000.")
+        list[int] | None,
+        number("Tokens of recalled context. You can give it more than once. Default: 4,000."),
     ] = None,
     out: Rows = None,
     recent: Annotated[
         int | None,
-        number("Newest messages in view anyway; else none, or those before a turn that asks.", 0),
+        number(
+            "How many of the newest messages are always in view. Default: none, or for a question"
+            " with `asked_at` those before it.",
+            0,
+        ),
     ] = None,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
     topics: Annotated[
         Literal["own", "gold", "none"],
-        Option(help="The session's own topics, those of --threads, or one for all."),
+        Option(
+            help="Use the session's own topics, those of --threads, or one topic for everything."
+        ),
     ] = "own",
     threads: Annotated[
-        Path | None, Option(help="The threads of the same messages, one JSON a line.")
+        Path | None,
+        Option(help="A file with the threads of the same messages, one JSON object a line."),
     ] = None,
     splitter: Splitter = "embedded",
     reviews: Annotated[
         Literal["none", "daily"],
-        Option(help="Review at every midnight that the recorded dates pass."),
+        Option(help="Review the session at every midnight of the recording, or never."),
     ] = "none",
     readers: Annotated[
         str,
-        Option(help="Who reads for a question: embedded, ideal, noisy:SHARE, silent or garbage."),
+        Option(
+            help="Who reads topics for a question: embedded, ideal, noisy:SHARE, silent or garbage."
+        ),
     ] = "embedded",
     agent: Annotated[
-        bool, Option(help="An agent with TopicMiddleware instead of the session graph.")
+        bool, Option(help="Measure an agent with TopicMiddleware instead of the session graph.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Replay conversations, ask their questions, and see whether the evidence is in the context.
+    """Replay conversations, ask their questions, and measure how much of the evidence is in the
+    context.
 
-    A token here is a CJK character or four other characters, of `speaker: text`. Each question
-    starts from the state after the whole conversation and does not become part of it. One that is a
-    turn of the conversation (`asked_at`) is asked in its place: only what was said before it is
-    known, and what a session would have in view there is in view. Several budgets are asked of the
-    same session. The clock is that of the recording. At the end every message must
-    be in exactly one place, word for word.
+    Each question starts from the state after the whole conversation and does not become part of it.
+    A question with `asked_at` is asked at that turn: the session knows only what was said before.
+    The clock is that of the recording. With several budgets, the same session is asked once for
+    each. A token here is one CJK character or four other characters of `speaker: text`. At the end,
+    the command checks that every message is in exactly one place, word for word.
 
-    Readers other than the embedded ones are simulated chat models on the real prompts, and so is
-    the router: `ideal` ones know the evidence, `noisy:0.2` ones are wrong one time in five,
-    `silent` ones say that no topic matters, `garbage` ones answer rubbish. A `gold` splitter is a
-    simulated chat model likewise, and knows --threads; `--topics gold` asks no model.
+    All readers except the embedded ones are simulated chat models that get the real prompts. The
+    router is simulated with them. `ideal` readers know the evidence, `noisy:0.2` readers are wrong
+    one time in five, `silent` readers say that no topic matters, and `garbage` readers answer
+    rubbish. A `gold` splitter is also a simulated chat model, and knows --threads. `--topics gold`
+    asks no model.
     """
     from topicloom_lab.cli.memory import run_memory
     from topicloom_lab.memory import MemoryEvaluation
@@ -130,28 +156,33 @@ def memory(
 def idle(
     files: Annotated[
         list[str] | None,
-        Argument(help="RealMem's file, `sample`, which ships, or others; `sample` if none."),
+        Argument(
+            help="RealMem's file, `sample` for the packaged one, or other files. Default: `sample`."
+        ),
     ] = None,
     messages: Annotated[
-        Path | None, Option(help="What to ask, one JSON a line; else the packaged messages.")
+        Path | None,
+        Option(
+            help="A file of messages to ask, one JSON object a line. Default: the packaged ones."
+        ),
     ] = None,
-    budget: Annotated[int, number("Tokens that may be recalled for a message.")] = 4_000,
+    budget: Annotated[int, number("How many tokens may be recalled for a message.")] = 4_000,
     out: Rows = None,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
     readers: Annotated[
         str,
-        Option(help="Who reads for a message: embedded, ideal, noisy:SHARE or garbage."),
+        Option(help="Who reads topics for a message: embedded, ideal, noisy:SHARE or garbage."),
     ] = "embedded",
     json: AsJson = False,
 ) -> None:
-    """See what is recalled for messages that need no memory, and for short ones that do.
+    """Measure what is recalled for messages that need no memory, and for short messages that do.
 
-    240 messages ship that were written for the packaged sample and two people of RealMem: thanks,
-    small talk, general knowledge and errands, half of them in Chinese, and such as "And the
-    cabinets?" or "Same as last time" with the messages that they rest on. Each is asked in its
-    place, with in view what a session has in view there, and does not become part of it. Of RealMem
-    the first messages of other talk that need nothing are asked as well.
+    The package has 240 such messages, written for the packaged sample and for two people of
+    RealMem. Half of them need no memory: thanks, small talk, general knowledge and errands. The
+    others, such as "And the cabinets?" or "Same as last time", come with the messages that they
+    rest on. Each message is asked at its place in the conversation and does not become part of it.
+    RealMem's own first messages that need nothing are asked too.
     """
     from topicloom_lab.cli.idle import run_idle
     from topicloom_lab.idle.measure import IdleEvaluation
@@ -163,18 +194,23 @@ def idle(
 
 @eval_app.command()
 def segmentation(
-    file: Annotated[Path, Argument(help="Dialogues with segments, one JSON a line.")],
+    file: Annotated[
+        Path, Argument(help="A file of dialogues with segments, one JSON object a line.")
+    ],
     mode: Annotated[
         Literal["online", "retrospective"],
-        Option(help="Decide as messages come, or knowing the whole dialogue."),
+        Option(help="Decide message by message, or with the whole dialogue known."),
     ] = "online",
     granularity: Annotated[
-        Literal["auto", "fine", "coarse"], Option(help="How fine topics are.")
+        Literal["auto", "fine", "coarse"], Option(help="How fine the topics are.")
     ] = "auto",
     weights: Annotated[
-        Path | None, Option(help="Weights of `topicloom train boundary`; else those shipped.")
+        Path | None,
+        Option(help="Weights that `topicloom train boundary` wrote. Default: the packaged ones."),
     ] = None,
-    out: Annotated[Path | None, Option(help="Results, one JSON a dialogue.")] = None,
+    out: Annotated[
+        Path | None, Option(help="The file for the results, one JSON object for each dialogue.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Find where topics begin, and compare with dialogues whose segments are known."""
@@ -185,17 +221,21 @@ def segmentation(
 
 @eval_app.command()
 def retrieval(
-    files: Annotated[list[Path], Argument(help="Texts and queries, one JSON a file.")],
+    files: Annotated[
+        list[Path], Argument(help="Files of texts and queries, one JSON object each.")
+    ],
     encoder: Annotated[
-        str | None, Option(help="As in TOPICLOOM_EMBEDDER; else the one that ships.")
+        str | None, Option(help="The encoder, as in TOPICLOOM_EMBEDDER. Default: the packaged one.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """See whether the right text comes first, by words, by the encoder, by both, and ranked.
+    """Measure how often the right text comes first: by words, by the encoder, by both, and as
+    ranked in a session.
 
-    A file is {"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]}; .xz is
-    fine. `words` is BM25, `encoder` the cosine, `both` flat search, `ranking` what a session does
-    if the texts are the messages of a user: length and what stands beside a text count too.
+    A file is {"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]} and may
+    be packed as .xz. `words` is BM25, `encoder` is the cosine, and `both` is flat search. `ranking`
+    is what a session does if the texts are the messages of a user: the length of a text and its
+    neighbours count too.
     """
     from topicloom_lab.cli.retrieval import run_retrieval
 
@@ -204,17 +244,22 @@ def retrieval(
 
 @eval_app.command()
 def threads(
-    file: Annotated[Path, Argument(help="Conversations with threads, one JSON a line.")],
+    file: Annotated[
+        Path, Argument(help="A file of conversations with threads, one JSON object a line.")
+    ],
     window: Window = 8_000,
     splitter: Splitter = "embedded",
-    out: Annotated[Path | None, Option(help="Results, one JSON a conversation.")] = None,
+    out: Annotated[
+        Path | None, Option(help="The file for the results, one JSON object for each conversation.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Feed interleaved talk to a session, and compare its topics with the known ones.
 
-    Twice: as messages come, when the graph only knows where a topic begins, and after the splits
-    moved them. Small windows split often; what is still unsplit at the end is split then. Messages
-    without a thread are not judged; one that the session has in no topic is a topic of its own.
+    The topics are compared twice: as the messages come, when the graph only knows where a topic
+    begins, and after the splits moved the messages. Small windows split often. Messages that are
+    still unsplit at the end are split then. Messages without a thread are not judged. A message
+    that the session has in no topic counts as a topic of its own.
     """
     from topicloom_lab.cli.boundaries import run_threads
 
@@ -225,18 +270,20 @@ def threads(
 def run(
     config: Annotated[
         Path | None,
-        Argument(help="What to compare, as TOML; the packaged example if not given."),
+        Argument(help="A TOML file that says what to compare. Default: the packaged example."),
     ] = None,
-    out: Annotated[Path | None, Option(help="Where results go, if not as it says.")] = None,
+    out: Annotated[
+        Path | None, Option(help="The folder for the results, instead of the one in the TOML file.")
+    ] = None,
     again: Annotated[
-        list[str] | None, Option(help="Run this strategy although it is finished.")
+        list[str] | None, Option(help="Run this strategy again, although it is finished.")
     ] = None,
     example: Annotated[bool, Option("--example", help="Print the packaged example.")] = False,
     json: AsJson = False,
 ) -> None:
     """Compare context strategies on recorded conversations, and write a report.
 
-    A cell is one conversation under one strategy and budget. What is finished is not run again.
+    A cell is one conversation with one strategy and one budget. Finished cells are not run again.
     """
     from topicloom_lab.cli.comparing import print_example, run_config
 
@@ -249,15 +296,16 @@ def run(
 @eval_app.command()
 def fetch(
     name: Annotated[
-        str | None, Argument(help="A public data set; all are listed if not given.")
+        str | None,
+        Argument(help="The name of a public data set. Without it, the command lists all of them."),
     ] = None,
-    out: Annotated[Path | None, Option(help="File to write; NAME.jsonl if not given.")] = None,
-    first: Annotated[int | None, number("Only the first conversations.")] = None,
+    out: Annotated[Path | None, Option(help="The file to write. Default: NAME.jsonl.")] = None,
+    first: Annotated[int | None, number("Take only the first N conversations.")] = None,
     threads: Threads = None,
 ) -> None:
-    """Download a public data set, and write it as `eval run` and the others read it.
+    """Download a public data set, and write it in the form that `eval run` and the others read.
 
-    Says where it comes from and under which licence it is.
+    The command also prints where the data set comes from, and its licence.
     """
     from topicloom_lab.cli.data_files import list_data_sets, run_fetch
 
@@ -269,16 +317,18 @@ def fetch(
 
 @eval_app.command()
 def convert(
-    name: Annotated[str, Argument(help="The data set that the files are of.")],
+    name: Annotated[str, Argument(help="The data set that the files belong to.")],
     files: Annotated[
         list[Path],
-        Argument(help="Its files as they are published; of lifebench, a folder for each person."),
+        Argument(
+            help="The files as they are published. For lifebench, give a folder for each person."
+        ),
     ],
-    out: Annotated[Path, Option(help="File to write.")],
-    first: Annotated[int | None, number("Only the first conversations.")] = None,
+    out: Annotated[Path, Option(help="The file to write.")],
+    first: Annotated[int | None, number("Take only the first N conversations.")] = None,
     threads: Threads = None,
 ) -> None:
-    """Write files of a public data set as `eval run` and the others read it."""
+    """Rewrite files of a public data set in the form that `eval run` and the others read."""
     from topicloom_lab.cli.data_files import run_convert
 
     run_convert(name, files, out, first, threads)
@@ -286,7 +336,7 @@ def convert(
 
 @eval_app.command()
 def report(out: Out, json: AsJson = False) -> None:
-    """Write report.md and the figures of a folder of results once more."""
+    """Write report.md and the figures of a folder of results again."""
     from topicloom_lab.cli.comparing import write_again
 
     write_again(out, as_json=json)
@@ -295,15 +345,17 @@ def report(out: Out, json: AsJson = False) -> None:
 @eval_app.command()
 def misses(
     out: Out,
-    strategy: Annotated[str, Option(help="Whose misses.")] = "topicloom",
-    against: Annotated[str | None, Option(help="Only what this strategy found.")] = None,
-    source: Annotated[str | None, Option(help="Only this file; a part of its name.")] = None,
-    budget: Annotated[int | None, Option(help="Only this budget.")] = None,
-    category: Annotated[str | None, Option(help="Only this category.")] = None,
-    limit: Annotated[int, number("Questions shown at most.")] = 20,
+    strategy: Annotated[str, Option(help="Show what this strategy missed.")] = "topicloom",
+    against: Annotated[str | None, Option(help="Show only what this strategy found.")] = None,
+    source: Annotated[
+        str | None, Option(help="Show only this file. A part of its name is enough.")
+    ] = None,
+    budget: Annotated[int | None, Option(help="Show only this budget.")] = None,
+    category: Annotated[str | None, Option(help="Show only this category.")] = None,
+    limit: Annotated[int, number("Show at most N questions.")] = 20,
     json: AsJson = False,
 ) -> None:
-    """Show questions whose evidence was missed, with the messages that were."""
+    """Show questions whose evidence was missed, with the missed messages."""
     from topicloom_lab.cli.comparing import show_misses
 
     show_misses(out, strategy, against, source, budget, category, limit, as_json=json)
@@ -312,11 +364,15 @@ def misses(
 @eval_app.command()
 def generate(
     spec: Annotated[
-        str, Argument(help="Generator and options: sniah:needle=uuid,tokens=1000000,seed=1.")
+        str,
+        Argument(
+            help="The generator with its options, such as sniah:needle=uuid,tokens=1000000,seed=1."
+        ),
     ],
-    out: Annotated[Path, Option(help="Where the conversations go, one JSON a line.")],
+    out: Annotated[Path, Option(help="The file for the conversations, one JSON object a line.")],
 ) -> None:
-    """Make conversations up, with questions and evidence. The same options make the same."""
+    """Generate conversations with questions and evidence. The same options give the same
+    conversations."""
     from topicloom_lab.cli.data_files import run_generate
 
     run_generate(spec, out)
@@ -325,35 +381,40 @@ def generate(
 @eval_app.command()
 def caching(
     file: ConversationFile,
-    turns: Annotated[int, number("Answered turns to replay.")] = 200,
+    turns: Annotated[int, number("How many answered turns to replay.")] = 200,
     window: Window = 128_000,
     topic_window: TopicWindow = 64_000,
     recall: Annotated[
         int | None,
-        number("Tokens that a turn may recall; else a share."),
+        number("How many tokens a turn may recall. Default: a share of the window."),
     ] = None,
     layout: Annotated[
         Literal["ledger", "spec"] | None,
-        Option(help="Only this layout; else both, and `ledger` for a server."),
+        Option(help="Measure only this layout. Default: both layouts, and `ledger` with a server."),
     ] = None,
-    seconds: Annotated[float, number("From one turn to the next: caches forget.", 0)] = 60.0,
-    conversation: Annotated[int, number("Which of the file.")] = 1,
+    seconds: Annotated[
+        float, number("How many seconds pass between two turns. Caches expire.", 0)
+    ] = 60.0,
+    conversation: Annotated[int, number("Which conversation of the file, counted from 1.")] = 1,
     server: Annotated[
         str | None,
-        Option(help="Send the prompts there, too: a base URL; its cache must be empty."),
+        Option(
+            help="Also send the prompts to the server at this base URL. Its cache must be empty."
+        ),
     ] = None,
-    model: Annotated[str, Option(help="The model to ask the server for.")] = "openai:any",
+    model: Annotated[str, Option(help="The name of the model on the server.")] = "openai:any",
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
-    """Replay a conversation, and see what providers' caches would have served of its prompts.
+    """Replay a conversation, and measure how much of its prompts a provider's cache would have
+    served.
 
-    The embedded roles decide; the prompts are those of the chat-model roles. Topic windows and the
-    main window are counted apart, as two models would be.
+    The embedded roles decide, but the prompts are those of the chat-model roles. Topic windows and
+    the main window are counted separately, as if two models played them.
 
-    With a server, all prompts go to it in their order, each for one token of answer, and its own
-    counts are printed, main window and topic windows apart. Whoever goes on with a run that was
-    stopped leaves the server running: what it holds is part of the measurement.
+    With a server, all prompts are sent to it in order, and each asks for one token. The command
+    prints the server's own counts, for the main window and the topic windows. If you continue a run
+    that was stopped, leave the server running, because its cache is part of the measurement.
     """
     from topicloom.settings import Settings
     from topicloom_lab.cli.caching import run_caching
@@ -372,22 +433,22 @@ def roles(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    prompts: Annotated[int, number("Prompts of each role.")] = 20,
+    prompts: Annotated[int, number("How many prompts of each role.")] = 20,
     window: Window = 4_000,
     topic_window: TopicWindow = 6_000,
     conversations: First = 1,
-    questions: Annotated[int, number("Asked of each conversation.", 0)] = 20,
+    questions: Annotated[int, number("How many questions of each conversation.", 0)] = 20,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
-    """Put real prompts of the roles to a model, and see how many of its answers can be parsed.
+    """Send real prompts of the roles to a model, and count how many of its answers can be parsed.
 
-    The prompts are what the roles are asked while conversations are replayed, reflected upon,
-    asked about and reviewed; the embedded roles decide how that goes on. The splitter has the main
-    window, all others that of a topic. Prompts and raw answers are kept.
+    The prompts are the ones that the roles get while conversations are replayed, reflected upon,
+    asked about and reviewed. The embedded roles decide how that continues. The splitter has the
+    main window, and all other roles have the window of a topic. Prompts and raw answers are kept.
 
-    All roles but the responder, whose replies nobody parses, and the arbiter: `eval arbiter` asks
-    it about cases with a known answer.
+    All roles are asked except two: nobody parses the replies of the responder, and `eval arbiter`
+    asks the arbiter about cases with a known answer.
     """
     from topicloom.settings import Settings
     from topicloom_lab.cli.roles import run_roles
@@ -402,19 +463,19 @@ def roles(
 def arbiter(
     model: Annotated[
         str | None,
-        Option(help="openai:NAME, or rerank:NAME for a cross-encoder; else nobody is asked."),
+        Option(help="The arbiter: openai:NAME, or rerank:NAME for a cross-encoder. Default: none."),
     ] = None,
     base_url: BaseUrl = None,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
-    """Ask an arbiter about 128 messages that go on with a task or do not, whatever their words.
+    """Ask an arbiter about 128 messages whether each continues a task.
 
-    In 64 the words point the wrong way: they go on in new words, or begin something new in similar
-    ones. In the other 64 they point the right way. Prints its verdicts, their AUC beside those of
-    the boundary model, of a cosine and of its opposite, and the splits that follow as a session
-    would make them: where the boundary model is in doubt the ruling decides, elsewhere nobody is
-    asked.
+    In 64 messages the words mislead: they continue a task in new words, or begin another one in
+    similar words. In the other 64 they do not. The command prints the verdicts and their AUC,
+    beside the AUC of the boundary model, of a cosine and of the opposite of that cosine. It also
+    prints the splits that a session would make: the arbiter decides where the boundary model is in
+    doubt, and is not asked elsewhere.
     """
     from topicloom_lab.cli.arbiter import run_arbiter
     from topicloom_lab.opened import ModelOptions
@@ -428,11 +489,11 @@ def answers(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    questions: Annotated[int, number("Of each conversation.")] = 20,
+    questions: Annotated[int, number("How many questions of each conversation.")] = 20,
     conversations: First = 1,
-    budget: Annotated[int, number("Tokens of a context.")] = 1_000,
+    budget: Annotated[int, number("Size of a context, in tokens.")] = 1_000,
     skip: Annotated[
-        list[str] | None, Option(help="Leave this category out; may be repeated.")
+        list[str] | None, Option(help="Leave this category out. You can give it more than once.")
     ] = None,
     layout: Annotated[
         list[str] | None,
@@ -441,19 +502,23 @@ def answers(
             " once; `list` shows all."
         ),
     ] = None,
-    longest: Annotated[int, number("Most words that an expected answer may have.")] = 12,
+    longest: Annotated[
+        int, number("Ask only questions whose expected answer has at most N words.")
+    ] = 12,
     requests: Annotated[
         Path | None,
         Option(help="Write the requests to this file as a batch for OpenAI, and ask nobody."),
     ] = None,
-    replies: Annotated[Path | None, Option(help="File with the results of such a batch.")] = None,
+    replies: Annotated[
+        Path | None, Option(help="The file with the results of such a batch.")
+    ] = None,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
     """Have a model answer questions from what topicloom, a search and a sliding window recall.
 
-    The budget is the same for all of them, and so is the prompt. Exact match and F1 are those of
-    SQuAD, Chinese by characters. The embedded roles recall; the model only answers.
+    All of them have the same budget and the same prompt. Exact match and F1 are those of SQuAD;
+    Chinese is compared by characters. The embedded roles recall, and the model only answers.
     """
     from topicloom_lab.cli.answers import print_layouts, run_answers
     from topicloom_lab.opened import ModelOptions
@@ -477,7 +542,7 @@ def answers(
 
 
 train_app = Typer(
-    help="Train the small model that ships, from dialogues with marked topics.",
+    help="Train the packaged small model on dialogues with marked topics.",
     no_args_is_help=True,
     # Without it, the only command would be the whole of `train`.
     callback=lambda: None,
@@ -486,13 +551,19 @@ train_app = Typer(
 
 @train_app.command()
 def boundary(
-    data: Annotated[Path, Argument(help="Folder with `segmentation` in it.")],
-    out: Annotated[Path, Option(help="Weights to write.")] = Path("boundary.npz"),
-    seed: Annotated[int, Option(help="Of all that is drawn; the same seed, the same weights.")] = 0,
+    data: Annotated[Path, Argument(help="The folder that `segmentation` is in.")],
+    out: Annotated[Path, Option(help="The file to write the weights to.")] = Path("boundary.npz"),
+    seed: Annotated[
+        int,
+        Option(
+            help="The seed of all that is drawn at random. The same seed gives the same weights."
+        ),
+    ] = 0,
 ) -> None:
     """Learn where topics begin, from `segmentation/*.jsonl`.
 
-    Writes weights, and beside them what they are and their figures out of sample.
+    The command writes the weights, and a file beside them that describes them and has their figures
+    out of sample.
     """
     from topicloom_lab.cli.boundaries import run_training
 
@@ -501,12 +572,18 @@ def boundary(
 
 def tune(
     context: Context,
-    log: Annotated[str, Argument(metavar="LOG", help="A session, or what receipt --json printed.")],
+    log: Annotated[
+        str,
+        Argument(
+            metavar="LOG",
+            help="A session, or a file with what `topicloom receipt NAME --json` printed.",
+        ),
+    ],
     out: Annotated[
-        Path | None, Option(help="Folder for the pictures; tune-NAME if not given.")
+        Path | None, Option(help="The folder for the pictures. Default: tune-NAME.")
     ] = None,
-    plots: Annotated[bool, Option(help="Whether to draw pictures.")] = True,
-    svg: Annotated[bool, Option("--svg", help="Draw them as SVG too.")] = False,
+    plots: Annotated[bool, Option(help="Draw pictures, or only print.")] = True,
+    svg: Annotated[bool, Option("--svg", help="Also draw the pictures as SVG.")] = False,
     json: AsJson = False,
 ) -> None:
     """Show what a turn log says about the thresholds, and what other thresholds would have done."""
