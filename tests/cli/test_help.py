@@ -52,6 +52,14 @@ def test_help_is_whole_sentences(path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_arguments_have_names_in_capitals_and_typer_adds_the_dots(path: tuple[str, ...]) -> None:
+    for parameter in find_command(path).params:
+        if parameter.param_type_name == "argument":
+            assert parameter.metavar, parameter.name
+            assert re.fullmatch(r"(\[[A-Z]+\] )?[A-Z]+", parameter.metavar)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_help_fits_eighty_columns(
     run: Run, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
 ) -> None:

@@ -30,10 +30,15 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON object a line.")]
 Out = Annotated[Path, Argument(metavar="OUT", help="A folder of results.")]
 
 Recordings = Annotated[
-    list[str], Argument(help="Files of conversations, or `sample` for the packaged one.")
+    list[str],
+    Argument(metavar="FILE", help="Files of conversations, or `sample` for the packaged one."),
 ]
 ConversationFile = Annotated[
-    str, Argument(help="A file of conversations with questions, or `sample` for the packaged one.")
+    str,
+    Argument(
+        metavar="FILE",
+        help="A file of conversations with questions, or `sample` for the packaged one.",
+    ),
 ]
 First = Annotated[int, number("Take only the first N conversations of each file.")]
 Model = Annotated[
@@ -157,7 +162,8 @@ def idle(
     files: Annotated[
         list[str] | None,
         Argument(
-            help="RealMem's file, `sample` for the packaged one, or other files. Default: `sample`."
+            metavar="FILE",
+            help="RealMem's file, `sample` for the packaged one, or others. Default: `sample`.",
         ),
     ] = None,
     messages: Annotated[
@@ -195,7 +201,8 @@ def idle(
 @eval_app.command()
 def segmentation(
     file: Annotated[
-        Path, Argument(help="A file of dialogues with segments, one JSON object a line.")
+        Path,
+        Argument(metavar="FILE", help="A file of dialogues with segments, one JSON object a line."),
     ],
     mode: Annotated[
         Literal["online", "retrospective"],
@@ -222,7 +229,8 @@ def segmentation(
 @eval_app.command()
 def retrieval(
     files: Annotated[
-        list[Path], Argument(help="Files of texts and queries, one JSON object each.")
+        list[Path],
+        Argument(metavar="FILE", help="Files of texts and queries, one JSON object each."),
     ],
     encoder: Annotated[
         str | None, Option(help="The encoder, as in TOPICLOOM_EMBEDDER. Default: the packaged one.")
@@ -245,7 +253,10 @@ def retrieval(
 @eval_app.command()
 def threads(
     file: Annotated[
-        Path, Argument(help="A file of conversations with threads, one JSON object a line.")
+        Path,
+        Argument(
+            metavar="FILE", help="A file of conversations with threads, one JSON object a line."
+        ),
     ],
     window: Window = 8_000,
     splitter: Splitter = "embedded",
@@ -270,7 +281,10 @@ def threads(
 def run(
     config: Annotated[
         Path | None,
-        Argument(help="A TOML file that says what to compare. Default: the packaged example."),
+        Argument(
+            metavar="CONFIG",
+            help="A TOML file that says what to compare. Default: the packaged example.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, Option(help="The folder for the results, instead of the one in the TOML file.")
@@ -297,7 +311,10 @@ def run(
 def fetch(
     name: Annotated[
         str | None,
-        Argument(help="The name of a public data set. Without it, the command lists all of them."),
+        Argument(
+            metavar="NAME",
+            help="The name of a public data set. Without it, the command lists all of them.",
+        ),
     ] = None,
     out: Annotated[Path | None, Option(help="The file to write. Default: NAME.jsonl.")] = None,
     first: Annotated[int | None, number("Take only the first N conversations.")] = None,
@@ -317,11 +334,12 @@ def fetch(
 
 @eval_app.command()
 def convert(
-    name: Annotated[str, Argument(help="The data set that the files belong to.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The data set that the files belong to.")],
     files: Annotated[
         list[Path],
         Argument(
-            help="The files as they are published. For lifebench, give a folder for each person."
+            metavar="FILE",
+            help="The files as they are published. For lifebench, give a folder for each person.",
         ),
     ],
     out: Annotated[Path, Option(help="The file to write.")],
@@ -366,7 +384,8 @@ def generate(
     spec: Annotated[
         str,
         Argument(
-            help="The generator with its options, such as sniah:needle=uuid,tokens=1000000,seed=1."
+            metavar="SPEC",
+            help="The generator with its options, such as sniah:needle=uuid,tokens=1000000,seed=1.",
         ),
     ],
     out: Annotated[Path, Option(help="The file for the conversations, one JSON object a line.")],
@@ -551,7 +570,7 @@ train_app = Typer(
 
 @train_app.command()
 def boundary(
-    data: Annotated[Path, Argument(help="The folder that `segmentation` is in.")],
+    data: Annotated[Path, Argument(metavar="FOLDER", help="The folder that `segmentation` is in.")],
     out: Annotated[Path, Option(help="The file to write the weights to.")] = Path("boundary.npz"),
     seed: Annotated[
         int,
