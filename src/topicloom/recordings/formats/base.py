@@ -143,12 +143,19 @@ def read_branches(
 
 
 def find_timed_branches(
-    parents: Mapping[str, str | None], leaf: object, times: Mapping[str, object]
+    parents: Mapping[str, object], leaf: object, times: Mapping[str, object]
 ) -> Branches:
-    """The branches of a conversation whose messages have times in any form."""
+    """The branches of a conversation whose messages have times in any form.
+
+    A parent that is no id is taken for the id of a message that the export has lost.
+    """
     read = {id_: parse_moment(read_time(time)) for id_, time in times.items()}
+    named = {
+        id_: parent if parent is None or isinstance(parent, str) else repr(parent)
+        for id_, parent in parents.items()
+    }
     return find_branches(
-        parents, leaf, {id_: moment.timestamp() for id_, moment in read.items() if moment}
+        named, leaf, {id_: moment.timestamp() for id_, moment in read.items() if moment}
     )
 
 
