@@ -1,4 +1,4 @@
-"""`benchmarks/persons.py`: all kinds of look-ups find what they should, and a leak is counted."""
+"""`lab/benchmarks/persons.py`: all look-ups find what they should, and a leak is counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from topicloom import Session
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "persons.py"
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "persons.py"
 USERS, THREADS, TALKING = 12, 5, 6
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def persons() -> Iterator[Any]:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look for it there
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(SCRIPT.parent)
+        patch.setattr(sys, "path", [*sys.path])  # the script adds a folder
         spec.loader.exec_module(module)
         yield module
     del sys.modules[spec.name]

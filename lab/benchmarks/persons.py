@@ -1,7 +1,7 @@
 """Measures many users of several threads each: look-ups, what they cost a turn, and the memory.
 
-    python benchmarks/persons.py --users 10000 --threads 20 --lookups 1000000
-    python benchmarks/persons.py --users 1000 --postgres URL
+    python lab/benchmarks/persons.py --users 10000 --threads 20 --lookups 1000000
+    python lab/benchmarks/persons.py --users 1000 --postgres URL
 
 Users and scopes have names that are alike. Each thread has a fact that names its owner; the threads
 of the first users (`--talking`) also have a topic whose messages name theirs. So whatever crosses
@@ -19,6 +19,7 @@ import random
 import resource
 import sqlite3
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import psycopg
 from langchain_core.messages import HumanMessage
