@@ -155,7 +155,7 @@ def test_the_command_shows_and_deletes_a_person(people: People, run: Run, tmp_pa
     assert told["receipt"]["totals"]["threads"] == 2
     assert told["key"] == "6b6579"
     assert find_canaries(people.folder) == []
-    assert "nothing is kept of" in run("--folder", folder, "person", USER).out
+    assert "no session belongs to the user" in run("--folder", folder, "person", USER).out
 
 
 def test_what_held_on_a_day_by_command(people: People, run: Run) -> None:

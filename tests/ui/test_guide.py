@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import inspected
 import pytest
 from browsing import open_page
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from topicloom.cli.replay import WINDOW
 from topicloom.graph.compiled import CompiledSessionGraph
@@ -53,7 +53,11 @@ def test_each_step_does_something(browser: Browser, graph: CompiledSessionGraph)
         expect(guide).to_contain_text("This page shows what topicloom remembers")
         page.locator(".edit").click()
         expect(guide.locator(".main")).to_have_text("1 Ask which illness Mum has")
+        held: list[Route] = []
+        page.route("**/turns?*", lambda route: held.append(route))
         guide.locator(".main").click()
+        expect(guide).to_contain_text("The reply comes in a moment.")
+        held.pop().continue_()
         expect(page.locator("#why .head")).to_contain_text(f"m{NEXT}")
         expect(page.locator("[data-id]").last).to_be_in_viewport()
         expect(page.locator("#why .ground").first).to_be_visible()
@@ -66,7 +70,7 @@ def test_each_step_does_something(browser: Browser, graph: CompiledSessionGraph)
         guide.locator(".main").click()
         expect(page.locator(f"[data-id=m{SAID}]")).to_be_focused()
         expect(page.locator(f"[data-id=m{SAID}]")).to_be_in_viewport()
-        expect(guide).to_contain_text("Here it is, in a talk about insurance.")
+        expect(guide).to_contain_text("Here it is, in a talk about insurance: Mum has gout")
         guide.locator(".main").click()
         expect(page.locator(f"[data-id=m{FORGOTTEN}]")).to_be_in_viewport()
         expect(page.locator("#why .head")).to_contain_text(f"m{FORGOTTEN}")
@@ -76,4 +80,8 @@ def test_each_step_does_something(browser: Browser, graph: CompiledSessionGraph)
         page.set_viewport_size({"width": 390, "height": 800})
         page.get_by_role("button", name="中文").click()
         expect(guide).to_contain_text("3月9日")
+        newest, composer = (page.locator(name).bounding_box() for name in (".newest", ".composer"))
+        assert newest
+        assert composer
+        assert newest["y"] + newest["height"] <= composer["y"], "it covers the box to write in"
         expect(page.locator(".model")).to_contain_text("未设置模型：回复只引用说过的话。")

@@ -176,7 +176,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
           </div></article>}
         </div>}
       </div>
-      {!atEnd && shown.length > 0 && <button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button>}
+      {!atEnd && shown.length > 0 && <div class="to-newest"><button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button></div>}
       {waits && session.editing && <p class="note">{t("stopped")} <button onClick={() => void send("", true)}>{t("again")}</button></p>}
       <Composer busy={live !== null} send={send} stop={() => void api.stop()} />
       <p class="model">{session.model ? fillIn(t("modelNamed"), session.model) : t("noModel")}</p>

@@ -9,9 +9,11 @@ export function Guide({ ask }: { ask: (question: string) => void }) {
   const { session, api, t, jump, pick } = usePage();
   const [shown, setShown] = useState(localStorage.getItem("guided") === null);
   const [step, setStep] = useState(0);
+  const [before, setBefore] = useState(0);
   if (!shown) return null;
-  const steps = [() => ask(t("guideQuestion")), () => jump(SAID), () => { jump(FORGOTTEN); pick(FORGOTTEN); }];
-  const told = (["lead", "guideAsked", "guideSaid", "guideRecalled"] as const)[step]!;
+  const steps = [() => { setBefore(session.count); ask(t("guideQuestion")); }, () => jump(SAID), () => { jump(FORGOTTEN); pick(FORGOTTEN); }];
+  const asking = step === 1 && session.count < before + 2;  // the reply is not there yet
+  const told = asking ? "guideAsking" : (["lead", "guideAsked", "guideSaid", "guideRecalled"] as const)[step]!;
   return (
     <section class="guide" aria-label={t("guide")}>
       <p aria-live="polite">{t(told)}</p>

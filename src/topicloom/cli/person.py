@@ -78,7 +78,8 @@ def _report(console: Console, name: str, receipt: DeletionReceipt, *, as_json: b
 
 def _show(console: Console, person: PersonMemory, threads: list[PersonThread]) -> None:
     if not threads:
-        print_dim(console, f"nothing is kept of {person.user!r}")
+        print_dim(console, f"no session belongs to the user {person.user!r}")
+        print_dim(console, "a session belongs to a user if it was begun with --user or user_id")
         return
     table = Table.grid(padding=(0, 2))
     for thread in threads:

@@ -209,7 +209,7 @@ def _explain_not_due(due: DueState, policy: ReflectionPolicy) -> str:
     last = due.last_at
     said = say(f", the newest at {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}") if last else ""
     return (
-        f"not due: {due.pending} of {policy.turns} rounds since the last reflection{said}; "
-        f"after {policy.idle_seconds / 60:g} minutes of silence any number will do. --force does "
-        "it now"
+        f"not due: {due.pending} of {policy.turns} rounds since the last reflection{said}. "
+        f"After {policy.idle_seconds / 60:g} minutes without a message it runs with fewer rounds. "
+        "To run it now, add --force"
     )
