@@ -53,7 +53,7 @@ class TestTune:
         for name, value in in_force.model_dump().items():
             monkeypatch.setenv(f"TOPICLOOM_ACTIVATION__{name.upper()}", str(value))
         outcome = run("--language", "zh", "tune", str(log), "--no-plots")
-        assert "turns: 161 轮，其中 161 轮有主题可读" in outcome.out
+        assert "turns: 161 轮，其中 161 轮有话题可读" in outcome.out
         told = re.sub(r"^turns:|TOPICLOOM_\w+", "", outcome.out)
         settings = {*ActivationPolicy.model_fields}
         assert {*re.findall(r"[a-z_]{2,}", told)} <= settings

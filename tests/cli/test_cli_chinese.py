@@ -185,7 +185,7 @@ def test_a_chat_and_what_is_shown_of_it(run: Run, monkeypatch: pytest.MonkeyPatc
     chat = run("chat", "talk", stdin=f"我家的猫叫小黑，它喜欢吃鱼。\n{commands}").out
     for part in ("未设置模型", "会话 talk：新会话。/help 列出命令", "/topics [t3]     谈过什么"):
         assert part in chat
-    assert re.search(r"还没归入主题 +2 +1 .*● 活跃 ○ 休眠 · 一列是一条消息", chat, re.DOTALL)
+    assert re.search(r"还没归入话题 +2 +1 .*● 活跃 ○ 休眠 · 一列是一条消息", chat, re.DOTALL)
     assert re.search(
         r"第 1 轮，回答 m1，.*提示 .*系统 \d+, 笔记 \d+, 摘要 \d+, 尾部", chat, re.DOTALL
     )
@@ -196,7 +196,7 @@ def test_a_chat_and_what_is_shown_of_it(run: Run, monkeypatch: pytest.MonkeyPatc
     assert "没有 /nix；开头用 // 可以照原样发出" in chat
     assert not re.search(r"messages|topics not|nothing|active|quoted", chat)
     today = f"{date.today().year}年"
-    assert f"会话 talk：2 条消息，0 个主题，直到{today}" in run("chat", "talk").out
+    assert f"会话 talk：2 条消息，0 个话题，直到{today}" in run("chat", "talk").out
     assert "没有问题：talk" in run("check").out
     assert "最后一条消息" in run("sessions").out
     assert run("quote", "talk", "m1", "--json").out.startswith('{"id":')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 
@@ -141,11 +141,27 @@ _SCORES = 8
 """Topics whose scores are shown."""
 
 
+def choose_receipts(read: Callable[[int], Sequence[Receipt]], count: int) -> Sequence[Receipt]:
+    """The newest `count` receipts of turns that made a prompt, with all that came after the first.
+
+    A review or a change by hand is a turn too. Without this, the review that runs behind a reply
+    would hide the reply's receipt. If the newest receipts hold too few with a prompt, these are
+    the newest `count` of any kind.
+    """
+    found = read(4 * count + 20)
+    prompted = [n for n, receipt in enumerate(found) if receipt.sections]
+    start = prompted[-count] if len(prompted) >= count else max(len(found) - count, 0)
+    return found[start:]
+
+
 def render_receipt(
     receipt: Receipt, known: Mapping[str, MemoryTopic], prices: Prices
 ) -> RenderableType:
     """A receipt as a few labelled lines, with what calls cost where there are prices."""
-    title = say(f"turn {receipt.turn}, answering {receipt.user}, {receipt.seconds:.1f} s")
+    turn, user, seconds = receipt.turn, receipt.user, f"{receipt.seconds:.1f}"
+    title = say(f"turn {turn}, answering {user}, {seconds} s")
+    if not receipt.sections:
+        title = say(f"turn {turn}, after {user}, without a reply, {seconds} s")
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

@@ -15,6 +15,7 @@ from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 
 from topicloom.cli._views import (
+    choose_receipts,
     count_quotes,
     format_day,
     print_found,
@@ -238,7 +239,7 @@ class TerminalChat:
             case "/receipt":
                 known = {topic.id: topic for topic in memory.topics()}
                 prices = find_deps(self.graph).settings.prices
-                for receipt in memory.receipts(_read_count(given, 1)):
+                for receipt in choose_receipts(memory.receipts, _read_count(given, 1)):
                     console.print(render_receipt(receipt, known, prices))
             case "/transcript":
                 print_messages(console, memory.history(limit=_read_count(given, 10)))
@@ -247,7 +248,9 @@ class TerminalChat:
                 if facts:
                     console.print(render_facts(facts.values()))
                 else:
-                    print_dim(console, "no facts yet: they are looked for where a model is set")
+                    print_dim(
+                        console, "no facts yet: they are looked for in pauses of the conversation"
+                    )
             case "/forget" if given and self.facts:
                 forget(console, memory, self.facts, given)
             case "/retry" if self.graph.get_state(self.config).next:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicloom.cli._views import (
+    choose_receipts,
     format_day,
     print_found,
     print_messages,
@@ -115,7 +116,7 @@ def show_receipts(cli: CliOptions, name: str, count: int | None, *, as_json: boo
         print_json(receipt.model_dump(mode="json") for receipt in memory.receipts(count))
     else:
         console, known = open_console(), {t.id: t for t in memory.topics()}
-        for receipt in memory.receipts(count or 1):
+        for receipt in choose_receipts(memory.receipts, count or 1):
             console.print(render_receipt(receipt, known, context.settings.prices))
 
 
