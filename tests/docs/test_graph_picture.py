@@ -1,11 +1,15 @@
-"""The picture of the graph shows the nodes and labels that it has."""
+"""The picture of the graph shows its nodes and labels, those of a reply name topics of the sample."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
 
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import find_sample
 from topicloom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -14,6 +18,14 @@ ROOT = Path(__file__).parents[2]
 def tool() -> str:
     """A tool of the application."""
     return ""
+
+
+@pytest.mark.parametrize("name", ["remembered", "remembered-zh"])
+def test_the_picture_of_a_reply_names_a_topic_of_the_sample(name: str) -> None:
+    picture = (ROOT / "docs" / "images" / f"{name}.svg").read_text("utf-8")
+    (topic,) = re.findall(r"(?:topic |话题)“(.+?)”", picture)
+    with ZipFile(find_sample().with_suffix(".zip")) as sample:
+        assert f'"{topic}"' in sample.read("lake_house/roster.jsonl").decode("utf-8")
 
 
 def test_it_is_up_to_date(tmp_path: Path) -> None:
