@@ -1,4 +1,4 @@
-"""The picture of the graph shows its nodes and labels, those of a reply name topics of the sample."""
+"""The picture of the graph shows its nodes and labels; those of a reply name the sample's topics."""
 
 from __future__ import annotations
 
