@@ -1,4 +1,4 @@
-"""The picture of the graph shows its nodes and labels; those of a reply name the sample's topics."""
+"""The graph's picture shows its nodes and labels; those of a reply name topics of the sample."""
 
 from __future__ import annotations
 

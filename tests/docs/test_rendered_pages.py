@@ -33,6 +33,7 @@ PAGES = [
     "reference/cli/",
     "research/comparison/",
     "research/real-models/",
+    "research/persons/",
     "research/recall/",
     "zh/concepts/",
 ]
