@@ -67,7 +67,7 @@ def open_sample(
                     ready = True
                     _keep(small.folder, kept)
         except StorageUnavailableError as error:
-            print_dim(console, f"the sample is not kept for the next start: {error}")
+            print_dim(console, "the sample is not kept for the next start: {error}", error=error)
         if not ready:
             _replay(small, console, sample)
         with small.open_graph() as opened:

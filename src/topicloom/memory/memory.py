@@ -382,7 +382,7 @@ class Memory:
         topic = get_topic(store.topic_table(session), topic_id, session)
         takes = read_numbers(session, messages)
         if others := set(takes) - {m.seq for m in store.topic_messages(topic)}:
-            raise InputError(f"m{min(others)} is not in {topic_id}")
+            raise InputError("m{number} is not in {topic}", number=min(others), topic=topic_id)
         marks: dict[Mark, bool] = {"named": True, "sorted": True}
         return (yield from self._change("", name=check_name(name), takes=takes, marks=marks))
 
@@ -424,7 +424,7 @@ class Memory:
         """
         topic = yield from self._topic(topic_id)
         if topic.state != "archived":
-            raise InputError(f"{topic_id} is {topic.state}, not archived")
+            raise InputError("{topic} is {state}, not archived", topic=topic_id, state=topic.state)
         return (yield from self._change(topic_id, restore=True, marks={"restored": True}))
 
     def _change(self, topic_id: str, **change: Any) -> Step[MemoryTopic]:
@@ -468,15 +468,20 @@ class Memory:
         journal = store.changes(session)
         change_id = change_id or find_undoable(journal)
         if change_id not in journal or change_id in {e.undoes for e in journal.values()}:
-            named = f" by the id {change_id!r}; `changes` lists them" if change_id else ""
-            raise InputError(f"there is nothing to undo{named}")
+            if not change_id:
+                raise InputError("there is nothing to undo")
+            raise InputError(
+                "there is nothing to undo by the id {id!r}; `changes` lists them", id=change_id
+            )
         entry = journal[change_id]
         inverse = invert_change(store, session, entry, self.author, change_id)
         table = store.topic_table(session)
         why = [explain_refusal(c, table, session.active, session.tail) for c in inverse]
         if not inverse or any(why):
             reasons = "; ".join(filter(None, why)) or "everything was changed since"
-            raise InputError(f"this cannot be undone, {reasons}: {entry.event}")
+            raise InputError(
+                "this cannot be undone, {reasons}: {change}", reasons=reasons, change=entry.event
+            )
         yield from self._make(inverse)
         return MemoryChange(change_id, entry.author, entry.time, entry.event, True, entry.undoes)
 

@@ -47,8 +47,9 @@ def open_model(
     provider, _, name = spec.strip().partition(":") if isinstance(spec, str) else ("", "", "")
     if not (provider and name):
         raise UnknownModelError(
-            f"{spec!r} names no model: give a provider and a name, such as "
-            '"openai:gpt-5-mini" or "anthropic:claude-sonnet-4-5", or a LangChain chat model'
+            "{model!r} names no model: give a provider and a name, such as "
+            '"openai:gpt-5-mini" or "anthropic:claude-sonnet-4-5", or a LangChain chat model',
+            model=spec,
         )
     if provider == "openai":
         return _open_openai(name, base_url, api_key, timeout, max_retries)
@@ -133,8 +134,9 @@ def _open_openai(
     key = api_key or os.getenv("OPENAI_API_KEY") or (NO_KEY if elsewhere else None)
     if key is None:
         raise ConfigurationError(
-            f"no key for 'openai:{name}': set the environment variable OPENAI_API_KEY, "
-            "or a base URL of a server that needs none"
+            "no key for 'openai:{name}': set the environment variable OPENAI_API_KEY, "
+            "or a base URL of a server that needs none",
+            name=name,
         )
     # Usage has to be asked for: away from OpenAI's own address it is off by default.
     return ChatOpenAI(
@@ -160,11 +162,16 @@ def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) ->
     try:
         model = init_chat_model(name, model_provider=provider, **options)
     except ImportError as error:
-        raise ConfigurationError(f"{spec!r} needs a package that is missing: {error}") from error
+        raise ConfigurationError(
+            "{model!r} needs a package that is missing: {error}", model=spec, error=error
+        ) from error
     except ValueError as error:
         raise UnknownModelError(
-            f"{spec!r} cannot be opened: {str(error).splitlines()[0]} Examples of what can be: "
-            f'"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"{meant}'
+            "{model!r} cannot be opened: {error} Examples of what can be: "
+            '"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"{meant}',
+            model=spec,
+            error=str(error).splitlines()[0],
+            meant=meant,
         ) from error
     return cast("BaseChatModel", model)
 

@@ -203,8 +203,9 @@ def check_trusted(trusted: Collection[str], keys: Mapping[str, str]) -> None:
     """Raise `ConfigurationError` if one that may say who is talking is no name of a key."""
     if unknown := sorted(set(trusted) - set(keys)):
         raise ConfigurationError(
-            f"{unknown[0]!r} is trusted to say who is talking, and no key has that name: set the"
-            " key, or leave the name out"
+            "{name!r} is trusted to say who is talking, and no key has that name: set the"
+            " key, or leave the name out",
+            name=unknown[0],
         )
 
 

@@ -23,6 +23,7 @@ from topicloom.recordings.exported import (
 from topicloom.recordings.json_stream import Entry
 from topicloom.recordings.times import parse_moment, read_time
 from topicloom.state.safe_text import clip
+from topicloom.texts import FilledText
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ def read_blocks(content: object, into: ExportedConversation, place: str) -> str:
         elif isinstance(text := _find_text(block), str):
             texts.append(text)
         else:
-            into.report(f"blocks of type {kind!s:.40}", place)
+            into.report(FilledText("blocks of type {type}", type=f"{kind!s:.40}"), place)
     return join_parts("\n".join(filter(None, texts)), "\n".join(files))
 
 

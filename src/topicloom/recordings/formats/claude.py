@@ -28,6 +28,7 @@ from topicloom.recordings.formats.base import (
     read_each,
 )
 from topicloom.recordings.json_stream import Entry
+from topicloom.texts import FilledText
 
 _CHATS = "chat_messages"
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -111,7 +112,10 @@ def _read_text(message: Mapping[str, Any], into: ExportedConversation) -> str:
             into.skipped[_LEFT_OUT[kind]] += 1
         else:
             unknown = True
-            into.report(f"blocks of type {kind!s:.40}", f"message {message.get('uuid')}")
+            into.report(
+                FilledText("blocks of type {type}", type=f"{kind!s:.40}"),
+                f"message {message.get('uuid')}",
+            )
     said = gap.join(filter(None, texts))
     return said or ("" if blocks and not unknown else message.get("text") or "")
 
