@@ -24,7 +24,7 @@ NO_KEY = "not-needed"
 
 
 def open_model(
-    spec: str | Runnable[Any, Any],
+    spec: object,
     *,
     base_url: str | None = None,
     api_key: str | None = None,
@@ -38,14 +38,15 @@ def open_model(
     server that speaks its protocol; or `provider:NAME` of any other provider of LangChain's
     `init_chat_model`, if the `langchain` package is installed. `timeout` is in seconds, up to the
     next part of an answer. Raises `UnknownModelError` if the string names no model that can be
-    opened, and `ConfigurationError` if a key or a package is missing.
+    opened, or is neither a string nor a runnable, and `ConfigurationError` if a key or a package
+    is missing.
     """
     if isinstance(spec, BaseChatModel):
         return spec
     if isinstance(spec, Runnable):
         return RunnableModel.of(spec, get_model_name(spec))
     provider, _, name = spec.strip().partition(":") if isinstance(spec, str) else ("", "", "")
-    if not (provider and name):
+    if not (isinstance(spec, str) and provider and name):
         raise UnknownModelError(
             "{model!r} names no model: give a provider and a name, such as "
             '"openai:gpt-5-mini" or "anthropic:claude-sonnet-4-5", or a LangChain chat model',
