@@ -71,21 +71,11 @@ def run_import(
     Raises:
         InputError: Neither `session` nor `each` says where to, or nothing can be imported.
     """
-    if (session is None) != each:
-        raise InputError(
-            "say where the messages go: --session NAME puts all conversations into one session,"
-            " --each makes a session for each conversation"
-        )
-    if session is not None:
-        check_session_name(session)
+    _check_target(session, each=each)
     kind, files = _split_format(named)
     context, console = open_context(cli), open_console(quiet=as_json)
     with ImportSpool() as spool, _show_progress(console) as progress:
-        task = progress.add_task(say("reading"), total=None)
-        for conversation in read_exports(files, branches=branches):
-            spool.add(conversation)
-            progress.update(task, completed=spool.summary.messages)
-        progress.update(task, visible=False)
+        _read_all(spool, files, progress, branches=branches)
         found = spool.summary
         progress.add_task(say("importing"), total=found.messages)
         targets = _find_targets(context, spool, session)
@@ -103,6 +93,28 @@ def run_import(
     _report(console, done, session, kind, dry_run=dry_run)
     if not found.messages:
         raise InputError(_explain_nothing(found))
+
+
+def _check_target(session: str | None, *, each: bool) -> None:
+    """Raise `InputError` if it is not said where messages go, or by a name that is none."""
+    if (session is None) != each:
+        raise InputError(
+            "say where the messages go: --session NAME puts all conversations into one session,"
+            " --each makes a session for each conversation"
+        )
+    if session is not None:
+        check_session_name(session)
+
+
+def _read_all(
+    spool: ImportSpool, files: Sequence[Path], progress: Progress, *, branches: bool
+) -> None:
+    """Put the conversations of some files into a spool."""
+    task = progress.add_task(say("reading"), total=None)
+    for conversation in read_exports(files, branches=branches):
+        spool.add(conversation)
+        progress.update(task, completed=spool.summary.messages)
+    progress.update(task, visible=False)
 
 
 def _split_format(named: Sequence[str]) -> tuple[str | None, list[Path]]:
