@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.branches import Branches, find_branches
+from topicloom.recordings.branches import find_branches
 from topicloom.recordings.exported import (
     BRANCHES,
     CALLS,
@@ -106,24 +106,34 @@ def begin_titled(
 
 
 def read_branches(
-    branches: Branches,
+    said: Mapping[str, Mapping[str, Any]],
+    parents: Mapping[str, str | None],
     conversation: ExportedConversation,
     source: Source,
-    tell: Callable[[str, ExportedConversation], None],
+    tell: Callable[[str, Mapping[str, Any], ExportedConversation], None],
+    *,
+    time: str,
+    leaf: object = None,
 ) -> Iterator[ExportedConversation]:
     """A conversation with what its shown branch says, and the others if they are asked for.
 
     Other branches hold what they alone say. If they are not asked for, they are counted.
 
     Args:
-        branches: The branches, by ids.
+        said: The messages by id.
+        parents: The message that each follows, by id.
         conversation: Takes what is shown.
         source: Says whether other branches are asked for.
         tell: Reads the message of an id into a conversation.
+        time: The key that the time of a message stands under, in any form.
+        leaf: Id of the newest message that is shown; that of the newest branch if not given.
     """
+    moments = {id_: parse_moment(read_time(message.get(time))) for id_, message in said.items()}
+    times = {id_: moment.timestamp() for id_, moment in moments.items() if moment}
+    branches = find_branches(parents, leaf, times)
     for id_ in branches.shown:
         with conversation.reading(f"message {id_}"):
-            tell(id_, conversation)
+            tell(id_, said[id_], conversation)
     yield conversation
     for number, branch in enumerate(branches.others, 2):
         title = f"{conversation.title} (branch {number})" if conversation.title else None
@@ -135,22 +145,12 @@ def read_branches(
         )
         for id_ in branch:
             with other.reading(f"message {id_}"):
-                tell(id_, other)
+                tell(id_, said[id_], other)
         if source.branches:
             yield other
         else:
             conversation.unread.update(other.unread)
             conversation.skipped[BRANCHES] += len(other.messages)
-
-
-def find_timed_branches(
-    parents: Mapping[str, str | None], leaf: object, times: Mapping[str, object]
-) -> Branches:
-    """The branches of a conversation whose messages have times in any form."""
-    read = {id_: parse_moment(read_time(time)) for id_, time in times.items()}
-    return find_branches(
-        parents, leaf, {id_: moment.timestamp() for id_, moment in read.items() if moment}
-    )
 
 
 _ROLES = {
