@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Number
 from typing import Self
 
 
@@ -31,7 +32,7 @@ class FilledText(str):
         text = super().__new__(cls, template.format(**values) if values else template)
         text.template = str(template)
         text.values = {
-            name: value if isinstance(value, str | int | float) else str(value)
+            name: value if isinstance(value, str | Number) else str(value)
             for name, value in values.items()
         }
         return text
