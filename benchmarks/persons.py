@@ -3,9 +3,13 @@
     python benchmarks/persons.py --users 10000 --threads 20 --lookups 1000000
     python benchmarks/persons.py --users 1000 --postgres URL
 
-Users and scopes have names that are alike. Each thread has a fact that names its owner, so that
-whatever crosses is seen. Targets: nothing crosses in any look-up; a turn of a user's thread takes
-at most 5 ms more of CPU time than one of nobody's; memory does not grow with the look-ups.
+Users and scopes have names that are alike. Each thread has a fact that names its owner; the threads
+of the first users (`--talking`) also have a topic whose messages name theirs. So whatever crosses
+is seen. A look-up is one of three, drawn: the facts that a thread sees, the cards of other threads'
+topics, or messages of other threads (`TOPICLOOM_ACROSS_THREADS=all`), found by a question that fits
+everybody's and read as a prompt shows them. Every second one is of a user whose name is like that
+of the user before. Targets: nothing crosses in any look-up; a turn of a user's thread takes at most
+5 ms more of CPU time than one of nobody's; memory does not grow with the look-ups.
 """
 
 from __future__ import annotations
@@ -17,12 +21,14 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.postgres import PostgresStore
@@ -34,24 +40,37 @@ from topicloom import (
     Fact,
     FactChanges,
     FileStorage,
+    ImportedChat,
     Person,
     ReflectionStore,
     Said,
+    Session,
     SessionInput,
     Settings,
+    TurnOptions,
     build_session_graph,
     default_embedder,
     embedded_roles,
 )
+from topicloom.nodes.deps import OtherThreadsSource
+from topicloom.state.persons import sees
+from topicloom.storage.sessions import SessionStore
+from topicloom.storage.thread_profiles import hash_words, read_profiles
 from topicloom_lab.talk import Echo
 
 SCOPES = ("", "work", "Work")
+ALIKE = 5
+"""Users in a row whose names are alike."""
 DAY = "2026-03-02T09:00:00+00:00"
+KINDS, WEIGHTS = ("facts", "cards", "messages"), (78, 20, 2)
+"""What is looked up, and how often in a hundred."""
+ASKED = "Which part does the boiler in Ghent need?"
 
 
 def name_user(number: int) -> str:
     """A name that differs from others in its case and in signs that file systems use."""
-    return ("ann{}", "Ann{}", "ann.{}", "ann/{}", "ann%{}")[number % 5].format(number // 5)
+    names = ("ann{}", "Ann{}", "ann.{}", "ann/{}", "ann%{}")
+    return names[number % ALIKE].format(number // ALIKE)
 
 
 def name_owner(number: int, thread: int) -> Person:
@@ -82,31 +101,156 @@ def measure_bytes(folder: Path, postgres: str) -> int:
     return bytes_in(folder)
 
 
+def name_thread(number: int, thread: int) -> str:
+    return f"{name_user(number)} {thread}"
+
+
+def tell_owner(owner: Person) -> str:
+    """What a text says that is of an owner."""
+    return f"This is of {owner.user!r} in {owner.scope!r},"
+
+
+def name_code(number: int, thread: int) -> str:
+    """A word that the messages of one thread alone have."""
+    return f"qx{number}z{thread}"
+
+
 def fill(kept: ReflectionStore, users: int, threads: int) -> None:
     """A fact in every thread."""
     for number in range(users):
         for thread in range(threads):
-            owner, name = name_owner(number, thread), f"{name_user(number)} {thread}"
-            text = f"This is of {owner.user!r} in {owner.scope!r}, thread {thread}."
+            owner, name = name_owner(number, thread), name_thread(number, thread)
+            text = f"{tell_owner(owner)} thread {thread}."
             kept.set_person(name, owner)
             fact = Fact(text, ("m1",), DAY, said=(Said(DAY, "m1"),))
             kept.change_facts(name, FactChanges((fact,)))
 
 
-def look_up(kept: ReflectionStore, users: int, threads: int, count: int) -> tuple[int, int, float]:
-    """Draw look-ups; returns how many facts were seen, how many crossed, and ms of a look-up."""
-    drawn, seen, crossed = random.Random(0), 0, 0
-    began = time.process_time()
-    for _ in range(count):
-        number, scope = drawn.randrange(users), drawn.choice(SCOPES)
-        user = name_user(number)
-        found = kept.shared_facts(Person(user, scope))
-        owned = {f"This is of {user!r} in {s!r}," for s in ("", scope)}
-        seen += len(found)
-        crossed += sum(f.fact.text.partition(",")[0] + "," not in owned for f in found)
-        wanted = sum(SCOPES[thread % len(SCOPES)] in ("", scope) for thread in range(threads))
-        crossed += abs(len(found) - wanted)
-    return seen, crossed, (time.process_time() - began) / count * 1e3
+def talk(folder: Path, store: BaseStore, users: int, threads: int) -> OtherThreadsSource:
+    """A topic in every thread of some users; returns what reads other threads."""
+    echo = Echo()
+    roles = embedded_roles(default_embedder()).replace(RESPONDER, echo)
+    settings = Settings(folder=folder / "talks", across_threads="all")
+    storage = FileStorage(settings.folder, fsync=False)
+    builder = build_session_graph(settings=settings, roles=roles, storage=storage, clock=echo.now)
+    for number in range(users):
+        # A checkpointer for each user: that of a thread is not needed any more.
+        graph: Any = builder.compile(checkpointer=InMemorySaver(), store=store)
+        for thread in range(threads):
+            owner, name = name_owner(number, thread), name_thread(number, thread)
+            code = name_code(number, thread)
+            text = f"The boiler in Ghent needs part {code}. {tell_owner(owner)} thread {thread}."
+            told = {"thread_id": name, "user_id": owner.user, "scope": owner.scope}
+            options = TurnOptions(
+                answer=False,
+                keep_messages=0,
+                chats=(ImportedChat(id=code, messages=(code,), title="Boiler"),),
+            )
+            said: SessionInput = {"messages": [HumanMessage(text, id=code)]}
+            graph.invoke(said, {"configurable": told}, context=options, durability="exit")
+    return builder.deps.others
+
+
+@dataclass
+class Tally:
+    """What look-ups of one kind found."""
+
+    lookups: int = 0
+    seen: int = 0
+    """Facts, cards or messages that were shown."""
+    crossed: int = 0
+    """Of these, what is another's or twice there, and what is missing."""
+    seconds: float = 0.0
+    """CPU time."""
+
+
+@dataclass(frozen=True)
+class Lookups:
+    """Draws look-ups of a user's thread and counts what crossed."""
+
+    store: BaseStore
+    others: OtherThreadsSource
+    sessions: FileStorage
+    users: int
+    threads: int
+    talking: int
+    """Users whose threads have messages: the first ones."""
+
+    def run(self, count: int) -> dict[str, Tally]:
+        drawn, last = random.Random(0), 0
+        tallies = {kind: Tally() for kind in KINDS}
+        look: dict[str, Callable[[int, int], tuple[int, int]]] = {
+            "facts": self.find_facts,
+            "cards": self.find_cards,
+            "messages": self.find_messages,
+        }
+        for turn in range(count):
+            (kind,) = drawn.choices(KINDS, WEIGHTS)
+            # Some of the users that are drawn say nothing: they see nothing.
+            among = self.users if kind == "facts" else min(self.users, self.talking + ALIKE)
+            number = drawn.randrange(among)
+            if turn % 2:
+                alike = last - last % ALIKE + drawn.randrange(ALIKE)
+                number = alike if alike < among else number
+            thread, tally, last = drawn.randrange(self.threads), tallies[kind], number
+            began = time.process_time()
+            seen, crossed = look[kind](number, thread)
+            tally.seconds += time.process_time() - began
+            tally.lookups += 1
+            tally.seen += seen
+            tally.crossed += crossed
+        return tallies
+
+    def find_facts(self, number: int, thread: int) -> tuple[int, int]:
+        """How many facts a thread sees, and how many of them crossed or are missing."""
+        owner = name_owner(number, thread)
+        found = ReflectionStore(self.store).shared_facts(owner)
+        wanted = [
+            f"{tell_owner(name_owner(number, n))} thread {n}." for n in self._visible(owner.scope)
+        ]
+        return len(found), count_crossed([f.fact.text for f in found], wanted)
+
+    def find_cards(self, number: int, thread: int) -> tuple[int, int]:
+        """The same of the cards of other threads, each known by a word of its thread."""
+        owner, name = name_owner(number, thread), name_thread(number, thread)
+        found = read_profiles(self.store, owner, but=name)
+        others = [n for n in self._visible(owner.scope) if n != thread and number < self.talking]
+        wanted = {
+            name_thread(number, n): frozenset(hash_words([name_code(number, n)]).tolist())
+            for n in others
+        }
+        crossed = count_crossed([card.session for card in found], list(wanted))
+        for card in found:
+            words = {w for topic in card.topics for w in topic.read_words().tolist()}
+            own = card.user == owner.user and sees(owner.scope, card.scope)
+            crossed += not (own and wanted.get(card.session, frozenset([-1])) <= words)
+        return len(found), crossed
+
+    def find_messages(self, number: int, thread: int) -> tuple[int, int]:
+        """The same of what a prompt quotes of other threads; what does not fit may be missing."""
+        owner, name = name_owner(number, thread), name_thread(number, thread)
+        session = Session(id=name, user_id=owner.user, scope=owner.scope)
+        found = self.others.find_messages(self.store, session, ASKED, None, ())
+        own = SessionStore(self.sessions.open(name))
+        shown = self.others.read(self.store, own, session, found)
+        wanted = {name_thread(number, n): n for n in self._visible(owner.scope) if n != thread}
+        crossed = 0
+        for quote, text in shown.items():
+            n = wanted.get(quote.thread)
+            crossed += n is None or (
+                f"part {name_code(number, n)}. {tell_owner(name_owner(number, n))}" not in text
+            )
+        nothing = bool(wanted) and number < self.talking and not shown
+        return len(shown), crossed + nothing
+
+    def _visible(self, scope: str) -> list[int]:
+        """The threads of a user that one in a scope may see."""
+        return [n for n in range(self.threads) if sees(scope, SCOPES[n % len(SCOPES)])]
+
+
+def count_crossed(found: Sequence[str], wanted: Sequence[str]) -> int:
+    """How many of the found are not wanted or there twice, and how many wanted are missing."""
+    return len(found) - len({*found} & {*wanted}) + len({*wanted} - {*found})
 
 
 def measure_turns(folder: Path, store: BaseStore, users: int, turns: int) -> tuple[float, float]:
@@ -136,6 +280,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=1_000)
     parser.add_argument("--threads", type=int, default=20)
     parser.add_argument("--lookups", type=int, default=20_000)
+    parser.add_argument("--talking", type=int, default=100, help="users who also have messages")
     parser.add_argument("--turns", type=int, default=60)
     parser.add_argument("--postgres", default="", metavar="URL")
     asked = parser.parse_args()
@@ -148,13 +293,21 @@ def main() -> None:
         print(f"{where}: {asked.users:,} users of {asked.threads} threads, written in", end=" ")
         print(f"{time.perf_counter() - began:.0f} s and", end=" ")
         print(f"{(measure_bytes(Path(folder), asked.postgres) - held) / 1e6:.0f} MB")
-        look_up(kept, asked.users, asked.threads, asked.lookups // 10)
+        talking = min(asked.talking, asked.users)
+        began = time.perf_counter()
+        others = talk(Path(folder), store, talking, asked.threads)
+        print(f"{talking * asked.threads:,} threads with messages, written in", end=" ")
+        print(f"{time.perf_counter() - began:.0f} s")
+        sessions = FileStorage(Path(folder) / "talks", fsync=False)
+        lookups = Lookups(store, others, sessions, asked.users, asked.threads, talking)
+        lookups.run(asked.lookups // 10)
         before = resident_mb()
         began = time.perf_counter()
-        seen, crossed, ms = look_up(kept, asked.users, asked.threads, asked.lookups)
-        print(f"{asked.lookups:,} look-ups, {seen:,} facts seen: {crossed} crossed (target 0)")
-        print(f"{time.perf_counter() - began:.0f} s,", end=" ")
-        print(f"{ms:.2f} ms of CPU time a look-up")
+        for kind, tally in lookups.run(asked.lookups).items():
+            print(f"{tally.lookups:,} look-ups, {tally.seen:,} {kind} seen:", end=" ")
+            print(f"{tally.crossed} crossed or missing (target 0),", end=" ")
+            print(f"{tally.seconds / max(1, tally.lookups) * 1e3:.2f} ms of CPU time a look-up")
+        print(f"{time.perf_counter() - began:.0f} s")
         print(f"memory: {before:.0f} MB before, {resident_mb():.0f} MB behind (target: no growth),")
         print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.0f} MB at most")
         alone, owned = measure_turns(Path(folder), store, asked.users, asked.turns)

@@ -22,6 +22,7 @@ WANTED: Mapping[str, Sequence[str]] = {
         "topicloom/prompts/cues/*.txt",
         "topicloom/prompts/cues/times_*.txt",
         "topicloom/samples/*.jsonl",
+        "topicloom/samples/*.zip",
         "topicloom/templates/*.jinja",
         "topicloom/ui/static/app.js",
         "topicloom/ui/static/preact-LICENSE.txt",

@@ -27,7 +27,7 @@ from topicloom.index.encoders import script_shares
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.keywords import extract_phrases
 from topicloom.index.time_expressions import asked_for, parse_when
-from topicloom.index.words import NameFinder, telling_words, words_of
+from topicloom.index.words import NameFinder, count_words, telling_words, words_of
 from topicloom.prompts.loader import load_cues, normalize
 from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
@@ -114,6 +114,12 @@ def test_fence_does_what_it_says(text: str) -> None:
     assert fence(text) == write_plainly(text)
 
 
+@given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join))
+def test_a_long_text_is_fenced_like_a_short_one(text: str) -> None:
+    plain = "x" * 12_000 + "\n"
+    assert fence(plain + text) == fence(plain + text) == plain + fence("\n" + text)[1:]
+
+
 def known(text: str) -> object:
     return KnownText(text).remove_from(text)
 
@@ -138,6 +144,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "asked_for": lambda t: asked_for(t, NOW),
     "parse_when": lambda t: parse_when(clip(t), NOW),
     "words_of": words_of,
+    "count_words": count_words,
     "telling_words": telling_words,
     "extract_phrases": lambda t: extract_phrases([t]),
     "NameFinder": lambda t: NameFinder([t, "a b"]).within(t),

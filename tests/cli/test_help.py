@@ -11,19 +11,18 @@ from command_line import Run
 from rich.cells import cell_len
 from typer.main import get_command
 
+from topicloom.cli import program
 from topicloom.cli.app import app
-
-LABORATORY = {"eval", "train", "tune"}
 
 
 def list_commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     command = command or get_command(app)
     yield path
     for name, below in getattr(command, "commands", {}).items():
-        if name not in LABORATORY:
-            yield from list_commands(below, (*path, name))
+        yield from list_commands(below, (*path, name))
 
 
+program._add_plugins()
 PATHS = list(list_commands())
 
 
@@ -50,6 +49,14 @@ def _split(text: str | None) -> list[str]:
 def test_help_is_whole_sentences(path: tuple[str, ...]) -> None:
     for text in list_texts(path):
         assert re.fullmatch(r"[A-Z'`].*\.", text), text
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_arguments_have_names_in_capitals_and_typer_adds_the_dots(path: tuple[str, ...]) -> None:
+    for parameter in find_command(path).params:
+        if parameter.param_type_name == "argument":
+            assert parameter.metavar, parameter.name
+            assert re.fullmatch(r"(\[[A-Z]+\] )?[A-Z]+", parameter.metavar)
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)

@@ -101,14 +101,16 @@ def test_a_chatgpt_export_is_recorded_with_its_times(run: Run, tmp_path: Path) -
         "left out: reasoning (1)",
         "left out: calls of tools (1)",
         "left out: results of tools (1)",
+        "to ask about it: topicloom chat old",
     ):
         assert line in outcome.out
     again = run(
         "--language", "zh", "import", "chatgpt", str(tmp_path / "c.json"), "--session", "old"
     )
-    assert "略过：指令和设置（2 条）\n" in again.out
+    assert "略过：指令和设置（2）\n" in again.out
     left_out = "".join(re.findall("略过.*", again.out))
     assert not re.search("[a-z]", left_out), left_out
+    assert "要提问" not in again.out
 
 
 def test_a_claude_archive_is_recorded(run: Run, tmp_path: Path) -> None:

@@ -1,21 +1,23 @@
-"""The sample of the inspector: replayed at the first start, kept, and never changed by a page."""
+"""The sample of the inspector: its session is unpacked, or replayed where that cannot be done."""
 
 from __future__ import annotations
 
 import io
+import random
+import runpy
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
-from filelock import FileLock
 from langchain_core.messages import HumanMessage
 from rich.console import Console
 
 from topicloom.cli.context import make_context
-from topicloom.cli.sample import make_key, open_sample
+from topicloom.cli.sample import open_sample, replay_sample
 from topicloom.memory.stored import get_session
 from topicloom.nodes.runs import name_thread
+from topicloom.recordings.replay import load_first_conversation
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 
@@ -23,7 +25,9 @@ SAID = """\
 {"id": "1", "role": "user", "text": "The cat is called Tom."}
 {"id": "2", "role": "assistant", "text": "Tom it is."}
 """
+PACK = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "build_sample.py"))["pack_folder"]
 THREAD = name_thread("cats")
+REPLAYED = "the prepared sample cannot be opened: replaying the conversation instead"
 Start = Callable[..., str]
 """Opens the sample as a start of the inspector does, and returns what it printed."""
 
@@ -36,12 +40,20 @@ def sample(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def packed(tmp_path: Path, sample: Path) -> Path:
+    """The archive of a session in which the sample was said."""
+    context = make_context(tmp_path / "made", Settings(fsync=False))
+    replay_sample(context, Console(quiet=True), "cats", load_first_conversation(sample, None))
+    PACK(context.folder, archive := sample.with_suffix(".zip"))
+    return archive
+
+
+@pytest.fixture
 def start(tmp_path: Path, sample: Path) -> Start:
-    def begin(say: str = "", window: int | None = None) -> str:
-        settings = Settings(window=window, fsync=False)
-        context = make_context(tmp_path / "sessions", settings)
+    def begin(say: str = "", **settings: Any) -> str:
+        context = make_context(tmp_path / "sessions", Settings(fsync=False, **settings))
         console = Console(file=io.StringIO(), width=200)
-        with open_sample(context, console, sample, tmp_path / "cache") as (graph, *_):
+        with open_sample(context, console, sample) as (graph, *_):
             assert get_session(graph, THREAD).count == 2
             if say:
                 said = [HumanMessage(say)]
@@ -53,70 +65,46 @@ def start(tmp_path: Path, sample: Path) -> Start:
     return begin
 
 
-def list_kept(folder: Path) -> list[Path]:
-    return [file.parent for file in (folder / "cache" / "sample").glob("*/files.json")]
-
-
-def test_the_first_start_replays_and_the_next_does_not(start: Start, tmp_path: Path) -> None:
-    assert "preparing the sample" in start()
+@pytest.mark.usefixtures("packed")
+def test_nothing_is_replayed(start: Start, tmp_path: Path) -> None:
     assert start() == ""
-    assert len(list_kept(tmp_path)) == 1
     assert not (tmp_path / "sessions").exists()
 
 
+@pytest.mark.usefixtures("packed")
 def test_what_is_said_on_the_page_is_gone_at_the_next_start(start: Start) -> None:
-    start(say="The cat is called Tim.")
     assert start(say="The cat is called Tim.") == ""
     assert start() == ""
 
 
-@pytest.mark.parametrize("damage", ["change", "remove", "leave out"])
-def test_a_damaged_one_is_replayed_again(start: Start, tmp_path: Path, damage: str) -> None:
-    start()
-    (kept,) = list_kept(tmp_path)
-    file = kept / ("files.json" if damage == "leave out" else "checkpoints.sqlite")
-    if damage == "change":
-        file.write_bytes(file.read_bytes()[:-1] + b"x")
-    else:
-        file.unlink()
-    assert "preparing the sample" in start()
-    assert start() == ""
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize(
+    "settings",
+    [{"window": 9_000}, {"embedder": "hashing"}, {"model": "openai:gpt-5", "api_key": "k"}],
+)
+def test_it_is_opened_with_other_settings_too(start: Start, settings: dict[str, object]) -> None:
+    assert start(**settings) == ""
 
 
-def test_other_settings_and_another_sample_are_replayed_anew(
-    start: Start, sample: Path, tmp_path: Path
-) -> None:
-    start()
-    assert "preparing the sample" in start(window=9_000)
-    assert start() == ""
-    assert start(window=9_000) == ""
-    sample.write_text(SAID.replace("Tom", "Thomas"), "utf-8")
-    assert "preparing the sample" in start()
-    assert len(list_kept(tmp_path)) == 3
-    for window in (9_001, 9_002, 9_003):
-        start(window=window)
-    assert len(list_kept(tmp_path)) == 4
+def test_it_is_replayed_if_none_is_there(start: Start) -> None:
+    assert REPLAYED in start()
 
 
-def test_a_secret_is_no_part_of_the_name(sample: Path) -> None:
-    settings = Settings(api_key="secret")
-    assert make_key(settings, sample) == make_key(Settings(), sample)
+def test_one_of_another_recording_is_replayed(start: Start, sample: Path, packed: Path) -> None:
+    assert packed.exists()
+    sample.write_text(SAID.replace("Tom it is", "Thomas it is"), "utf-8")
+    assert REPLAYED in start()
 
 
-def test_two_starts_at_once_replay_it_once(start: Start, tmp_path: Path) -> None:
-    folder = tmp_path / "cache" / "sample"
-    folder.mkdir(parents=True)
-    with ThreadPoolExecutor(2) as starts:
-        with FileLock(folder / ".lock"):
-            both = [starts.submit(start) for _ in range(2)]
-            done = [not one.done() for one in both]
-        said = [one.result() for one in both]
-    assert done == [True, True]
-    assert sum("preparing the sample: about" in text for text in said) == 1
-
-
-def test_a_cache_that_cannot_be_used_is_said_and_done_without(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("no folder", "utf-8")
-    said = start()
-    assert "the sample is not kept for the next start: cannot use" in said
-    assert "preparing the sample" in said
+def test_a_damaged_one_never_keeps_the_page_from_opening(start: Start, packed: Path) -> None:
+    whole, chance, replayed = packed.read_bytes(), random.Random(1), 0
+    for _ in range(40):
+        damaged = bytearray(
+            whole[: chance.randrange(len(whole))] if chance.random() < 0.3 else whole
+        )
+        for _ in range(3):
+            if damaged:
+                damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        packed.write_bytes(damaged)
+        replayed += REPLAYED in start()
+    assert replayed > 20

@@ -83,8 +83,7 @@ class Newcomer:
         log = self.folder / "server.log"
         program, *options = map(str, command)
         begun = [str(self.checkout / program), *options, "--port", str(port)]
-        own = {"TOPICLOOM_UI_KEY": KEY, "XDG_CACHE_HOME": str(self.folder / "cache")}
-        environment = self.environment | own
+        environment = self.environment | {"TOPICLOOM_UI_KEY": KEY}
         with running(begun, url + at, log, environment):
             yield url
 

@@ -78,6 +78,19 @@ def test_a_text_that_stands_many_times_scores_like_as_many_texts() -> None:
         assert held == same
 
 
+@pytest.mark.parametrize("others", [1, 40])
+def test_passages_of_one_message_that_are_the_same(others: int) -> None:
+    apart, together = LexicalIndex(), LexicalIndex()
+    passages = ["red boat " * 40 + ".", *(f"oven {n:02} " * 45 + "." for n in range(others))] * 2
+    together.add("", "\n".join(passages))
+    for passage in passages:
+        apart.add("", passage)
+    for query in ("boat", "oven 00", "red boat and hot oven"):
+        (one, held), (each, same) = together.scores(query), apart.scores(query)
+        assert one.tolist() == [max(each)]
+        assert held == same
+
+
 def test_a_pair_says_more_than_its_characters_apart() -> None:
     index = LexicalIndex()
     for text in ("海鲜", "鲜海"):
@@ -87,7 +100,15 @@ def test_a_pair_says_more_than_its_characters_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Baked bread, baking bread", "中文，中文！", "的 the a1 é é Ünder ー", ""]
+    "text",
+    [
+        "Baked bread, baking bread",
+        "中文，中文！",
+        "的 the a1 é é Ünder ー",
+        "",
+        "海鲜市场今天早上没有海鲜因为昨天晚上下雪了 海鲜",
+        "海鲜 " + "海鲜市场今天早上没有海鲜因为昨天晚上下雪了，" * 2,
+    ],
 )
 def test_words_are_counted_in_the_order_in_which_they_come(text: str) -> None:
     assert [*count_words(text).items()] == [*Counter(words_of(text)).items()]

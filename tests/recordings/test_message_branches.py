@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import given, strategies as st
 
 from topicloom.recordings.branches import find_branches
+from topicloom.recordings.formats.base import find_timed_branches
 
 NAMES = st.sampled_from("abcdefgh")
 PARENTS = st.dictionaries(NAMES, st.none() | st.sampled_from("abcdefghXY"))
@@ -51,6 +52,13 @@ def test_a_gap_is_no_branch() -> None:
     for times in ({}, {"q": 1.0, "a": 2.0, "q3": 5.0, "a3": 6.0}):
         assert find_branches(parents, "a3", times).shown == list(parents)
         assert find_branches(parents, None, times).others == []
+
+
+def test_what_follows_no_id_goes_on_behind_the_gap() -> None:
+    for damaged in ([None], {"id": "q"}, 5, True):
+        parents = {"q": None, "a": "q", "b": damaged, "c": "b"}
+        found = find_timed_branches(parents, None, {})
+        assert (found.shown, found.others) == (["q", "a", "b", "c"], [])
 
 
 def test_a_long_chain_takes_no_long_time() -> None:

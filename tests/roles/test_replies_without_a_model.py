@@ -280,3 +280,15 @@ def test_the_newest_version_stands_first(said: list[str], asked: str, newest: st
     first, second = reply.splitlines()[1:3]
     assert newest in first
     assert newest not in second
+
+
+def test_a_quote_of_a_reply_names_the_assistant_in_the_language_of_the_reply() -> None:
+    time = "2026-05-01T09:00:00+00:00"
+    said = [
+        StoredMessage(seq=1, role="user", text="里斯本住哪里？", time=time),
+        StoredMessage(seq=2, role="assistant", text="Casa Azul 在 Alfama，一晚 95 欧。", time=time),
+    ]
+    asked = "里斯本的 Casa Azul 一晚多少钱？"
+    request = ReplyRequest("s", [], [], asked, list(reversed(said)), "en")
+    stream = EmbeddedResponder(default_embedder()).stream(request)
+    assert "– 2026-05-01, 助手: “Casa Azul" in "".join(str(chunk.content) for chunk in stream)

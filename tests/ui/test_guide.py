@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import inspected
 import pytest
 from browsing import open_page
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 from playwright.sync_api import Browser, expect
 
+from topicloom.cli.replay import WINDOW
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import find_sample, load_first_conversation
-from topicloom.state.channels import TurnOptions
 
 GUIDE = Path(__file__).parents[2] / "ui" / "src" / "guide.tsx"
-SAID, FORGOTTEN = 53, 293
+SAID, FORGOTTEN, NEXT = 53, 293, 371
 
 
 @pytest.fixture(scope="module")
@@ -37,22 +36,12 @@ def test_the_guide_names_messages_of_the_sample(sample: Conversation) -> None:
 
 
 @pytest.fixture
-def graph(
-    tmp_path: Path, sample: Conversation, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[CompiledSessionGraph]:
-    """The sample up to the best moment, recorded at once, and that moment answered."""
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompiledSessionGraph]:
+    """The session that ships, as `topicloom ui` opens it."""
     monkeypatch.setattr(inspected, "NAME", find_sample().stem)
-    thread: RunnableConfig = {"configurable": {"thread_id": find_sample().stem}}
-    said = list[BaseMessage]()
-    for message in sample.messages[: FORGOTTEN - 1]:
-        kind = HumanMessage if message.role == "user" else AIMessage
-        said.append(kind(message.text, additional_kwargs={"time": message.time}))
-    asked = sample.messages[FORGOTTEN - 1]
-    last = HumanMessage(asked.text, additional_kwargs={"time": asked.time})
-    with inspected.open_folder(tmp_path) as graph:
-        recorded = TurnOptions(answer=False, keep_messages=0)
-        graph.invoke({"messages": said}, thread, context=recorded)
-        graph.invoke({"messages": [last]}, thread, context=TurnOptions(keep_messages=0))
+    with ZipFile(find_sample().with_suffix(".zip")) as packed:
+        packed.extractall(tmp_path)
+    with inspected.open_folder(tmp_path, settings={"window": WINDOW}) as graph:
         yield graph
 
 
@@ -60,18 +49,24 @@ def graph(
 def test_each_step_does_something(browser: Browser, graph: CompiledSessionGraph) -> None:
     with open_page(browser, graph) as page:
         guide = page.locator(".guide")
+        expect(page.locator(".model")).to_contain_text("and OPENAI_API_KEY, and start again.")
         expect(guide).to_contain_text("This page shows what topicloom remembers")
         page.locator(".edit").click()
         expect(guide.locator(".main")).to_have_text("1 Ask which illness Mum has")
         guide.locator(".main").click()
-        expect(page.locator("#why .head")).to_contain_text(f"m{FORGOTTEN + 2}")
+        expect(page.locator("#why .head")).to_contain_text(f"m{NEXT}")
         expect(page.locator("[data-id]").last).to_be_in_viewport()
         expect(page.locator("#why .ground").first).to_be_visible()
-        expect(guide).to_contain_text("The answer was said three months ago.")
+        expect(guide).to_contain_text("The answer was said on 9 March.")
+        asked = page.locator(f"[data-id=m{NEXT}] header b")
+        expect(asked).to_have_text("user")
+        page.get_by_role("button", name="中文").click()
+        expect(asked).to_have_text("用户")
+        page.get_by_role("button", name="English").click()
         guide.locator(".main").click()
         expect(page.locator(f"[data-id=m{SAID}]")).to_be_focused()
         expect(page.locator(f"[data-id=m{SAID}]")).to_be_in_viewport()
-        expect(guide).to_contain_text("9 March")
+        expect(guide).to_contain_text("Here it is, in a talk about insurance.")
         guide.locator(".main").click()
         expect(page.locator(f"[data-id=m{FORGOTTEN}]")).to_be_in_viewport()
         expect(page.locator("#why .head")).to_contain_text(f"m{FORGOTTEN}")
@@ -81,3 +76,4 @@ def test_each_step_does_something(browser: Browser, graph: CompiledSessionGraph)
         page.set_viewport_size({"width": 390, "height": 800})
         page.get_by_role("button", name="中文").click()
         expect(guide).to_contain_text("3月9日")
+        expect(page.locator(".model")).to_contain_text("未设置模型：回复只引用说过的话。")

@@ -9,7 +9,7 @@ import { Topics } from "./topics";
 import { Why } from "./why";
 import { Guide } from "./guide";
 import { InOut, Looked } from "./exchange";
-import { fillIn, languages, type Language, type Word } from "./words";
+import { fillIn, type Language, languages, nameSpeaker, type Word } from "./words";
 
 const COLUMNS = ["topics", "chat", "why", "time"] as const;
 type Column = (typeof COLUMNS)[number];
@@ -280,7 +280,7 @@ function Forgetting({ gone, t, sure, cancel }: { gone: Forgotten; t: (word: Word
   return (
     <Dialog title={t("forgetTitle")} close={cancel}>
       <p>{t("forgetText")}</p>
-      <div class="preview" tabIndex={0}>{gone.messages.map((m) => <div class="line" key={m.id}><div><QuoteLink id={m.id} /> <b>{m.label}</b></div><p tabIndex={0}>{m.text}</p></div>)}
+      <div class="preview" tabIndex={0}>{gone.messages.map((m) => <div class="line" key={m.id}><div><QuoteLink id={m.id} /> <b>{nameSpeaker(m.label, t)}</b></div><p tabIndex={0}>{m.text}</p></div>)}
         {Object.entries(gone.facts).map(([key, fact]) => <div class="line" key={key}><p tabIndex={0}>{t("facts")}: {fact.text}</p></div>)}</div>
       <div class="tools"><button onClick={cancel}>{t("cancel")}</button><button class="danger" onClick={sure}>{t("forgetNow")} ({gone.messages.length})</button></div>
     </Dialog>

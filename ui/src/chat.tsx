@@ -3,7 +3,7 @@ import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Event, Message } from "./api";
 import { carrying, chooseLead, clock, day, Dot, hue, Said, useAnswers, usePage } from "./shared";
-import { fillIn } from "./words";
+import { fillIn, nameSpeaker } from "./words";
 
 const PAGE = 60;
 const MOST = 240;
@@ -179,7 +179,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
       {!atEnd && shown.length > 0 && <button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button>}
       {waits && session.editing && <p class="note">{t("stopped")} <button onClick={() => void send("", true)}>{t("again")}</button></p>}
       <Composer busy={live !== null} send={send} stop={() => void api.stop()} />
-      <p class="model" title={session.model}>{session.model}</p>
+      <p class="model">{session.model ? fillIn(t("modelNamed"), session.model) : t("noModel")}</p>
     </>
   );
 }
@@ -198,13 +198,13 @@ function Row({ message: m }: { message: Message }) {
   return (
     <article
       class={`message ${m.role === "user" ? "user" : "assistant"} ${picked === m.id ? "picked" : ""} ${lit.has(m.id) ? "lit" : ""}`}
-      data-id={m.id} data-item tabIndex={0} aria-label={`${m.label} ${m.id}`} style={m.topic ? hue(m.topic) : {}}
+      data-id={m.id} data-item tabIndex={0} aria-label={`${nameSpeaker(m.label, t)} ${m.id}`} style={m.topic ? hue(m.topic) : {}}
       {...carrying(m.id)}
       onClick={() => pick(m)}
       onKeyDown={(e) => { if (e.key === "Enter" && e.target === e.currentTarget) pick(m); }}
     >
       <header>
-        <b>{m.label}</b><span>{clock(m.time)}</span><span class="id">{m.id}</span>
+        <b>{nameSpeaker(m.label, t)}</b><span>{clock(m.time)}</span><span class="id">{m.id}</span>
         {topic ? <button class="in" onClick={(e) => { e.stopPropagation(); openTopic(m.topic); }}><Dot topic={m.topic} />{topic.name}</button>
           : <span class="in loose">{t("noTopic")}</span>}
       </header>

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Message, type Moment, type Topic } from "./api";
 import { chooseLead, day, Dialog, Dot, hue, shortDay, usePage, walk } from "./shared";
-import { fillIn, type Word } from "./words";
+import { fillIn, nameSpeaker, type Word } from "./words";
 
 const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180, BAND = 540;
 
@@ -235,7 +235,7 @@ function Side({ at, common }: { at: string; common: number }) {
     <>
       <ul>{topics.map((topic) => <li key={topic.id}><Dot topic={topic.id} />{topic.name} <small>{t(topic.state)} · {topic.count}</small></li>)}</ul>
       <h3>{own.length ? `${t("onlyHere")} ${own.length}` : t("nothingElse")}</h3>
-      {own.map((m) => <div class="line" key={m.id}><b>{m.label}</b> <small>{m.id}</small><p tabIndex={0}>{m.text}</p></div>)}
+      {own.map((m) => <div class="line" key={m.id}><b>{nameSpeaker(m.label, t)}</b> <small>{m.id}</small><p tabIndex={0}>{m.text}</p></div>)}
     </>
   );
 }

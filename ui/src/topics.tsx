@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, Person, Policy, Replayed, State, Topic } from "./api";
 import { tellChange } from "./problems";
 import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
-import { fillIn } from "./words";
+import { fillIn, nameSpeaker } from "./words";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
@@ -171,7 +171,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
               <button class="cut" title={t("splitHere")} onClick={() => { setSelected(new Set(messages.slice(n).map((x) => x.id))); setNaming("split"); }}>✂ {t("splitHere")}</button>}
             <div>
               {session.editing && <input type="checkbox" aria-label={m.id} checked={selected.has(m.id)} onClick={(e) => toggle(m.id, e.shiftKey)} />}
-              <QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)} {clock(m.time)}</small>
+              <QuoteLink id={m.id} /><b>{nameSpeaker(m.label, t)}</b> <small>{day(m.time, language)} {clock(m.time)}</small>
             </div>
             <p tabIndex={0}>{m.text}</p>
           </div>
@@ -222,7 +222,7 @@ function Found({ found, wanted, unread }: { found: Message[]; wanted: string; un
       {unread !== 0 && <p class="quiet">{t("unread")}{unread && ` (${unread.toLocaleString(language)} ${t("messages")})`}</p>}
       {found.map((m) => (
         <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}} {...carrying(m.id)}>
-          <div><QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)}</small>
+          <div><QuoteLink id={m.id} /><b>{nameSpeaker(m.label, t)}</b> <small>{day(m.time, language)}</small>
             {topics.has(m.topic) && <button class="in" onClick={() => openTopic(m.topic)}><Dot topic={m.topic} />{topics.get(m.topic)!.name}</button>}</div>
           <p tabIndex={0}><Marked text={m.text} wanted={wanted} /></p>
         </div>

@@ -4,7 +4,7 @@ import { Fragment } from "preact";
 import { Api, type Absence, type Ground, type Receipt } from "./api";
 import { isOfSplit, tellEvent, tellReason } from "./events";
 import { chooseLead, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage } from "./shared";
-import { fillIn, type Word } from "./words";
+import { fillIn, nameSpeaker, type Word } from "./words";
 
 export function Why() {
   const { receipt, picked, t } = usePage();
@@ -69,7 +69,7 @@ function Sentence({ ground, partial }: { ground: Ground; partial: boolean }) {
   return (
     <button class="ground" style={ground.topic ? hue(ground.topic) : {}} data-quote={ground.id} title={t("jump")} onClick={() => jump(ground.id)}>
       <q>{ground.text}</q>
-      <small>{ground.label} · {shortDay(ground.time, language)}{ground.topic && <> · <Dot topic={ground.topic} />{nameOf(ground.topic)}</>}{partial && ` · ✂ ${t("partly")}`} <span class="id">{ground.id}</span></small>
+      <small>{nameSpeaker(ground.label, t)} · {shortDay(ground.time, language)}{ground.topic && <> · <Dot topic={ground.topic} />{nameOf(ground.topic)}</>}{partial && ` · ✂ ${t("partly")}`} <span class="id">{ground.id}</span></small>
     </button>
   );
 }

@@ -41,12 +41,14 @@ const en = {
   lost_reader_failed: "The model that should have read its topic failed, and the search index did not find it.",
   lost_passed_over: "The model that read its topic did not choose it, and the search index did not find it.",
   lost_asleep: "Its topic was dormant, and the search index did not find it.", lost_not_found: "Its topic was searched without a model, and it was not found.",
+  user: "user", assistant: "assistant",
+  modelNamed: "model {}", noModel: "No model is set: replies only quote what was said. For a real one, set TOPICLOOM_MODEL=openai:gpt-5-mini and OPENAI_API_KEY, and start again.",
   guide: "Introduction",
   guideAsk: "Ask which illness Mum has", 
   guideQuestion: "Which illness does my mother have?", jump: "Go to where it was said",
   lead: "This page shows what topicloom remembers of a long conversation, and which earlier sentences each reply rests on.", guideWhere: "Go to where she said it",
-  guideRecall: "See it forget, and remember", guideAsked: "The answer was said three months ago. “Why this reply” shows the sentences that it rests on: click one to go to where it was said.",
-  guideSaid: "Here it is, on 9 March, in a talk about insurance. Nobody said it again, and it has long left the model’s view.", guideRecalled: "13 May: the menu ignores her gout. “Did you forget?” makes it search every topic, and the sentence of 9 March comes back: it is the first one in “Why this reply”.",
+  guideRecall: "See it forget, and remember", guideAsked: "The answer was said on 9 March. “Why this reply” shows the sentences that it rests on: click one to go to where it was said.",
+  guideSaid: "Here it is, in a talk about insurance. Nobody said it again, and it has long left the model’s view.", guideRecalled: "13 May: the menu ignores her gout. “Did you forget?” makes it search every topic, and the sentence of 9 March comes back: it is the first one in “Why this reply”.",
   restsOn: "Rests on {} earlier messages", rests: "It rests on", alsoQuoted: "{} more quoted messages", findingGrounds: "Finding the sentences…", quotedMany: "Quoting {} messages",
   scores: "Topics and scores", movedInto: "Sorted into topics in this turn", unasked: "Not asked in this turn", curated: "Chosen from your data", topicGone: "This topic holds nothing now: it was merged, or did not exist yet.",
   saidLater: "That was said later. Go back to now to see it.", noFacts: "No facts yet. They are collected from time to time if a model is set; `topicloom reflect NAME` does it now.",
@@ -99,11 +101,13 @@ const zh: Words = {
   lost_reader_failed: "本应阅读其话题的模型失败了，搜索索引也没有找到它。",
   lost_passed_over: "阅读其话题的模型没有选它，搜索索引也没有找到它。",
   lost_asleep: "它的话题正在休眠，搜索索引也没有找到它。", lost_not_found: "它的话题是不用模型搜索的，没有找到它。",
+  user: "用户", assistant: "助手",
+  modelNamed: "模型 {}", noModel: "未设置模型：回复只引用说过的话。要真正的回答，请设置 TOPICLOOM_MODEL=openai:gpt-5-mini 和 OPENAI_API_KEY，再重新启动。",
   guide: "简介",
   guideAsk: "问问医生不让妈妈碰什么", 
   guideQuestion: "医生不让我妈碰什么？", jump: "跳到原话",
-  lead: "这个页面显示 topicloom 记住了一段长对话中的哪些内容，以及每条回复依据了哪些原话。", guideWhere: "跳到当时的原话", guideRecall: "看它如何忘记，又如何想起", guideAsked: "答案是三个月前说的。“为何如此回复”列出了它所依据的原话，点一下就跳到当时。",
-  guideSaid: "就在这里：3月9日，聊保险的时候。之后没人再提，它早已不在模型的视野里。", guideRecalled: "5月13日：菜单忘了她的痛风。一句“你忘了吗？？”让它搜索所有话题，3月9日的那句话回来了：就是“为何如此回复”里的第一条。", restsOn: "依据了 {} 条更早的消息",
+  lead: "这个页面显示 topicloom 记住了一段长对话中的哪些内容，以及每条回复依据了哪些原话。", guideWhere: "跳到当时的原话", guideRecall: "看它如何忘记，又如何想起", guideAsked: "答案是3月9日说的。“为何如此回复”列出了它所依据的原话，点一下就跳到当时。",
+  guideSaid: "就在这里，聊保险的时候。之后没人再提，它早已不在模型的视野里。", guideRecalled: "5月13日：菜单忘了她的痛风。一句“你忘了吗？？”让它搜索所有话题，3月9日的那句话回来了：就是“为何如此回复”里的第一条。", restsOn: "依据了 {} 条更早的消息",
   rests: "依据的原话", alsoQuoted: "另外引用了 {} 条消息", findingGrounds: "正在找出这些句子…", quotedMany: "引用 {} 条消息", scores: "话题与分数", movedInto: "本轮归入话题", unasked: "本轮没有询问", curated: "从你的数据中选取",
   topicGone: "这个话题现在没有内容：已被合并，或当时还不存在。", saidLater: "那是之后才说的。回到现在才能看到。", noFacts: "还没有事实。配置模型后会不时收集；运行 `topicloom reflect NAME` 可立即收集。", noChanges: "还没有修改。话题的改名、合并、移动和拆分会列在这里，并可撤销。",
   whatIfLead: "换一组阈值还够用吗？移动滑块：最近的各轮会重新推演，不调用模型。", said: "说到", quotedThen: "回复引用", searchedThen: "搜索了所有话题", quotedOn: "这些天的回复引用过它", notQuotedYet: "还没有回复引用过它。", legend: "色块：何时聊到。指向某天或某话题，可看到引用了什么。○ 所选回复的依据。",
@@ -125,3 +129,5 @@ export type Word = keyof Words;
 
 /** A text with something in the place of each `{}`. */
 export const fillIn = (text: string, ...parts: (string | number)[]) => parts.reduce<string>((told, part) => told.replace("{}", () => String(part)), text);
+/** The name of whoever said a message; roles are said in the language of the page. */
+export const nameSpeaker = (label: string, t: (word: Word) => string) => (label === "user" || label === "assistant" ? t(label) : label);

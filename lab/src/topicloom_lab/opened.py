@@ -84,7 +84,7 @@ class OpenedModel:
             value = work(self.model)
         except NotAnsweredYet:
             raise
-        except Exception as error:
+        except Exception as error:  # clients raise anything; the answer says what
             if lost := _find_lost_connection(error):
                 raise ConfigurationError(
                     f"the model's server cannot be reached ({lost}): start it, or name it by"

@@ -138,11 +138,13 @@ def render_next_steps(kept: str | None, *, composed: bool) -> RenderableType:
     if kept is None:
         steps = [
             ("talk in a session of your own", f"{program} chat"),
+            ("see the sample in the browser", f"{program} ui"),
             ("keep this one, and go on with it", f"{program} replay --session lake"),
         ]
     else:
         steps = [
             ("go on with this conversation", f"{program} chat {quote(kept)}"),
+            ("see it in the browser", f"{program} ui {quote(kept)}"),
             ("read a topic word for word", f"{program} transcript {quote(kept)} --topic t1"),
         ]
     if not composed:

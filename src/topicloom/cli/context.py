@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from langgraph.store.base import BaseStore
@@ -62,10 +63,12 @@ class CliContext:
 
     @contextmanager
     def open_graph(
-        self, roles: Roles | None = None
+        self, roles: Roles | None = None, clock: Callable[[], datetime] | None = None
     ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer, SqliteStore]]:
         """Open the graph over the folder's sessions, with their checkpoints and the store."""
-        builder = build_session_graph(settings=self.settings, roles=roles, storage=self.storage)
+        builder = build_session_graph(
+            settings=self.settings, roles=roles, storage=self.storage, clock=clock
+        )
         with self.open_checkpoints() as saver, self.open_store() as store:
             yield builder.compile(checkpointer=saver, store=store), saver, store
 

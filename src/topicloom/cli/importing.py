@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -243,6 +244,8 @@ def _report(
     ]
     for line in lines:
         print_line(console, line)
+    if session is not None and done["recorded"] and not dry_run:
+        print_dim(console, "to ask about it: topicloom chat {session}", session=quote(session))
 
 
 def _explain_nothing(found: ImportSummary) -> str:

@@ -1,155 +1,112 @@
-"""The packaged sample as a session: replayed once, kept in the user's cache folder, and copied.
-
-    <cache>/sample/<key>/files.json              what it holds, with a hash of each file
-                         checkpoints.sqlite, ...  the folder of sessions
-    <cache>/sample/.lock                         held while a copy is made or taken
-
-The key stands for the code, the sample, the bundled models and the settings, so that a newer
-version or another setting replays it again. What is damaged is replayed again too.
-"""
+"""The sample of the inspector: its session ships with the package, and each start opens a copy."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from hashlib import sha256
-from importlib.resources import files
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
-from filelock import FileLock, Timeout
 from langgraph.store.sqlite import SqliteStore
-from platformdirs import user_cache_path
 from rich.console import Console
 
 from topicloom.cli.console import print_dim
-from topicloom.cli.context import CliContext, open_roles
+from topicloom.cli.context import CliContext
 from topicloom.cli.replay import feed_recording, open_small
-from topicloom.errors import StorageUnavailableError
+from topicloom.errors import TopicLoomError
 from topicloom.graph.checkpoints import LocalCheckpointer
 from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.index.encoders import open_embedder
 from topicloom.nodes.runs import name_thread
-from topicloom.recordings.replay import load_first_conversation
+from topicloom.recordings.conversations import Conversation
+from topicloom.recordings.replay import cut_rounds, load_first_conversation
+from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.settings import Settings
-from topicloom.storage.disk import make_folder, reachable
 
-_PACKAGE = Path(str(files("topicloom")))
-_FILES = "files.json"
-_MOST = 4
-"""Replays that are kept: one for each way in which the settings were of late."""
-_PRIVATE = {"api_key", "role_api_keys", "folder"}
-"""Settings that change nothing of the sample, or are secret."""
+_UNUSABLE = (
+    BadZipFile,
+    EOFError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    TopicLoomError,
+    ValueError,
+    zlib.error,
+)
+"""What a file that is missing or damaged, or of another version, may raise."""
 
 
 @contextmanager
 def open_sample(
-    context: CliContext, console: Console, sample: Path, cache: Path | None = None
+    context: CliContext, console: Console, sample: Path
 ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer, SqliteStore]]:
-    """The graph over a copy of a replayed sample, with a window so small that it has topics.
+    """The graph over a copy of the sample's session.
+
+    The session is in the archive beside the recording, which `scripts/build_sample.py` makes. If
+    it cannot be opened, that is said and the recording is replayed.
 
     Args:
         context: Its settings are those of the graph; its folder is left alone.
         console: Where it is said that the sample is being replayed.
         sample: The recording, whose name is that of the session.
-        cache: Where the replayed sample is kept; the user's cache folder if not given. If it
-            cannot be used, the sample is replayed each time.
     """
     with open_small(context) as small:
-        kept = (cache or user_cache_path("topicloom")) / "sample" / make_key(small.settings, sample)
-        ready = False
-        try:
-            with _hold(kept.parent, console):
-                ready = _take(kept, small.folder)
-                if not ready:
-                    _replay(small, console, sample)
-                    ready = True
-                    _keep(small.folder, kept)
-        except StorageUnavailableError as error:
-            print_dim(console, "the sample is not kept for the next start: {error}", error=error)
-        if not ready:
-            _replay(small, console, sample)
+        conversation = load_first_conversation(sample, None)
+        if not _unpack(small, sample, conversation):
+            print_dim(
+                console,
+                "the prepared sample cannot be opened: replaying the conversation instead, which"
+                " takes about 20 seconds",
+            )
+            replay_sample(small, console, sample.stem, conversation)
         with small.open_graph() as opened:
             yield opened
 
 
-def make_key(settings: Settings, sample: Path) -> str:
-    """A name for all that decides how the replayed sample looks."""
-    decides = sha256(repr(settings.model_dump(exclude=_PRIVATE)).encode())
-    code = [file for file in _PACKAGE.rglob("*") if "__pycache__" not in file.parts]
-    for file in (sample, *sorted(code)):
-        seen = file.stat()
-        decides.update(repr((str(file), seen.st_size, seen.st_mtime_ns)).encode())
-    return decides.hexdigest()[:16]
+def replay_sample(
+    context: CliContext,
+    console: Console,
+    name: str,
+    conversation: Conversation,
+    clock: Callable[[], datetime] | None = None,
+) -> None:
+    """Replay a recording into a session of an empty folder, without a model.
 
-
-@contextmanager
-def _hold(folder: Path, console: Console) -> Iterator[None]:
-    """Hold the lock of a cache folder; while another start has it, that is said and waited for."""
-    with reachable(folder):
-        make_folder(folder, fsync=False)
-        lock = FileLock(folder / ".lock", mode=0o600)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            print_dim(console, "another start is preparing the sample: waiting for it")
-            lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _replay(context: CliContext, console: Console, sample: Path) -> None:
-    """Replay the sample into the folder of a context, which is empty."""
-    print_dim(
-        console,
-        "preparing the sample: about 20 seconds, only at this first start",
-    )
-    roles = open_roles(context)
+    Args:
+        context: Has the folder.
+        console: Where a bar shows how far it is.
+        name: The session.
+        conversation: The recording.
+        clock: Tells the time, with its zone; the system's if not given.
+    """
+    roles = embedded_roles(open_embedder(context.settings.embedder))
     recorded = RecordedResponder(otherwise=roles[RESPONDER])
-    conversation = load_first_conversation(sample, None)
-    with context.open_graph(roles.replace(RESPONDER, recorded)) as (graph, *_):
-        thread = name_thread(sample.stem)
-        feed_recording(console, graph, recorded, conversation, thread)
+    with context.open_graph(roles.replace(RESPONDER, recorded), clock) as (graph, *_):
+        feed_recording(console, graph, recorded, conversation, name_thread(name))
 
 
-def _take(kept: Path, folder: Path) -> bool:
-    """Copy what is kept into an empty folder; False, and a folder that is empty, if it is damaged
-    or not there."""
-    with suppress(OSError, ValueError):
-        wanted = json.loads((kept / _FILES).read_text("utf-8"))
-        shutil.copytree(kept, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(_FILES))
-        if _hash_files(folder) == wanted:
+def _unpack(context: CliContext, sample: Path, conversation: Conversation) -> bool:
+    """Unpack the session of a recording into an empty folder; False, and a folder that is empty,
+    if it cannot be opened or is not that of the recording."""
+    try:
+        with ZipFile(sample.with_suffix(".zip")) as packed:
+            packed.extractall(context.folder)
+        if _has_session(context, sample.stem, conversation):
             return True
-    shutil.rmtree(folder)
-    folder.mkdir(mode=0o700)
+    except _UNUSABLE:
+        pass
+    shutil.rmtree(context.folder)
+    context.folder.mkdir(mode=0o700)
     return False
 
 
-def _keep(folder: Path, kept: Path) -> None:
-    """Keep a copy of a folder, whole or not at all; the caller holds the lock."""
-    with reachable(kept):
-        for old in (*_list_oldest(kept.parent)[: 1 - _MOST], kept):
-            shutil.rmtree(old, ignore_errors=True)
-        unfinished = kept.with_name("unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        shutil.copytree(folder, unfinished)
-        (unfinished / _FILES).write_text(json.dumps(_hash_files(folder)), "utf-8")
-        unfinished.rename(kept)
-
-
-def _list_oldest(folder: Path) -> list[Path]:
-    """What is kept in a cache folder, the oldest first."""
-    kept = [path.parent for path in folder.glob(f"*/{_FILES}")]
-    return sorted(kept, key=lambda path: path.stat().st_mtime)
-
-
-def _hash_files(folder: Path) -> Mapping[str, str]:
-    """A hash of each file in a folder, by its path there."""
-    return {
-        path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+def _has_session(context: CliContext, name: str, conversation: Conversation) -> bool:
+    """True if a session has as many messages as a recording, and ends with the same."""
+    session, store = context.read_session(name)
+    rounds = cut_rounds(conversation)
+    last = rounds[-1].reply or rounds[-1].said[-1]
+    same = session.count == sum(map(len, rounds))
+    return same and store.message(session, session.count).text == last.text

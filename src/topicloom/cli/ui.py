@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from topicloom.cli._pages import write_page
 from topicloom.cli.console import CliOptions, open_console, print_dim
-from topicloom.cli.context import describe_model, open_context
+from topicloom.cli.context import find_reply_model, open_context
 from topicloom.cli.listening import check_host, listen, name_address, run_server
 from topicloom.cli.sample import open_sample
 from topicloom.memory.background import run_background
@@ -50,7 +50,7 @@ def run_ui(
             first,
             key=key,
             hosts=LOCAL if host in LOCAL else (),
-            model=describe_model(context.settings),
+            model=find_reply_model(context.settings) or "",
             write_page=write_page,
             editing=edit or name is None,  # the sample is a copy
         )

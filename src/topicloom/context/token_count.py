@@ -9,9 +9,7 @@ sections 6 and 7, and the vision guide). Other providers differ by a few tokens 
 from __future__ import annotations
 
 import json
-import re
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -20,6 +18,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
+from topicloom.context.text_runs import CJK_START, count_runs
 from topicloom.errors import ConfigurationError
 from topicloom.state.content_blocks import CALLS, get_block_text, get_media_kind, is_text
 
@@ -101,18 +100,6 @@ _CJK_PRICES: Mapping[str, int] = {"o200k": 80, "cl100k": 125, "deepseek": 60, "c
 _WORD, _LETTER_BEYOND_SIX = 100, 11
 _THREE_DIGITS, _TWO_PUNCTUATION, _NEWLINES, _INDENT, _OTHER = 150, 50, 100, 80, 50
 
-_LATIN = "A-Za-z\u00c0-\u024f"
-_CJK = "\u3005-\u3007\u3040-\u30ff\u3105-\u312f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_CJK += "\U00020000-\U0003ffff"
-_PUNCTUATION = "!-/:-@\\[-`{-~"
-_RUN = re.compile(
-    f"[{_LATIN}]+(?:'[a-z]{{1,2}}(?![{_LATIN}]))?"  # "don't" and "we'll" are one word
-    f"|[{_CJK}]+|[{_PUNCTUATION}]+|[0-9]+|[\r\n]+|[ \t]{{2,}}|\t"
-    f"|[^{_LATIN}{_CJK}{_PUNCTUATION}0-9\r\n\t ]+"
-)
-"""One run; a single space is in none, because tokenizers join it to the word that follows."""
-_CJK_START = re.compile(f"[{_CJK}]")
-
 
 class TokenCounter(Protocol):
     """Counts input tokens of one model; safe to call from several threads."""
@@ -159,13 +146,12 @@ class EstimatingCounter(TokenCounter):
 
     def text(self, text: str) -> int:
         """Estimate the tokens of `text`, rounded to the nearest; 0 only for ""."""
-        runs = Counter(_RUN.findall(text))
-        hundredths = sum(times * self._price(run) for run, times in runs.items())
+        runs = count_runs(text)
+        hundredths = sum(times * self._price(first, length) for first, length, times in runs)
         return max((hundredths + 50) // 100, 1 if text else 0)
 
-    def _price(self, run: str) -> int:
-        """Price one run, in hundredths of a token; its first character tells its kind."""
-        first, length = run[0], len(run)
+    def _price(self, first: str, length: int) -> int:
+        """Price a run, in hundredths of a token; its first character tells its kind."""
         if not first.isascii():
             return self._price_beyond_ascii(first, length)
         if first.isalpha():
@@ -182,7 +168,7 @@ class EstimatingCounter(TokenCounter):
 
     def _price_beyond_ascii(self, first: str, length: int) -> int:
         """Price a run of CJK, of accented Latin, or of anything else, CJK punctuation included."""
-        if _CJK_START.match(first):
+        if CJK_START.match(first):
             return self._cjk_price * length
         return _price_word(length) if "\u00c0" <= first <= "\u024f" else _OTHER * length
 

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nlargest
 from itertools import accumulate
 from operator import add, mul
@@ -24,6 +25,8 @@ K1, B = 1.5, 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
 _CHARACTER = 0.5
 """Weight of a CJK character, relative to that of the pairs that it is in."""
+_ALIKE = 16
+"""Passages of a message whose words are remembered: a long one may be the same again and again."""
 _COMMON, _ECHOED = 0.05, 20
 """Share of the passages past which a word tells nothing, and words of a second look at most."""
 
@@ -67,8 +70,9 @@ class LexicalIndex:
         """
         self._occurrences = None
         self._first.append(len(self._length))
+        count_known = lru_cache(_ALIKE)(count_words)
         for passage in passages_of(text, _passage_of(text)):
-            counts = count_words(f"{label}: {passage}")
+            counts = count_known(f"{label}: {passage}")
             number, length = len(self._length), counts.total()
             self._length.append(length)
             self._times.append(times)

@@ -152,8 +152,8 @@ class SessionIndex:
             self._taken = None
             try:
                 self._update(table, read)
-            except BaseException:
-                self._clear()  # what was read before it failed may count as taken in
+            except BaseException:  # what was read before it failed may count as taken in
+                self._clear()
                 raise
             self._taken = table
 

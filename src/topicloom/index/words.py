@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import add
 
 from topicloom.prompts.loader import load_rows, load_words
@@ -21,6 +22,8 @@ CJK = CJK_RUN.pattern.removesuffix("+")
 _RUN = re.compile(rf"{CJK_RUN.pattern}|[^\W{CJK[1:-1]}]+")
 _SUFFIXES = (("ies", 4), ("ing", 5), ("edly", 6), ("ed", 4), ("ly", 5), ("es", 5), ("s", 4))
 """English suffixes, each with the length of the shortest word it is taken off."""
+_SENTENCE = 16
+"""Characters past which a run is no single word, but what a language without spaces has."""
 _LONGEST = 40
 """Letters of a word at most; longer runs are codes, which have no endings."""
 
@@ -33,20 +36,24 @@ def words_of(text: str) -> list[str]:
 def count_words(text: str) -> Counter[str]:
     """How often a text has each of its words, in the order in which they first come.
 
-    A run that comes again takes no more time, and a long text has few that do not.
+    A run that comes again takes no more time. A long one may be all of a text without spaces: it is
+    counted without a loop of ours.
     """
     found = Counter[str]()
     for run, times in Counter(_RUN.findall(text.lower())).items():
+        if times == 1 and len(run) > _SENTENCE:
+            found.update(_words_of_run(run))
+            continue
         for word in _words_of_run(run):
             found[word] += times
     return found
 
 
-def _words_of_run(run: str) -> Sequence[str]:
+def _words_of_run(run: str) -> Iterable[str]:
     if run.isascii():
         return () if run in FUNCTION_WORDS else (stem(run),)
     if len(run) > 1 and CJK_RUN.match(run):
-        return [*run, *map(add, run, run[1:])]
+        return chain(run, map(add, run, run[1:]))
     return (run,)
 
 

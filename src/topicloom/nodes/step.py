@@ -115,7 +115,7 @@ def publish_on_failure(store: SessionStore, session: Session) -> Iterator[None]:
         yield
     except GraphBubbleUp:
         raise
-    except BaseException:
+    except BaseException:  # a cancellation too
         publish(store, session)
         raise
 

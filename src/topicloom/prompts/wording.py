@@ -95,6 +95,7 @@ class Wording:
     parted: str
     quoting_only: str
     you: str
+    assistant: str
 
 
 @cache

@@ -166,7 +166,7 @@ class ChatRole(Stepwise[Q, A]):
                 answer = yield from timed.step(request)
                 cut = (f"cut off: {timed._cut}",) if timed._cut else ()
                 return replace(answer, usage=timed._spent, remarks=answer.remarks + cut)
-            except Exception as error:
+            except Exception as error:  # clients raise anything
                 if not self._chat.server.learn(error, size):
                     vars(error)["usage"] = timed._spent
                     raise

@@ -17,7 +17,7 @@ from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import is_chinese
 from topicloom.index.ranking import search_flat, standardize, trust_words
 from topicloom.prompts.loader import load_cues, load_patterns
-from topicloom.prompts.wording import get_wording, strip_own_replies
+from topicloom.prompts.wording import Wording, get_wording, strip_own_replies
 from topicloom.state.language import detect_language
 from topicloom.state.safe_text import clip, shorten_query
 from topicloom.state.stored_message import StoredMessage
@@ -59,7 +59,7 @@ def compose_reply(request: ReplyRequest, embedder: Embedder) -> str:
     elif kind == "question":
         found = _find_best(request, embedder)
     if found:
-        lines = (f"– {m.day}, {_name_speaker(m, words.you)}: “{s}”" for m, s in found)
+        lines = (f"– {m.day}, {_name_speaker(m, words)}: “{s}”" for m, s in found)
         return "\n".join([words.quotes_follow, *lines])
     said = {
         "question": words.nothing_said,
@@ -150,5 +150,6 @@ def _split_sentences(text: str) -> list[str]:
     return [clip(s, _LONGEST) for s in _SENTENCE.split(text) if len(s.strip()) >= _SHORTEST]
 
 
-def _name_speaker(message: StoredMessage, you: str) -> str:
-    return message.speaker or (you if message.role == "user" else message.role)
+def _name_speaker(message: StoredMessage, words: Wording) -> str:
+    roles = {"user": words.you, "assistant": words.assistant}
+    return message.speaker or roles.get(message.role, message.role)

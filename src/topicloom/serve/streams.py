@@ -86,7 +86,7 @@ async def answer_in_pieces(parts: Parts, writer: Writer, heartbeat: float) -> St
     """
     try:
         first = await parts.next(heartbeat)
-    except BaseException:
+    except BaseException:  # a cancellation too: the turn must not go on for nobody
         await parts.close()
         raise
     events = _write_events(parts, first, writer, heartbeat)

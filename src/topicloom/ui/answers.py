@@ -30,7 +30,7 @@ class ShownSession(BaseModel, frozen=True):
     turn: int
     """Turns taken."""
     model: str
-    """A line on the model that replies."""
+    """The name of the model that replies; "" if none is set."""
     editing: bool
     """True if changes are taken."""
     sessions: tuple[str, ...]

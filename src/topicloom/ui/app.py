@@ -68,7 +68,7 @@ def make_inspector(
         hosts: Names of the machine that are answered; any if there are none.
         write_page: Writes a session's name and messages as a page to take along, with other letters
             in them or not.
-        model: A line on the model that replies.
+        model: The name of the model that replies; "" if none is set.
         editing: True to take changes from the beginning.
     """
     page = _Inspector(graph, names, first, model, write_page, editing=editing)

@@ -9,12 +9,12 @@ from topicloom_lab.cli.commands import comparison, data, models, recall, topics
 from topicloom_lab.cli.commands.tuning import tune as tune
 
 SOURCES = """
-Files: conversations with questions, dialogues with segments, conversations with threads; one JSON
-a line. Texts with queries: one JSON. .xz is fine.
+The commands read conversations with questions, dialogues with segments, and conversations with
+threads, one JSON object a line. Texts with queries are one JSON object. Files may be packed as .xz.
 
-Generators, for `generate` and as sources of `run`: sniah (needle, haystack, tokens, depths, form,
-message, together, seed), oolong (items, message, conversations, seed), hotpotqa (folder, message,
-seed). A specification is NAME:OPTION=VALUE,OPTION=VALUE, such as
+Generators make conversations, for `generate` and as sources of `run`. They are sniah (needle,
+haystack, tokens, depths, form, message, together, seed), oolong (items, message, conversations,
+seed) and hotpotqa (folder, message, seed). Write NAME:OPTION=VALUE,OPTION=VALUE, such as
 sniah:needle=uuid,haystack=prose,tokens=1000000.
 """
 """The data to measure on, for `topicloom eval --help`."""
@@ -43,7 +43,7 @@ eval_app.command()(models.arbiter)
 eval_app.command()(models.answers)
 
 train_app = Typer(
-    help="Train the small model that ships, from dialogues with marked topics.",
+    help="Train the packaged small model on dialogues with marked topics.",
     no_args_is_help=True,
     # Without it, the only command would be the whole of `train`.
     callback=lambda: None,

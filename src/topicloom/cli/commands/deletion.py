@@ -67,7 +67,7 @@ def person(
 
 def delete(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of sessions.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of sessions.")],
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:

@@ -13,7 +13,7 @@ def import_(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="[FORMAT] FILE...",
+            metavar="[FORMAT] FILE",
             help="Files, folders and archives that other chats exported. The"
             " content tells the format; you may also name it (chatgpt,"
             " claude, gemini, ...).",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.branches import find_branches
+from topicloom.recordings.branches import Branches, find_branches
 from topicloom.recordings.exported import (
     BRANCHES,
     CALLS,
@@ -107,7 +107,7 @@ def begin_titled(
 
 def read_branches(
     said: Mapping[str, Mapping[str, Any]],
-    parents: Mapping[str, str | None],
+    parents: Mapping[str, object],
     conversation: ExportedConversation,
     source: Source,
     tell: Callable[[str, Mapping[str, Any], ExportedConversation], None],
@@ -128,9 +128,8 @@ def read_branches(
         time: The key that the time of a message stands under, in any form.
         leaf: Id of the newest message that is shown; that of the newest branch if not given.
     """
-    moments = {id_: parse_moment(read_time(message.get(time))) for id_, message in said.items()}
-    times = {id_: moment.timestamp() for id_, moment in moments.items() if moment}
-    branches = find_branches(parents, leaf, times)
+    times = {id_: message.get(time) for id_, message in said.items()}
+    branches = find_timed_branches(parents, leaf, times)
     for id_ in branches.shown:
         with conversation.reading(f"message {id_}"):
             tell(id_, said[id_], conversation)
@@ -151,6 +150,23 @@ def read_branches(
         else:
             conversation.unread.update(other.unread)
             conversation.skipped[BRANCHES] += len(other.messages)
+
+
+def find_timed_branches(
+    parents: Mapping[str, object], leaf: object, times: Mapping[str, object]
+) -> Branches:
+    """The branches of a conversation whose messages have times in any form.
+
+    A parent that is no id is taken for the id of a message that the export has lost.
+    """
+    read = {id_: parse_moment(read_time(time)) for id_, time in times.items()}
+    named = {
+        id_: parent if parent is None or isinstance(parent, str) else repr(parent)
+        for id_, parent in parents.items()
+    }
+    return find_branches(
+        named, leaf, {id_: moment.timestamp() for id_, moment in read.items() if moment}
+    )
 
 
 _ROLES = {

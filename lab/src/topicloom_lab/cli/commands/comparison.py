@@ -11,18 +11,23 @@ from topicloom_lab.cli.commands.options import AsJson, Out, number
 def run(
     config: Annotated[
         Path | None,
-        Argument(help="What to compare, as TOML; the packaged example if not given."),
+        Argument(
+            metavar="CONFIG",
+            help="A TOML file that says what to compare. Default: the packaged example.",
+        ),
     ] = None,
-    out: Annotated[Path | None, Option(help="Where results go, if not as it says.")] = None,
+    out: Annotated[
+        Path | None, Option(help="The folder for the results, instead of the one in the TOML file.")
+    ] = None,
     again: Annotated[
-        list[str] | None, Option(help="Run this strategy although it is finished.")
+        list[str] | None, Option(help="Run this strategy again, although it is finished.")
     ] = None,
     example: Annotated[bool, Option("--example", help="Print the packaged example.")] = False,
     json: AsJson = False,
 ) -> None:
     """Compare context strategies on recorded conversations, and write a report.
 
-    A cell is one conversation under one strategy and budget. What is finished is not run again.
+    A cell is one conversation with one strategy and one budget. Finished cells are not run again.
     """
     from topicloom_lab.cli.comparing import print_example, run_config
 
@@ -33,7 +38,7 @@ def run(
 
 
 def report(out: Out, json: AsJson = False) -> None:
-    """Write report.md and the figures of a folder of results once more."""
+    """Write report.md and the figures of a folder of results again."""
     from topicloom_lab.cli.comparing import write_again
 
     write_again(out, as_json=json)
@@ -41,15 +46,17 @@ def report(out: Out, json: AsJson = False) -> None:
 
 def misses(
     out: Out,
-    strategy: Annotated[str, Option(help="Whose misses.")] = "topicloom",
-    against: Annotated[str | None, Option(help="Only what this strategy found.")] = None,
-    source: Annotated[str | None, Option(help="Only this file; a part of its name.")] = None,
-    budget: Annotated[int | None, Option(help="Only this budget.")] = None,
-    category: Annotated[str | None, Option(help="Only this category.")] = None,
-    limit: Annotated[int, number("Questions shown at most.")] = 20,
+    strategy: Annotated[str, Option(help="Show what this strategy missed.")] = "topicloom",
+    against: Annotated[str | None, Option(help="Show only what this strategy found.")] = None,
+    source: Annotated[
+        str | None, Option(help="Show only this file. A part of its name is enough.")
+    ] = None,
+    budget: Annotated[int | None, Option(help="Show only this budget.")] = None,
+    category: Annotated[str | None, Option(help="Show only this category.")] = None,
+    limit: Annotated[int, number("Show at most N questions.")] = 20,
     json: AsJson = False,
 ) -> None:
-    """Show questions whose evidence was missed, with the messages that were."""
+    """Show questions whose evidence was missed, with the missed messages."""
     from topicloom_lab.cli.comparing import show_misses
 
     show_misses(out, strategy, against, source, budget, category, limit, as_json=json)

@@ -10,15 +10,19 @@ from topicloom_lab.cli.commands.options import Threads, number
 
 def fetch(
     name: Annotated[
-        str | None, Argument(help="A public data set; all are listed if not given.")
+        str | None,
+        Argument(
+            metavar="NAME",
+            help="The name of a public data set. Without it, the command lists all of them.",
+        ),
     ] = None,
-    out: Annotated[Path | None, Option(help="File to write; NAME.jsonl if not given.")] = None,
-    first: Annotated[int | None, number("Only the first conversations.")] = None,
+    out: Annotated[Path | None, Option(help="The file to write. Default: NAME.jsonl.")] = None,
+    first: Annotated[int | None, number("Take only the first N conversations.")] = None,
     threads: Threads = None,
 ) -> None:
-    """Download a public data set, and write it as `eval run` and the others read it.
+    """Download a public data set, and write it in the form that `eval run` and the others read.
 
-    Says where it comes from and under which licence it is.
+    The command also prints where the data set comes from, and its licence.
     """
     from topicloom_lab.cli.data_files import list_data_sets, run_fetch
 
@@ -29,16 +33,19 @@ def fetch(
 
 
 def convert(
-    name: Annotated[str, Argument(help="The data set that the files are of.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The data set that the files belong to.")],
     files: Annotated[
         list[Path],
-        Argument(help="Its files as they are published; of lifebench, a folder for each person."),
+        Argument(
+            metavar="FILE",
+            help="The files as they are published. For lifebench, give a folder for each person.",
+        ),
     ],
-    out: Annotated[Path, Option(help="File to write.")],
-    first: Annotated[int | None, number("Only the first conversations.")] = None,
+    out: Annotated[Path, Option(help="The file to write.")],
+    first: Annotated[int | None, number("Take only the first N conversations.")] = None,
     threads: Threads = None,
 ) -> None:
-    """Write files of a public data set as `eval run` and the others read it."""
+    """Rewrite files of a public data set in the form that `eval run` and the others read."""
     from topicloom_lab.cli.data_files import run_convert
 
     run_convert(name, files, out, first, threads)
@@ -46,11 +53,16 @@ def convert(
 
 def generate(
     spec: Annotated[
-        str, Argument(help="Generator and options: sniah:needle=uuid,tokens=1000000,seed=1.")
+        str,
+        Argument(
+            metavar="SPEC",
+            help="The generator with its options, such as sniah:needle=uuid,tokens=1000000,seed=1.",
+        ),
     ],
-    out: Annotated[Path, Option(help="Where the conversations go, one JSON a line.")],
+    out: Annotated[Path, Option(help="The file for the conversations, one JSON object a line.")],
 ) -> None:
-    """Make conversations up, with questions and evidence. The same options make the same."""
+    """Generate conversations with questions and evidence. The same options give the same
+    conversations."""
     from topicloom_lab.cli.data_files import run_generate
 
     run_generate(spec, out)

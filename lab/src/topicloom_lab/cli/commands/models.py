@@ -22,22 +22,22 @@ def roles(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    prompts: Annotated[int, number("Prompts of each role.")] = 20,
+    prompts: Annotated[int, number("How many prompts of each role.")] = 20,
     window: Window = 4_000,
     topic_window: TopicWindow = 6_000,
     conversations: First = 1,
-    questions: Annotated[int, number("Asked of each conversation.", 0)] = 20,
+    questions: Annotated[int, number("How many questions of each conversation.", 0)] = 20,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
-    """Put real prompts of the roles to a model, and see how many of its answers can be parsed.
+    """Send real prompts of the roles to a model, and count how many of its answers can be parsed.
 
-    The prompts are what the roles are asked while conversations are replayed, reflected upon,
-    asked about and reviewed; the embedded roles decide how that goes on. The splitter has the main
-    window, all others that of a topic. Prompts and raw answers are kept.
+    The prompts are the ones that the roles get while conversations are replayed, reflected upon,
+    asked about and reviewed. The embedded roles decide how that continues. The splitter has the
+    main window, and all other roles have the window of a topic. Prompts and raw answers are kept.
 
-    All roles but the responder, whose replies nobody parses, and the arbiter: `eval arbiter` asks
-    it about cases with a known answer.
+    All roles are asked except two: nobody parses the replies of the responder, and `eval arbiter`
+    asks the arbiter about cases with a known answer.
     """
     from topicloom.settings import Settings
     from topicloom_lab.cli.roles import run_roles
@@ -51,19 +51,19 @@ def roles(
 def arbiter(
     model: Annotated[
         str | None,
-        Option(help="openai:NAME, or rerank:NAME for a cross-encoder; else nobody is asked."),
+        Option(help="The arbiter: openai:NAME, or rerank:NAME for a cross-encoder. Default: none."),
     ] = None,
     base_url: BaseUrl = None,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
-    """Ask an arbiter about 128 messages that go on with a task or do not, whatever their words.
+    """Ask an arbiter about 128 messages whether each continues a task.
 
-    In 64 the words point the wrong way: they go on in new words, or begin something new in similar
-    ones. In the other 64 they point the right way. Prints its verdicts, their AUC beside those of
-    the boundary model, of a cosine and of its opposite, and the splits that follow as a session
-    would make them: where the boundary model is in doubt the ruling decides, elsewhere nobody is
-    asked.
+    In 64 messages the words mislead: they continue a task in new words, or begin another one in
+    similar words. In the other 64 they do not. The command prints the verdicts and their AUC,
+    beside the AUC of the boundary model, of a cosine and of the opposite of that cosine. It also
+    prints the splits that a session would make: the arbiter decides where the boundary model is in
+    doubt, and is not asked elsewhere.
     """
     from topicloom_lab.cli.arbiter import run_arbiter
     from topicloom_lab.opened import ModelOptions
@@ -76,11 +76,11 @@ def answers(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    questions: Annotated[int, number("Of each conversation.")] = 20,
+    questions: Annotated[int, number("How many questions of each conversation.")] = 20,
     conversations: First = 1,
-    budget: Annotated[int, number("Tokens of a context.")] = 1_000,
+    budget: Annotated[int, number("Size of a context, in tokens.")] = 1_000,
     skip: Annotated[
-        list[str] | None, Option(help="Leave this category out; may be repeated.")
+        list[str] | None, Option(help="Leave this category out. You can give it more than once.")
     ] = None,
     layout: Annotated[
         list[str] | None,
@@ -89,19 +89,23 @@ def answers(
             " once; `list` shows all."
         ),
     ] = None,
-    longest: Annotated[int, number("Most words that an expected answer may have.")] = 12,
+    longest: Annotated[
+        int, number("Ask only questions whose expected answer has at most N words.")
+    ] = 12,
     requests: Annotated[
         Path | None,
         Option(help="Write the requests to this file as a batch for OpenAI, and ask nobody."),
     ] = None,
-    replies: Annotated[Path | None, Option(help="File with the results of such a batch.")] = None,
+    replies: Annotated[
+        Path | None, Option(help="The file with the results of such a batch.")
+    ] = None,
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
     """Have a model answer questions from what topicloom, a search and a sliding window recall.
 
-    The budget is the same for all of them, and so is the prompt. Exact match and F1 are those of
-    SQuAD, Chinese by characters. The embedded roles recall; the model only answers.
+    All of them have the same budget and the same prompt. Exact match and F1 are those of SQuAD;
+    Chinese is compared by characters. The embedded roles recall, and the model only answers.
     """
     from topicloom_lab.cli.answers import print_layouts, run_answers
     from topicloom_lab.opened import ModelOptions

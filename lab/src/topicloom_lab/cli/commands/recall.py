@@ -19,49 +19,60 @@ from topicloom_lab.cli.commands.options import (
 def memory(
     file: ConversationFile,
     budget: Annotated[
-        list[int] | None, number("Tokens of recalled context; may be repeated. Without it 4,000.")
+        list[int] | None,
+        number("Tokens of recalled context. You can give it more than once. Default: 4,000."),
     ] = None,
     out: Rows = None,
     recent: Annotated[
         int | None,
-        number("Newest messages in view anyway; else none, or those before a turn that asks.", 0),
+        number(
+            "How many of the newest messages are always in view. Default: none, or for a question"
+            " with `asked_at` those before it.",
+            0,
+        ),
     ] = None,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
     topics: Annotated[
         Literal["own", "gold", "none"],
-        Option(help="The session's own topics, those of --threads, or one for all."),
+        Option(
+            help="Use the session's own topics, those of --threads, or one topic for everything."
+        ),
     ] = "own",
     threads: Annotated[
-        Path | None, Option(help="The threads of the same messages, one JSON a line.")
+        Path | None,
+        Option(help="A file with the threads of the same messages, one JSON object a line."),
     ] = None,
     splitter: Splitter = "embedded",
     reviews: Annotated[
         Literal["none", "daily"],
-        Option(help="Review at every midnight that the recorded dates pass."),
+        Option(help="Review the session at every midnight of the recording, or never."),
     ] = "none",
     readers: Annotated[
         str,
-        Option(help="Who reads for a question: embedded, ideal, noisy:SHARE, silent or garbage."),
+        Option(
+            help="Who reads topics for a question: embedded, ideal, noisy:SHARE, silent or garbage."
+        ),
     ] = "embedded",
     agent: Annotated[
-        bool, Option(help="An agent with TopicMiddleware instead of the session graph.")
+        bool, Option(help="Measure an agent with TopicMiddleware instead of the session graph.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Replay conversations, ask their questions, and see whether the evidence is in the context.
+    """Replay conversations, ask their questions, and measure how much of the evidence is in the
+    context.
 
-    A token here is a CJK character or four other characters, of `speaker: text`. Each question
-    starts from the state after the whole conversation and does not become part of it. One that is a
-    turn of the conversation (`asked_at`) is asked in its place: only what was said before it is
-    known, and what a session would have in view there is in view. Several budgets are asked of the
-    same session. The clock is that of the recording. At the end every message must
-    be in exactly one place, word for word.
+    Each question starts from the state after the whole conversation and does not become part of it.
+    A question with `asked_at` is asked at that turn: the session knows only what was said before.
+    The clock is that of the recording. With several budgets, the same session is asked once for
+    each. A token here is one CJK character or four other characters of `speaker: text`. At the end,
+    the command checks that every message is in exactly one place, word for word.
 
-    Readers other than the embedded ones are simulated chat models on the real prompts, and so is
-    the router: `ideal` ones know the evidence, `noisy:0.2` ones are wrong one time in five,
-    `silent` ones say that no topic matters, `garbage` ones answer rubbish. A `gold` splitter is a
-    simulated chat model likewise, and knows --threads; `--topics gold` asks no model.
+    All readers except the embedded ones are simulated chat models that get the real prompts. The
+    router is simulated with them. `ideal` readers know the evidence, `noisy:0.2` readers are wrong
+    one time in five, `silent` readers say that no topic matters, and `garbage` readers answer
+    rubbish. A `gold` splitter is also a simulated chat model, and knows --threads. `--topics gold`
+    asks no model.
     """
     from topicloom_lab.cli.memory import run_memory
     from topicloom_lab.memory import MemoryEvaluation
@@ -86,28 +97,34 @@ def memory(
 def idle(
     files: Annotated[
         list[str] | None,
-        Argument(help="RealMem's file, `sample`, which ships, or others; `sample` if none."),
+        Argument(
+            metavar="FILE",
+            help="RealMem's file, `sample` for the packaged one, or others. Default: `sample`.",
+        ),
     ] = None,
     messages: Annotated[
-        Path | None, Option(help="What to ask, one JSON a line; else the packaged messages.")
+        Path | None,
+        Option(
+            help="A file of messages to ask, one JSON object a line. Default: the packaged ones."
+        ),
     ] = None,
-    budget: Annotated[int, number("Tokens that may be recalled for a message.")] = 4_000,
+    budget: Annotated[int, number("How many tokens may be recalled for a message.")] = 4_000,
     out: Rows = None,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
     readers: Annotated[
         str,
-        Option(help="Who reads for a message: embedded, ideal, noisy:SHARE or garbage."),
+        Option(help="Who reads topics for a message: embedded, ideal, noisy:SHARE or garbage."),
     ] = "embedded",
     json: AsJson = False,
 ) -> None:
-    """See what is recalled for messages that need no memory, and for short ones that do.
+    """Measure what is recalled for messages that need no memory, and for short messages that do.
 
-    240 messages ship that were written for the packaged sample and two people of RealMem: thanks,
-    small talk, general knowledge and errands, half of them in Chinese, and such as "And the
-    cabinets?" or "Same as last time" with the messages that they rest on. Each is asked in its
-    place, with in view what a session has in view there, and does not become part of it. Of RealMem
-    the first messages of other talk that need nothing are asked as well.
+    The package has 240 such messages, written for the packaged sample and for two people of
+    RealMem. Half of them need no memory: thanks, small talk, general knowledge and errands. The
+    others, such as "And the cabinets?" or "Same as last time", come with the messages that they
+    rest on. Each message is asked at its place in the conversation and does not become part of it.
+    RealMem's own first messages that need nothing are asked too.
     """
     from topicloom_lab.cli.idle import run_idle
     from topicloom_lab.idle.measure import IdleEvaluation
@@ -118,17 +135,22 @@ def idle(
 
 
 def retrieval(
-    files: Annotated[list[Path], Argument(help="Texts and queries, one JSON a file.")],
+    files: Annotated[
+        list[Path],
+        Argument(metavar="FILE", help="Files of texts and queries, one JSON object each."),
+    ],
     encoder: Annotated[
-        str | None, Option(help="As in TOPICLOOM_EMBEDDER; else the one that ships.")
+        str | None, Option(help="The encoder, as in TOPICLOOM_EMBEDDER. Default: the packaged one.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """See whether the right text comes first, by words, by the encoder, by both, and ranked.
+    """Measure how often the right text comes first: by words, by the encoder, by both, and as
+    ranked in a session.
 
-    A file is {"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]}; .xz is
-    fine. `words` is BM25, `encoder` the cosine, `both` flat search, `ranking` what a session does
-    if the texts are the messages of a user: length and what stands beside a text count too.
+    A file is {"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]} and may
+    be packed as .xz. `words` is BM25, `encoder` is the cosine, and `both` is flat search. `ranking`
+    is what a session does if the texts are the messages of a user: the length of a text and its
+    neighbours count too.
     """
     from topicloom_lab.cli.retrieval import run_retrieval
 
@@ -137,35 +159,40 @@ def retrieval(
 
 def caching(
     file: ConversationFile,
-    turns: Annotated[int, number("Answered turns to replay.")] = 200,
+    turns: Annotated[int, number("How many answered turns to replay.")] = 200,
     window: Window = 128_000,
     topic_window: TopicWindow = 64_000,
     recall: Annotated[
         int | None,
-        number("Tokens that a turn may recall; else a share."),
+        number("How many tokens a turn may recall. Default: a share of the window."),
     ] = None,
     layout: Annotated[
         Literal["ledger", "spec"] | None,
-        Option(help="Only this layout; else both, and `ledger` for a server."),
+        Option(help="Measure only this layout. Default: both layouts, and `ledger` with a server."),
     ] = None,
-    seconds: Annotated[float, number("From one turn to the next: caches forget.", 0)] = 60.0,
-    conversation: Annotated[int, number("Which of the file.")] = 1,
+    seconds: Annotated[
+        float, number("How many seconds pass between two turns. Caches expire.", 0)
+    ] = 60.0,
+    conversation: Annotated[int, number("Which conversation of the file, counted from 1.")] = 1,
     server: Annotated[
         str | None,
-        Option(help="Send the prompts there, too: a base URL; its cache must be empty."),
+        Option(
+            help="Also send the prompts to the server at this base URL. Its cache must be empty."
+        ),
     ] = None,
-    model: Annotated[str, Option(help="The model to ask the server for.")] = "openai:any",
+    model: Annotated[str, Option(help="The name of the model on the server.")] = "openai:any",
     out: Rows = None,
     json: AsJson = False,
 ) -> None:
-    """Replay a conversation, and see what providers' caches would have served of its prompts.
+    """Replay a conversation, and measure how much of its prompts a provider's cache would have
+    served.
 
-    The embedded roles decide; the prompts are those of the chat-model roles. Topic windows and the
-    main window are counted apart, as two models would be.
+    The embedded roles decide, but the prompts are those of the chat-model roles. Topic windows and
+    the main window are counted separately, as if two models played them.
 
-    With a server, all prompts go to it in their order, each for one token of answer, and its own
-    counts are printed, main window and topic windows apart. Whoever goes on with a run that was
-    stopped leaves the server running: what it holds is part of the measurement.
+    With a server, all prompts are sent to it in order, and each asks for one token. The command
+    prints the server's own counts, for the main window and the topic windows. If you continue a run
+    that was stopped, leave the server running, because its cache is part of the measurement.
     """
     from topicloom.settings import Settings
     from topicloom_lab.cli.caching import run_caching

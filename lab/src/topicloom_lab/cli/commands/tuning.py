@@ -10,12 +10,18 @@ from topicloom_lab.cli.commands.options import AsJson
 
 def tune(
     context: Context,
-    log: Annotated[str, Argument(metavar="LOG", help="A session, or what receipt --json printed.")],
+    log: Annotated[
+        str,
+        Argument(
+            metavar="LOG",
+            help="A session, or a file with what `topicloom receipt NAME --json` printed.",
+        ),
+    ],
     out: Annotated[
-        Path | None, Option(help="Folder for the pictures; tune-NAME if not given.")
+        Path | None, Option(help="The folder for the pictures. Default: tune-NAME.")
     ] = None,
-    plots: Annotated[bool, Option(help="Whether to draw pictures.")] = True,
-    svg: Annotated[bool, Option("--svg", help="Draw them as SVG too.")] = False,
+    plots: Annotated[bool, Option(help="Draw pictures, or only print.")] = True,
+    svg: Annotated[bool, Option("--svg", help="Also draw the pictures as SVG.")] = False,
     json: AsJson = False,
 ) -> None:
     """Show what a turn log says about the thresholds, and what other thresholds would have done."""
