@@ -5,8 +5,9 @@ cannot tell: it has a best message for each of them. So a message is compared wi
 kinds by meaning (`prompts/cues/idle_*.txt`, `needing_*.txt`), and with the conversation: what is
 near to an earlier message is likelier to need it.
 
-The weights are fitted by logistic regression to questions of seven sets of conversations, and to
-the examples themselves, each left out where it is compared. `docs/research/recall.md` has
+The weights are fitted by logistic regression to questions of seven sets of conversations, to
+messages that have words of these conversations and need nothing, and to the examples themselves,
+each left out where it is compared. `docs/research/recall.md` has
 figures, with each set left out.
 """
 
@@ -24,9 +25,9 @@ from topicloom.index.embedder import Embedder, Vectors, dot_products
 from topicloom.index.encoders import default_embedder
 from topicloom.prompts.loader import LANGUAGES, load_rows
 
-_NEAREST = 3
+_NEAREST = 8
 """Examples of a kind that say how near it is."""
-_HISTORY, _KIND, _BIAS = 9.6, 3.7, -2.6
+_HISTORY, _KIND, _BIAS = 6.3, 4.8, -1.9
 """Log odds that a message needs something: by the cosine of the earlier message nearest to it, by
 half of the distance between the two kinds, and where both are 0."""
 _USUAL = 0.55
