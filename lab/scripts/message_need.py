@@ -6,7 +6,9 @@ Positive are the questions of each file, as far as they have evidence, and the e
 something; negative are the examples that need nothing, and the messages of `near_messages.json`,
 which were written for conversations of these files: they have words of theirs and need nothing.
 Each example is compared with the others alone. Every kind counts the same, and so do its four sorts
-of messages.
+of messages, but for the questions: what is wrongly taken to need nothing is forgotten, so they
+count eight times. A question that is a turn of the conversation (`asked_at`) is asked in its place,
+where the newest messages before it are in view and not looked for.
 """
 
 from __future__ import annotations
@@ -36,6 +38,10 @@ _NEAR: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("near_messages.json").read_text("utf-8")
 )
 """Messages that need nothing, by the id of their conversation, or by the kind of all of them."""
+_ASKED = 8
+"""Weight of the questions."""
+_IN_VIEW = 20
+"""Messages in view where a question is asked in its place."""
 _NEEDS_NOTHING = "near", "idle"
 _EXAMPLES = 80
 """Examples of a kind that are put to it at each of these."""
@@ -60,11 +66,13 @@ def measure(kind: str, conversation: Conversation, questions: int) -> Iterator[C
     if examples is None:
         raise SystemExit("the encoder has no vectors")
     said = embedder.embed([line_of(m) for m in conversation.messages])
+    places = {m.id: place for place, m in enumerate(conversation.messages)}
     asked = [q for q in conversation.questions if q.evidence]
     for question in rng.sample(asked, min(questions, len(asked))):
         (vector,) = embedder.embed([question.question])
         lean = lean_of(vector, examples.needing, examples.idle)
-        yield Case(kind, "asked", float(dot_products(said, vector).max()), lean)
+        end = places[question.asked_at] - _IN_VIEW if question.asked_at else len(said)
+        yield Case(kind, "asked", float(dot_products(said[: max(5, end)], vector).max()), lean)
     near = _NEAR.get(conversation.id) or _NEAR.get(kind, [])
     for vector in embedder.embed(near):
         lean = lean_of(vector, examples.needing, examples.idle)
@@ -90,7 +98,7 @@ def lean_of(message: Vectors, own: Vectors, other: Vectors) -> float:
 def fit(cases: Sequence[Case]) -> LogisticRegression:
     """The model of some cases."""
     sorts = [(c.kind, c.sort) for c in cases]
-    share = {s: 1 / sorts.count(s) for s in set(sorts)}
+    share = {s: (_ASKED if s[1] == "asked" else 1) / sorts.count(s) for s in set(sorts)}
     weights = np.array([share[s] for s in sorts])
     features = np.array([(c.best, c.lean) for c in cases])
     model = LogisticRegression(C=1e6)

@@ -30,7 +30,7 @@ from topicloom.prompts.loader import LANGUAGES, load_rows
 
 _NEAREST = 8
 """Examples of a kind that say how near it is."""
-_HISTORY, _KIND, _BIAS = 6.3, 4.8, -1.9
+_HISTORY, _KIND, _BIAS = 9.6, 4.4, -1.7
 """Log odds that a message needs something: by the cosine of the earlier message nearest to it, by
 half of the distance between the two kinds, and where both are 0."""
 _USUAL = 0.55
@@ -40,7 +40,7 @@ _KINDS = "idle", "needing"
 PACKED = Path(__file__).parent / "model" / "examples.npz"
 """Vectors of the examples by the encoder that ships: `scripts/pack_examples.py`. Embedding them
 takes two seconds of the first turn of a process."""
-_APART = 1.5
+_APART = 2.0
 """Spreads between the means of the two kinds, at least: an encoder that shows less cannot tell them
 apart."""
 
