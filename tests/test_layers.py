@@ -16,6 +16,7 @@ SOURCE = ROOT / "src" / "topicloom"
 LAB = ROOT / "lab" / "src" / "topicloom_lab"
 
 LAYERS = (
+    {"texts"},
     {"errors", "background", "effects", "extras"},
     {"state"},
     {"prompts"},

@@ -3,16 +3,22 @@
     python lab/scripts/message_need.py KIND=FILE ... [--questions N] [--conversations N]
 
 Positive are the questions of each file, as far as they have evidence, and the examples that need
-something; negative are those that need nothing. Each example is compared with the others alone.
-Every kind counts the same, and so do its questions, its needing and its idle examples.
+something; negative are the examples that need nothing, and the messages of `near_messages.json`,
+which were written for conversations of these files: they have words of theirs and need nothing.
+Each example is compared with the others alone. Every kind counts the same, and so do its four sorts
+of messages, but for the questions: what is wrongly taken to need nothing is forgotten, so they
+count eight times. A question that is a turn of the conversation (`asked_at`) is asked in its place,
+where the newest messages before it are in view and not looked for.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +34,16 @@ from topicloom_lab.strategies.base import line_of
 
 _STAGES = 0.4, 1.0
 """Shares of a conversation that had been said when an example is put to it."""
-_EXAMPLES = 40
+_NEAR: dict[str, list[str]] = json.loads(
+    Path(__file__).with_name("near_messages.json").read_text("utf-8")
+)
+"""Messages that need nothing, by the id of their conversation, or by the kind of all of them."""
+_ASKED = 8
+"""Weight of the questions."""
+_IN_VIEW = 20
+"""Messages in view where a question is asked in its place."""
+_NEEDS_NOTHING = "near", "idle"
+_EXAMPLES = 80
 """Examples of a kind that are put to it at each of these."""
 
 
@@ -37,7 +52,7 @@ class Case(NamedTuple):
 
     kind: str
     sort: str
-    """`asked`, `needing` or `idle`."""
+    """`asked`, `needing`, `near` or `idle`."""
     best: float
     """Cosine of the nearest message."""
     lean: float
@@ -51,11 +66,17 @@ def measure(kind: str, conversation: Conversation, questions: int) -> Iterator[C
     if examples is None:
         raise SystemExit("the encoder has no vectors")
     said = embedder.embed([line_of(m) for m in conversation.messages])
+    places = {m.id: place for place, m in enumerate(conversation.messages)}
     asked = [q for q in conversation.questions if q.evidence]
     for question in rng.sample(asked, min(questions, len(asked))):
         (vector,) = embedder.embed([question.question])
         lean = lean_of(vector, examples.needing, examples.idle)
-        yield Case(kind, "asked", float(dot_products(said, vector).max()), lean)
+        end = places[question.asked_at] - _IN_VIEW if question.asked_at else len(said)
+        yield Case(kind, "asked", float(dot_products(said[: max(5, end)], vector).max()), lean)
+    near = _NEAR.get(conversation.id) or _NEAR.get(kind, [])
+    for vector in embedder.embed(near):
+        lean = lean_of(vector, examples.needing, examples.idle)
+        yield Case(kind, "near", float(dot_products(said, vector).max()), lean)
     for share in _STAGES:
         known = said[: max(20, int(share * len(said)))]
         for sort, own, other, sign in (
@@ -77,11 +98,15 @@ def lean_of(message: Vectors, own: Vectors, other: Vectors) -> float:
 def fit(cases: Sequence[Case]) -> LogisticRegression:
     """The model of some cases."""
     sorts = [(c.kind, c.sort) for c in cases]
-    share = {s: (2 if s[1] == "idle" else 1) / sorts.count(s) for s in set(sorts)}
+    share = {s: (_ASKED if s[1] == "asked" else 1) / sorts.count(s) for s in set(sorts)}
     weights = np.array([share[s] for s in sorts])
     features = np.array([(c.best, c.lean) for c in cases])
     model = LogisticRegression(C=1e6)
-    model.fit(features, [c.sort != "idle" for c in cases], weights * len(cases) / weights.sum())
+    model.fit(
+        features,
+        [c.sort not in _NEEDS_NOTHING for c in cases],
+        weights * len(cases) / weights.sum(),
+    )
     return model
 
 
@@ -98,17 +123,22 @@ def main() -> None:
             cases += measure(kind, conversation, given.questions)
     model = fit(cases)
     (best, lean), (bias,) = model.coef_[0], model.intercept_
-    print(f"best {best:.2f}  lean {lean:.2f}  bias {bias:.2f}  of {len(cases):,} cases")
-    print("kind        AUC   questions under .25   idle examples over .25")
+    examples = load_need_examples(default_embedder())
+    if examples is None:
+        raise SystemExit("the encoder has no vectors")
+    bias += lean * examples.middle
+    lean *= examples.half
+    print(f"_HISTORY {best:.1f}  _KIND {lean:.1f}  _BIAS {bias:.1f}  of {len(cases):,} cases")
+    print("kind        AUC   under .25: questions, needing   over .25: near, idle")
     for kind in dict.fromkeys(c.kind for c in cases):
         judged = [c for c in cases if c.kind == kind]
         without = fit([c for c in cases if c.kind != kind])
         scores = without.predict_proba([(c.best, c.lean) for c in judged])[:, 1]
         sorts = np.array([c.sort for c in judged])
-        auc = roc_auc_score(sorts != "idle", scores)
-        under = (scores[sorts == "asked"] < 0.25).mean()
-        over = (scores[sorts == "idle"] >= 0.25).mean()
-        print(f"{kind:10}  {auc:.3f}  {under:.3f}  {over:.3f}")
+        auc = roc_auc_score(~np.isin(sorts, _NEEDS_NOTHING), scores)
+        under = [f"{(scores[sorts == sort] < 0.25).mean():.3f}" for sort in ("asked", "needing")]
+        over = [f"{(scores[sorts == sort] >= 0.25).mean():.3f}" for sort in _NEEDS_NOTHING]
+        print(f"{kind:10}  {auc:.3f}", *under, *over, sep="  ")
 
 
 if __name__ == "__main__":

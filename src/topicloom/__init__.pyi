@@ -184,6 +184,7 @@ from .roles.brief import (
 )
 from .roles.choice import (
     ModelSpec as ModelSpec,
+    RoleModelSpec as RoleModelSpec,
     embedded_roles as embedded_roles,
 )
 from .roles.reader import (

@@ -33,9 +33,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from topicloom.texts import FilledText
+
 
 class TopicLoomError(Exception):
-    """Root of all errors of this package."""
+    """Root of all errors of this package.
+
+    Its message is a text, or a template with values by their names. Commands can then say it in
+    another language: `InputError("there is no session {name!r}", name=name)`.
+    """
+
+    def __init__(self, message: str = "", /, **values: object) -> None:
+        """Say what is wrong.
+
+        Args:
+            message: A sentence, or a template for `str.format` if there are values.
+            values: What stands in the template.
+        """
+        super().__init__(FilledText(message, **values))
+
+    def __str__(self) -> str:
+        """The sentence; it still knows its template."""
+        text: str = self.args[0]
+        return text
 
 
 class TopicLoomWarning(UserWarning):
@@ -114,17 +134,25 @@ class ReplyError(TopicLoomError):
     """The main model failed after its retries. The user's message is kept."""
 
     def __init__(
-        self, message: str, *, reason: str = "", status: int | None = None, retry_after: str = ""
+        self,
+        message: str,
+        /,
+        *,
+        reason: str = "",
+        status: int | None = None,
+        retry_after: str = "",
+        **values: object,
     ) -> None:
         """Say what failed.
 
         Args:
-            message: The sentence for whoever runs the graph.
+            message: The sentence for whoever runs the graph, or a template for it.
             reason: What the model's client or its server said; "" if neither said anything.
             status: The HTTP status that the server answered with; None if there was no answer.
             retry_after: The server's `Retry-After` header as it came; "" if it sent none.
+            values: What stands in the template.
         """
-        super().__init__(message)
+        super().__init__(message, **values)
         self.reason, self.status, self.retry_after = reason, status, retry_after
 
     @property
@@ -140,4 +168,4 @@ _FINAL = frozenset({400, 401, 403, 404, 413, 422})
 def suggest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence that asks whether a known name was meant; "" if none is alike."""
     alike = get_close_matches(name.lower(), list(known), n=1, cutoff=0.7)
-    return f"; did you mean {alike[0]!r}?" if alike else ""
+    return FilledText("; did you mean {name!r}?", name=alike[0]) if alike else ""

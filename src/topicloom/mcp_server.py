@@ -48,7 +48,9 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
         from mcp_types import ToolAnnotations
     except ImportError as error:
         raise ConfigurationError(
-            f"MCP needs a package that is missing ({error.name}): {name_install('mcp')}"
+            "MCP needs a package that is missing ({package}): {install}",
+            package=error.name,
+            install=name_install("mcp"),
         ) from error
     server: MCPServer[None] = MCPServer(
         "topicloom", instructions=_INSTRUCTIONS, log_level="WARNING", subscriptions=False

@@ -26,6 +26,7 @@ from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
 from topicloom.state.receipt import Price
 from topicloom.state.splitting import SplitPolicy
+from topicloom.texts import FilledText
 
 P = TypeVar("P")
 _PREFIX = "TOPICLOOM_"
@@ -67,7 +68,9 @@ class Settings(BaseSettings):
             except ValidationError as error:
                 raise ConfigurationError(_describe(error, given)) from None
             except SettingsError as error:
-                raise ConfigurationError(f"a {_PREFIX} variable cannot be used: {error}") from error
+                raise ConfigurationError(
+                    "a {prefix} variable cannot be used: {error}", prefix=_PREFIX, error=error
+                ) from error
             _check_variables(os.environ)
 
     @classmethod
@@ -227,11 +230,16 @@ def _describe(error: ValidationError, given: Collection[str]) -> str:
     if problem["type"] != "extra_forbidden":
         reason = problem["msg"].removeprefix("Value error, ")
         seen = "" if problem["type"] == "value_error" else f", not {problem['input']!r}"
-        return f"{name} cannot be used: {reason}{seen}"
+        unusable = "{name} cannot be used: {reason}{seen}"
+        return FilledText(unusable, name=name, reason=reason, seen=seen)
     group: Any = Settings
     for part in place[:-1]:
         group = group.model_fields[part].annotation
-    return f"there is no setting {name}{suggest(place[-1], group.model_fields)}"
+    return _deny(name, suggest(place[-1], group.model_fields))
+
+
+def _deny(name: str, meant: str) -> str:
+    return FilledText("there is no setting {name}{meant}", name=name, meant=meant)
 
 
 def _check_variables(names: Collection[str]) -> None:
@@ -240,4 +248,4 @@ def _check_variables(names: Collection[str]) -> None:
         field = name.removeprefix(_PREFIX).partition("__")[0].lower()
         known = {*Settings.model_fields, *_KEYS}
         if name.startswith(_PREFIX) and field not in known and (meant := suggest(field, known)):
-            warnings.warn(f"there is no setting {name}{meant}", TopicLoomWarning, stacklevel=3)
+            warnings.warn(_deny(name, meant), TopicLoomWarning, stacklevel=3)

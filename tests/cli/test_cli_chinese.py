@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
+from calendar import month_abbr
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pytest
+import typer
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import read_mo
 from command_line import Run
 from rich.cells import cell_len
 from rich.columns import Columns
@@ -17,19 +23,50 @@ from rich.table import Table
 from typer import rich_utils
 from typer.main import get_command
 
+import topicloom_lab
 from topicloom.cli import program
 from topicloom.cli.app import app
 from topicloom.cli.doctor import _CHECKS, _EXTRAS
 from topicloom.cli.editor import COMMANDS
-from topicloom.cli.words import TYPER_TEXTS, load_catalogue, speak_chinese, wants_chinese
+from topicloom.cli.words import (
+    TYPER_TEXTS,
+    speak_chinese,
+    wants_chinese,
+)
 
 PACKAGES = ("topicloom.cli", "topicloom_lab.cli")
-KNOWN = {english: zh for package in PACKAGES for english, zh in load_catalogue(package).items()}
-SAID = {english.replace("{#}", "{}") for english in KNOWN}
+SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "translations.py"))
+CATALOGUES: dict[Path, Catalog] = {
+    file: SCRIPT["read_catalogue"](file) for file in SCRIPT["find_catalogues"]()
+}
+
+
+def list_rows(catalogue: Catalog) -> list[tuple[tuple[str, ...], str]]:
+    """The texts of a catalogue with their Chinese; of what is counted, for one and for many."""
+    rows: list[tuple[tuple[str, ...], str]] = []
+    for message in catalogue:
+        english: Any = message.id
+        chinese: Any = message.string
+        if isinstance(english, str):
+            rows += [((english,), chinese)] if english else []
+        else:
+            rows.append((tuple(english), chinese[0]))
+    return sorted(rows)
+
+
+ROWS = dict(row for catalogue in CATALOGUES.values() for row in list_rows(catalogue))
+KNOWN = {text: chinese for texts, chinese in ROWS.items() for text in texts}
+"""The Chinese of each text, by the English one."""
+PLURALS = {texts for texts in ROWS if len(texts) > 1}
+"""What is counted, in English: one and many."""
+SOURCES = [
+    *Path(program.__file__).parents[1].rglob("*.py"),
+    *Path(topicloom_lab.__file__).parent.rglob("*.py"),
+]
 
 
 def has_chinese(text: str) -> bool:
-    return not re.search(r"[a-z]{2}", text) or text in SAID
+    return not re.search(r"[a-z]{2}", re.sub(r"\{[^}]*\}", "", text)) or text in KNOWN
 
 
 def list_helps(command: Any) -> Iterator[str]:
@@ -50,39 +87,101 @@ def test_every_help_has_chinese() -> None:
 def test_typer_has_the_places_where_its_own_words_are_put() -> None:
     """`speak_chinese` sets them while a command runs; one that is renamed would stay English."""
     words = {value for value in vars(rich_utils).values() if isinstance(value, str)}
-    assert {"Arguments", "Options", "Commands", "Error", "Aborted.", "[required]"} <= words & SAID
+    assert words & KNOWN.keys() >= {
+        *("Arguments", "Options", "Commands", "Error", "Aborted.", "[required]")
+    }
     assert vars(rich_utils)["Table"] is Table
     assert vars(rich_utils)["Columns"] is Columns
     assert callable(rich_utils.highlighter)
 
 
-def read_template(node: ast.expr) -> str | None:
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=parts):
-            return "".join(str(p.value) if isinstance(p, ast.Constant) else "{}" for p in parts)
-        case ast.IfExp(body=body, orelse=other):
-            return "\0".join(filter(None, map(read_template, (body, other))))
-    return None
+SPOKEN = re.compile(
+    r"say|say_plural|print_dim|print_line|render_heading|typer.confirm|FilledText|\w+Error"
+)
 
 
-SPOKEN = re.compile(r"(say|print_dim|print_line|render_heading|confirm|\w+Error)$")
+def list_spoken(file: Path) -> Iterator[tuple[ast.Call, str]]:
+    """The calls of what speaks in a module, with the templates that they are given.
 
-
-def list_spoken(file: Path) -> Iterator[str]:
-    """The texts that a module hands to what speaks, `{}` for what is filled in."""
+    A template that is filled before it is said comes as its code, which no catalogue has.
+    """
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.Call) and SPOKEN.match(ast.unparse(node.func).split(".")[-1]):
-            for text in filter(None, map(read_template, node.args)):
-                yield from text.split("\0")
+        if isinstance(node, ast.Call) and SPOKEN.fullmatch(ast.unparse(node.func)):
+            for argument in node.args:
+                for part in (
+                    (argument.body, argument.orelse)
+                    if isinstance(argument, ast.IfExp)
+                    else (argument,)
+                ):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        yield node, part.value
+                    elif isinstance(part, ast.JoinedStr) and has_words(part):
+                        yield node, ast.unparse(part)
+
+
+def has_words(text: ast.JoinedStr) -> bool:
+    """True if there is more in it than values and signs."""
+    parts = (part.value for part in text.values if isinstance(part, ast.Constant))
+    return any(re.search("[a-z]{2}", str(part)) for part in parts)
 
 
 @pytest.mark.parametrize(
     "file", sorted(Path(program.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
 )
 def test_whatever_a_command_says_has_chinese(file: Path) -> None:
-    assert not [text for text in list_spoken(file) if not has_chinese(text)]
+    assert not [text for _, text in list_spoken(file) if not has_chinese(text)]
+
+
+OPTIONS = {"style", "reason", "status", "retry_after", "number"}
+"""What else those that speak are told by name."""
+
+
+def test_templates_get_the_values_that_they_name() -> None:
+    """A name that is missing would be a KeyError instead of the sentence."""
+    wrong = []
+    for file in SOURCES:
+        for call, text in list_spoken(file):
+            given = {str(keyword.arg) for keyword in call.keywords}
+            if given - OPTIONS and (wrong_names := (given ^ find_names(text)) - OPTIONS):
+                wrong.append((file.name, call.lineno, wrong_names))
+    assert not wrong
+
+
+def test_whatever_is_counted_has_chinese() -> None:
+    counted = {
+        str(call.args[1].value)
+        for file in SOURCES
+        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "count_of"
+        if isinstance(call.args[1], ast.Constant)
+    }
+    assert "message" in counted
+    assert not {(f"{{count:,}} {what}", f"{{count:,}} {what}s") for what in counted} - PLURALS
+
+
+def find_names(template: str) -> set[str]:
+    """The names of a template's values."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def test_the_compiled_catalogues_are_those_of_the_po_files() -> None:
+    """If not, run `python scripts/translations.py`."""
+    for file, catalogue in CATALOGUES.items():
+        with file.with_suffix(".mo").open("rb") as compiled:
+            made = read_mo(compiled)
+        assert list_rows(made) == list_rows(catalogue), "run: python scripts/translations.py"
+
+
+def test_catalogues_have_nothing_that_is_not_said() -> None:
+    """A sentence that was changed in the code would stay English, and nobody would see it."""
+    program._add_plugins()
+    said = {*list_helps(get_command(app)), *month_abbr}
+    for file in (*SOURCES, *Path(typer.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.add(node.value)
+    said |= {text for both in PLURALS for text in both}
+    assert not sorted(KNOWN.keys() - said)
 
 
 def test_so_have_the_words_of_tables() -> None:
@@ -103,19 +202,15 @@ def test_typer_has_what_is_replaced_and_has_it_back_afterwards() -> None:
     assert others == {"Table", "Columns", "highlighter", *TYPER_TEXTS}
 
 
-NAMES = re.compile(r"(?<![\w-])-{1,2}[a-z][\w-]+|TOPICLOOM_\w*|`[^`]+`|\{\w+\}")
+NAMES = re.compile(r"(?<![\w-])-{1,2}[a-z][\w-]+|TOPICLOOM_\w*|`[^`]+`|\{\w[^{}]*\}")
 
 
-def test_both_languages_name_the_same_options() -> None:
+def test_both_languages_name_the_same_options_and_values() -> None:
+    singular = {one for one, _ in PLURALS}
     for english, chinese in KNOWN.items():
-        given = len(re.findall(r"\{#?\}", english))
-        if any(f"{{{n}}}" in chinese for n in range(1, given + 1)):
-            assert {f"{{{n}}}" for n in range(1, given + 1)} == set(re.findall(r"\{\d\}", chinese))
-        else:
-            assert chinese.count("{}") == given, f"write {{}} in the Chinese line of {english!r}"
-        if "month" not in english:
-            named = [re.findall(NAMES, re.sub(r"\{\d\}", "", text)) for text in (english, chinese)]
-            assert sorted(named[0]) == sorted(named[1]), english
+        if "month" not in english and english not in singular:
+            named = [set(re.findall(NAMES, text)) for text in (english, chinese)]
+            assert named[0] == named[1], english
 
 
 WIDE: tuple[list[str], ...] = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from topicloom.index.belonging import compare_pairs, tie_rounds
 from topicloom.index.encoders import default_embedder
@@ -126,19 +125,9 @@ def test_one_round_alone_and_none_are_rated_too() -> None:
     assert one.among.shape == (1, 1)
     assert np.isfinite(one.among).all()
     assert tie_rounds([], [], HashingEmbedder(16)).among.shape == (0, 0)
-    assert one.likely() == {}
     assert one.best() == {}
     silent = tie_rounds(said(["…", "…"]), [-3.0] * 2, HashingEmbedder(16))
     assert np.isfinite(silent.among).all()
-
-
-def test_probabilities_of_topics_leave_a_share_for_none() -> None:
-    ties = tie_rounds(said(KITCHEN), [3.0] * 3, HashingEmbedder(16))
-    rated = type(ties)(ties.run, ties.among, {"t1": np.array([2.0]), "t2": np.array([-1.0])}, {})
-    likely = rated.likely()
-    assert likely["t1"] > 0.8
-    assert sum(likely.values()) < 1
-    assert likely["t1"] / likely["t2"] == pytest.approx(np.exp(3))
 
 
 def test_runs_of_rounds_in_no_topic_have_no_topic() -> None:

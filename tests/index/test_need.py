@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from topicloom.index.encoders import default_embedder, open_embedder
-from topicloom.index.need import NeedExamples, load_need_examples, make_need_examples
+from topicloom.index.need import (
+    NeedExamples,
+    load_examples,
+    load_need_examples,
+    make_need_examples,
+    read_packed,
+)
 from topicloom.prompts.loader import LANGUAGES, load_rows
 
 
@@ -79,3 +85,19 @@ def test_no_example_stands_twice() -> None:
     ]
     assert len(rows) == len(set(rows))
     assert len(rows) > 400
+
+
+def test_the_vectors_that_ship_are_those_of_the_lists() -> None:
+    texts, embedder = load_examples(), default_embedder()
+    packed = read_packed(embedder.fingerprint, texts)
+    assert packed is not None, "run python scripts/pack_examples.py"
+    for kind, rows in packed.items():
+        cosines = (rows[::40] * embedder.embed(texts[kind][::40])).sum(axis=1)
+        assert len(rows) == len(texts[kind])
+        assert cosines.min() > 0.999
+
+
+def test_vectors_of_other_texts_or_of_another_encoder_are_not_taken() -> None:
+    texts, fingerprint = load_examples(), default_embedder().fingerprint
+    assert read_packed(f"{fingerprint}x", texts) is None
+    assert read_packed(fingerprint, {**texts, "idle": [*texts["idle"], "Bye."]}) is None

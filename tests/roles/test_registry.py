@@ -11,7 +11,6 @@ from typing import Any, get_args
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_core.runnables import Runnable
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
@@ -94,7 +93,7 @@ class TestUnknownRoles:
 
 class TestChoice:
     def chosen(self, models: RoleModels, *, domain: bool = False) -> dict[str, str]:
-        def open_model(role: str, model: str | Runnable[Any, Any]) -> BaseChatModel:
+        def open_model(role: str, model: object) -> BaseChatModel:
             assert isinstance(model, str)
             return MODEL.model_copy(update={"name": model})
 

@@ -163,7 +163,9 @@ def load_replies(path: Path | None) -> dict[str, Row]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--replies {path} cannot be read: {error}") from error
+        raise ConfigurationError(
+            "--replies {path} cannot be read: {error}", path=path, error=error
+        ) from error
     found = {}
     for number, line in enumerate(lines, start=1):
         try:

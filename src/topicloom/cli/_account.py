@@ -115,7 +115,12 @@ def _render_exchange(found: Exchange, width: int) -> RenderableType:
     table.add_column(no_wrap=True, justify="right", width=9)
     table.add_column(overflow="fold")
     room = max(20, width - 11) * _LINES - 8  # lines that break between words are not full
-    where = say(f"{quote.id}, {format_day(quote.day)}, from {to_one_line(found.topic)}: ")
+    where = say(
+        "{message}, {day}, from {topic}: ",
+        message=quote.id,
+        day=format_day(quote.day),
+        topic=to_one_line(found.topic),
+    )
     rest = find_excerpt(quote.text, reply.text, room - Text(where).cell_len)
     for label, style, text in (
         (asked.id, "bold cyan", Text(shorten(asked.text, room))),
@@ -163,11 +168,19 @@ def _render_figures(session: Session, store: SessionStore) -> Text:
     tokens = round(sum(counter.message(m.message) for m in store.messages(session)), -3)
     return Text.assemble(
         (count_of(session.count, "message"), "bold"),
-        say(f", {format_day(first.day)} to {format_day(last.day)}, went into "),
+        say(
+            ", {first} to {last}, went into ",
+            first=format_day(first.day),
+            last=format_day(last.day),
+        ),
         (count_of(len(store.topic_table(session)), "topic"), "bold"),
         say(
-            f" in {count_of(splits, 'split')}; the newest {session.count - session.tail + 1} are in"
-            f" no topic yet. All of it is about {tokens:,} tokens; no prompt was"
-            f" larger than {largest:,}. Every original is still there, word for word."
+            " in {splits}; the newest {newest} are in"
+            " no topic yet. All of it is about {tokens:,} tokens; no prompt was"
+            " larger than {largest:,}. Every original is still there, word for word.",
+            splits=count_of(splits, "split"),
+            newest=session.count - session.tail + 1,
+            tokens=tokens,
+            largest=largest,
         ),
     )

@@ -98,7 +98,9 @@ class QuestionAsker:
             heard = session.get("count", 0) if session else 0
             if heard and (position is None or heard <= position):
                 return found
-        raise InputError(f"nothing of session {self._session.id!r} was said before the question")
+        raise InputError(
+            "nothing of session {session!r} was said before the question", session=self._session.id
+        )
 
     def _fork(self, base: CheckpointTuple) -> RunnableConfig:
         """Copy a checkpoint to a thread of its own, and return that thread's configuration."""
@@ -151,7 +153,7 @@ def render_question(asked: AskedQuestion, width: int) -> Table:
 def render_brief(asked: AskedQuestion, width: int) -> Text:
     """A question on one line, with what is missing of its evidence."""
     missing = ", ".join(e.message.id for e in asked.evidence if not e.found)
-    rest = say(f" · missing {shorten(missing, width // 3)}") if missing else ""
+    rest = say(" · missing {missing}", missing=shorten(missing, width // 3)) if missing else ""
     return Text.assemble(
         ("✓ ", "bold green") if asked.complete else ("✗ ", "bold yellow"),
         shorten(asked.question.question, width - 3 - cell_len(rest)),
@@ -165,8 +167,19 @@ def render_score(asked: Sequence[AskedQuestion]) -> Text:
     found = sum(e.found for a in asked for e in a.evidence)
     wanted = sum(len(a.evidence) for a in asked)
     return Text.assemble(
-        (say(f"{complete} of {count_of(len(asked), 'question')}"), "bold"),
-        say(f" had all they rest on in front of the model, {found} of {wanted} messages in all."),
+        (
+            say(
+                "{complete} of {questions}",
+                complete=complete,
+                questions=count_of(len(asked), "question"),
+            ),
+            "bold",
+        ),
+        say(
+            " had all they rest on in front of the model, {found} of {wanted} messages in all.",
+            found=found,
+            wanted=wanted,
+        ),
     )
 
 
@@ -176,20 +189,25 @@ def _list_evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]
         yield "in view" if evidence.in_view else "quoted", _line(evidence, asked, room)
     if found[_SHOWN:]:
         names = ", ".join(
-            say(f"{e.message.id} from {to_one_line(e.topic)}") for e in found[_SHOWN:]
+            say("{quoted} from {topic}", quoted=e.message.id, topic=to_one_line(e.topic))
+            for e in found[_SHOWN:]
         )
         yield "and", Text(shorten(names, room), style="green")
     in_part = {i for note in asked.receipt.quoted for i in note.partial}
     lost = [e.message.id for e in asked.evidence if not e.found]
-    missing = [say(f"{i} (quoted in part)") if i in in_part else i for i in lost]
+    missing = [say("{id} (quoted in part)", id=i) if i in in_part else i for i in lost]
     if missing:
-        line = say(f"{', '.join(missing)}; quoted {count_quotes(asked.receipt.quoted)}")
+        line = say(
+            "{missing}; quoted {quotes}",
+            missing=", ".join(missing),
+            quotes=count_quotes(asked.receipt.quoted),
+        )
         yield "missing", Text(shorten(line, room), "yellow")
 
 
 def _line(evidence: Evidence, asked: AskedQuestion, room: int) -> Text:
     message, topic = evidence.message, shorten(evidence.topic, 26)
-    head = f"{message.id}, {message.day}" + (say(f", from {topic}") if topic else "")
+    head = f"{message.id}, {message.day}" + (say(", from {topic}", topic=topic) if topic else "")
     rest = find_excerpt(
         message.text, asked.question.answer, max(20, room - Text(head).cell_len - 4)
     )

@@ -62,7 +62,8 @@ def _make_message_axis(count: int, width: int) -> TimelineAxis:
     columns = -(-max(count, 1) // step)
     last = f"m{count}"
     heading = f"m1{last.rjust(columns - 2)}" if columns > len(last) + 2 else "m1"
-    unit = _format_unit(step, "message")
+    one, many = "a column is a message", "a column is {count} messages"
+    unit = say(one) if step == 1 else say(many, count=step)
     return TimelineAxis(columns, heading, unit, lambda message: (message.seq - 1) // step)
 
 
@@ -76,7 +77,9 @@ def _make_day_axis(first: date, last: date, width: int) -> TimelineAxis:
         return columns - 1 if day is None else (day - first).days // step
 
     starts = [first + timedelta(step * column) for column in range(columns)]
-    return TimelineAxis(columns, _format_months(starts), _format_unit(step, "day"), find_column)
+    one, many = "a column is a day", "a column is {count} days"
+    unit = say(one) if step == 1 else say(many, count=step)
+    return TimelineAxis(columns, _format_months(starts), unit, find_column)
 
 
 def _format_months(starts: Sequence[date]) -> str:
@@ -85,13 +88,8 @@ def _format_months(starts: Sequence[date]) -> str:
     for column, start in enumerate(starts):
         begins = column == 0 or start.month != starts[column - 1].month
         if begins and (room := column - cell_len(heading)) >= 0:
-            heading += " " * room + say(f"{start:%b}") + " "
+            heading += " " * room + say(format(start, "%b")) + " "
     return heading.rstrip()
-
-
-def _format_unit(step: int, name: str) -> str:
-    unit = f"a column is {step} {name}s" if step > 1 else f"a column is a {name}"
-    return say(unit)
 
 
 def _parse_day(message: StoredMessage) -> date | None:

@@ -61,8 +61,13 @@ def format_day(day: str) -> str:
         found = date.fromisoformat(day)
     except ValueError:
         return strip_control(day)
-    words = {"month": f"{found:%B}", "number": found.month, "year": found.year}
-    return say("{day} {month} {year}").format(day=found.day, **words)
+    return say(
+        "{day} {month} {year}",
+        day=found.day,
+        month=f"{found:%B}",
+        number=found.month,
+        year=found.year,
+    )
 
 
 def say_speaker(message: StoredMessage) -> str:
@@ -103,7 +108,7 @@ def render_topics(memory: Memory, width: int, most: int | None = None) -> Render
         name = Text(say("not in a topic yet"), style="dim")
         table.add_row("", name, *_format_sums(view, axis, tallest))
     left_out = len(topics) - len(parts)
-    rest = say(f" · {left_out} smaller topics not shown") if left_out else ""
+    rest = say(" · {left_out} smaller topics not shown", left_out=left_out) if left_out else ""
     return Group(table, Text(f"{say('● active ○ dormant')} · {axis.unit}{rest}", style="dim"))
 
 
@@ -158,10 +163,15 @@ def render_receipt(
     receipt: Receipt, known: Mapping[str, MemoryTopic], prices: Prices
 ) -> RenderableType:
     """A receipt as a few labelled lines, with what calls cost where there are prices."""
-    turn, user, seconds = receipt.turn, receipt.user, f"{receipt.seconds:.1f}"
-    title = say(f"turn {turn}, answering {user}, {seconds} s")
+    turn, user, seconds = receipt.turn, receipt.user, receipt.seconds
+    title = say("turn {turn}, answering {id}, {seconds:.1f} s", turn=turn, id=user, seconds=seconds)
     if not receipt.sections:
-        title = say(f"turn {turn}, after {user}, without a reply, {seconds} s")
+        title = say(
+            "turn {turn}, after {id}, without a reply, {seconds:.1f} s",
+            turn=turn,
+            id=user,
+            seconds=seconds,
+        )
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -193,13 +203,13 @@ def _format_scores(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> list[s
     ranked = sorted(receipt.scores.items(), key=lambda pair: -pair[1])
     lines = [f"{score:.2f}  {format_name(topic, known)}" for topic, score in ranked[:_SCORES]]
     rest = len(ranked) - len(lines)
-    return [*lines, say(f"and {rest} less relevant ones")] if rest else lines
+    return [*lines, say("and {rest} less relevant ones", rest=rest)] if rest else lines
 
 
 def _format_quotes(receipt: Receipt) -> list[str]:
     return [
         f"{note.topic} {shorten(note.name, 40)}: {format_runs(note.quotes)}"
-        + (say(f" (in part: {format_runs(note.partial)})") if note.partial else "")
+        + (say(" (in part: {ids})", ids=format_runs(note.partial)) if note.partial else "")
         for note in receipt.quoted
         if note.quotes
     ]
@@ -214,7 +224,14 @@ def _format_prompt(receipt: Receipt) -> list[str]:
     if not receipt.sections:
         return []
     parts = ", ".join(f"{say(name)} {tokens:,}" for name, tokens in receipt.sections.items())
-    return [say(f"{sum(receipt.sections.values()):,} of {receipt.window:,} tokens: {parts}")]
+    return [
+        say(
+            "{used:,} of {window:,} tokens: {parts}",
+            used=sum(receipt.sections.values()),
+            window=receipt.window,
+            parts=parts,
+        )
+    ]
 
 
 def _format_failures(calls: Sequence[Call]) -> list[str]:
@@ -225,7 +242,9 @@ def _format_failures(calls: Sequence[Call]) -> list[str]:
 
 def _format_plan(receipt: Receipt) -> list[str]:
     plan = receipt.plan
-    return [say(f"{plan.kind}, focus {plan.focus or 'none'}")] if plan else []
+    return (
+        [say("{plan}, focus {focus}", plan=plan.kind, focus=plan.focus or "none")] if plan else []
+    )
 
 
 def _format_calls(calls: Sequence[Call], prices: Prices) -> list[str]:
@@ -239,16 +258,35 @@ def _format_calls(calls: Sequence[Call], prices: Prices) -> list[str]:
 
 def _format_cost(calls: Sequence[Call], prices: Prices) -> str:
     costs = [cost for call in calls if (cost := price_call(call, prices)) is not None]
-    return say(f", cost {sum(costs):.3g}") if costs else ""
+    return say(", cost {cost:.3g}", cost=sum(costs)) if costs else ""
 
 
 def _format_role(role: str, model: str, calls: Sequence[Call], prices: Prices) -> str:
     read, written = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
     cached = sum(c.cached_tokens for c in calls)
-    tokens = say(f", {read:,} tokens in ({cached:,} cached), {written:,} out") if read else ""
+    tokens = (
+        say(
+            ", {read:,} tokens in ({cached:,} cached), {written:,} out",
+            read=read,
+            cached=cached,
+            written=written,
+        )
+        if read
+        else ""
+    )
     slowest = max(c.seconds for c in calls)
     cost = _format_cost(calls, prices)
-    return say(f"{len(calls)} x {role} ({model}), up to {slowest:.1f} s") + tokens + cost
+    return (
+        say(
+            "{times} x {role} ({model}), up to {slowest:.1f} s",
+            times=len(calls),
+            role=role,
+            model=model,
+            slowest=slowest,
+        )
+        + tokens
+        + cost
+    )
 
 
 _TERM = re.compile(r"\d[\d.,]*|[^\W\d_]{4,}")
@@ -290,9 +328,12 @@ def extract_terms(text: str) -> list[str]:
 def count_quotes(notes: Sequence[TopicNote], most: int | None = None) -> str:
     """The number of quotes from each topic, largest first; at most `most` topics are named."""
     quoting = sorted((n for n in notes if n.quotes), key=lambda n: -len(n.quotes))
-    named = [say(f"{len(n.quotes)} from {shorten(n.name, 24)}") for n in quoting[:most]]
+    named = [
+        say("{quoted} from {topic}", quoted=len(n.quotes), topic=shorten(n.name, 24))
+        for n in quoting[:most]
+    ]
     rest = sum(len(n.quotes) for n in quoting[len(named) :])
-    others = say(f"{rest} from other topics")
+    others = say("{rest} from other topics", rest=rest)
     return ", ".join([*named, others] if rest else named) or say("nothing")
 
 

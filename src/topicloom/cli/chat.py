@@ -58,17 +58,20 @@ def describe_event(event: dict[str, Any]) -> str:
     """The text that shows a progress event to the user; empty for most."""
     match event:
         case {"type": "split", "rounds": 0}:
-            return "· the window is full: notes of earlier turns make room"
+            return say("· the window is full: notes of earlier turns make room")
         case {"type": "split", "first": first, "last": last}:
-            return f"· the window is filling: m{first} to m{last} move into topics"
+            moving = "· the window is filling: m{first} to m{last} move into topics"
+            return say(moving, first=first, last=last)
         case {"type": "searching", "query": query, "when": when}:
-            return f"· looking for “{shorten(query, 60)}”" + (f" ({when})" if when else "")
+            when = f" ({when})" if when else ""
+            return say("· looking for “{query}”{when}", query=shorten(query, 60), when=when)
         case {"type": "remembering"}:
-            return "· going through all topics for what was said before"
+            return say("· going through all topics for what was said before")
         case {"type": "reply_restarted"}:
-            return "· the reply broke off; once more"
+            return say("· the reply broke off; once more")
         case {"type": "embedding", "left": left}:
-            return f"· {left} older messages are being read anew; until then words find them"
+            reading = "· {count} older messages are being read anew; until then words find them"
+            return say(reading, count=left)
         case {"type": "receipt", "receipt": receipt}:
             return _describe_receipt(Receipt.model_validate(receipt))
     return ""
@@ -78,8 +81,8 @@ def _describe_receipt(receipt: Receipt) -> str:
     failed = [f"{c.role}: {shorten(c.failure or '', 60)}" for c in receipt.failures]
     embedded = any(c.role == "responder" and c.model == "embedded" for c in receipt.calls)
     quoted = receipt.quoted and not embedded  # such a reply says itself what it quotes
-    lines = [f"· quoted {count_quotes(receipt.quoted, 3)}"] if quoted else []
-    lines += [f"· did without {'; '.join(failed)}"] if failed else []
+    lines = [say("· quoted {quotes}", quotes=count_quotes(receipt.quoted, 3))] if quoted else []
+    lines += [say("· did without {roles}", roles="; ".join(failed))] if failed else []
     return "\n".join(lines)
 
 
@@ -126,7 +129,7 @@ def run_chat(
                 scheduler.notify(name)
         for report in scheduler.reports:
             if report.failure:
-                print_dim(console, to_one_line(f"reflection is put off: {report.failure}"))
+                print_dim(console, "reflection is put off: {why}", why=to_one_line(report.failure))
 
 
 @dataclass(slots=True)
@@ -159,10 +162,20 @@ class TerminalChat:
         if session.count:
             day = format_day(store.message(session, session.count).day)
             topics = count_of(session.topics, "topic")
-            text = say(f"{count_of(session.count, 'message')} in {topics} until {day}")
+            text = say(
+                "{messages} in {topics} until {day}",
+                messages=count_of(session.count, "message"),
+                topics=topics,
+                day=day,
+            )
         else:
             text = say("a new session")
-        print_dim(self.console, f"session {session.id}: {text}. /help shows the commands")
+        print_dim(
+            self.console,
+            "session {session}: {state}. /help shows the commands",
+            session=session.id,
+            state=text,
+        )
 
     def list_said(self) -> list[str]:
         """What the user said last, the oldest first."""
@@ -211,7 +224,8 @@ class TerminalChat:
         if unasked and not self.announced_rest:
             self.announced_rest = True
             names = ", ".join(unasked)
-            rest = f"· too slow, and not asked for some turns: {names}. /receipt says more"
+            slow = "· too slow, and not asked for some turns: {roles}. /receipt says more"
+            rest = say(slow, roles=names)
             line = "\n".join(filter(None, [line, rest]))
         return line
 
@@ -261,9 +275,14 @@ class TerminalChat:
                 print_dim(console, _list_commands())
             case _:
                 usage = next((usage for usage in COMMANDS if usage.split()[0] == word), "")
-                text = f"say {usage}" if usage else f"there is no {word}"
-                text += "; // at the beginning says it as it is"
-                print_dim(console, f"{text}\n{_list_commands()}")
+                if usage:
+                    print_dim(
+                        console, "say {usage}; // at the beginning says it as it is", usage=usage
+                    )
+                else:
+                    unknown = "there is no {word}; // at the beginning says it as it is"
+                    print_dim(console, unknown, word=word)
+                print_dim(console, _list_commands())
         return True
 
     def _session(self) -> tuple[Session, SessionStore]:
@@ -280,5 +299,5 @@ def _read_count(given: Sequence[str], otherwise: int) -> int:
     if not given:
         return otherwise
     if not re.fullmatch("0*[1-9][0-9]{0,8}", given[0]):
-        raise InputError(f"{given[0]!r} is not a number, such as 3")
+        raise InputError("{given!r} is not a number, such as 3", given=given[0])
     return int(given[0])

@@ -15,7 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from topicloom.cli.words import say
+from topicloom.cli.words import say, say_plural
 from topicloom.state.language import LanguageChoice
 
 
@@ -41,20 +41,21 @@ def open_console(*, quiet: bool = False) -> Console:
     return Console(highlight=False, quiet=quiet)
 
 
-def show_error(error: Exception | str, kind: str = "error", style: str = "red") -> None:
+def show_error(error: Exception | str, kind: str = "error: ", style: str = "red") -> None:
     """Print an error, or something of another kind, as one line to stderr."""
-    message = say(f"{kind}: ") + say(to_one_line(str(error)))
+    text = error if isinstance(error, str) else str(error)
+    message = say(kind) + to_one_line(say(text))
     Console(stderr=True, highlight=False).print(Text(message, style=style), soft_wrap=True)
 
 
-def print_dim(console: Console, message: str) -> None:
-    """Print a line that is not part of the conversation."""
-    console.print(Text(say(message), style="dim"))
+def print_dim(console: Console, message: str, /, **values: object) -> None:
+    """Print a line that is not part of the conversation; what it is made from is as in `say`."""
+    console.print(Text(say(message, **values), style="dim"))
 
 
-def print_line(console: Console, message: str, *, style: str = "") -> None:
+def print_line(console: Console, message: str, /, *, style: str = "", **values: object) -> None:
     """Print a message as one line, whatever it has of others' words."""
-    console.print(Text(say(to_one_line(message)), style=style), soft_wrap=True)
+    console.print(Text(to_one_line(say(message, **values)), style=style), soft_wrap=True)
 
 
 _UNIT = re.compile(r"\n|[^\S\n]+|[\u2e80-\ud7ff\uf900-\uffef]|[^\s\u2e80-\ud7ff\uf900-\uffef]+")
@@ -108,7 +109,8 @@ def render_heading(text: str) -> RenderableType:
 
 def count_of(number: int, what: str) -> str:
     """A number of things in words: 1 message, 2,000 messages."""
-    return say(f"{number:,} {what}{'' if number == 1 else 's'}")
+    one = f"{{count:,}} {what}"
+    return say_plural(one, f"{one}s", number)
 
 
 def strip_control(text: str) -> str:

@@ -32,6 +32,7 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import find_newest, publish
+from topicloom.texts import FilledText
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +89,25 @@ class CliContext:
             known = self.storage.sessions()
             if name in known and self.has_checkpoint(name):
                 raise InputError(
-                    f"session {name!r} belongs to an agent or another graph: continue it there."
-                    f" To read it: topicloom transcript {name}"
+                    "session {name!r} belongs to an agent or another graph: continue it there."
+                    " To read it: topicloom transcript {name}",
+                    name=name,
                 )
             if name in known:
                 raise InputError(
-                    f"session {name!r} is in {self.folder}, but its checkpoints are not: compile"
+                    "session {name!r} is in {folder}, but its checkpoints are not: compile"
                     " its graph with checkpointer=local_checkpointer(), which keeps them there. If"
-                    f" they are lost, topicloom repair {name} continues without them"
+                    " they are lost, topicloom repair {name} continues without them",
+                    name=name,
+                    folder=self.folder,
                 )
             there = ", ".join(known) or say("none yet")
             raise InputError(
-                f"there is no session {name!r} in {self.folder} (there: {there})."
-                f" To begin it: topicloom chat {name}"
+                "there is no session {name!r} in {folder} (there: {there})."
+                " To begin it: topicloom chat {name}",
+                name=name,
+                folder=self.folder,
+                there=there,
             )
         return session, SessionStore(self.storage.open(name))
 
@@ -161,7 +168,7 @@ def describe_model(settings: Settings) -> str:
     """A line that names the model, or says how to set one."""
     model = find_reply_model(settings)
     if model is not None:
-        return f"model {model}"
+        return FilledText("model {model}", model=model)
     return (
         "no model is set: replies only quote what was said. For a real one set"
         " TOPICLOOM_MODEL=openai:gpt-5-mini and OPENAI_API_KEY"

@@ -36,6 +36,7 @@ from topicloom.nodes.runs import name_thread
 from topicloom.state.safe_text import describe_error
 from topicloom.storage.disk import append_bytes, reachable
 from topicloom.storage.repair import Fault
+from topicloom.texts import FilledText
 
 _PACKAGES = ("langgraph", "langchain-core", "langchain-openai")
 _EXTRAS = {
@@ -71,7 +72,7 @@ def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
             row.add_column(overflow="fold")
             mark = ("✓", "green") if fine else ("✗", "bold red")
             row.add_row(
-                Text.assemble(mark, (f" {say(name)}", "bold")), Text(say(to_one_line(said)))
+                Text.assemble(mark, (f" {say(name)}", "bold")), Text(to_one_line(say(said)))
             )
             console.print(row)
     if not well:
@@ -94,14 +95,18 @@ def _list_extras(context: CliContext) -> str:
     here = {module: find_spec(module) is not None for module in _EXTRAS}
     there = ", ".join(say(what) for m, (what, _) in _EXTRAS.items() if here[m]) or say("none")
     missing = ", ".join(f"{say(w)} ({how})" for m, (w, how) in _EXTRAS.items() if not here[m])
-    return f"installed: {there}; not installed: {missing}" if missing else f"installed: {there}"
+    if missing:
+        return FilledText(
+            "installed: {there}; not installed: {missing}", there=there, missing=missing
+        )
+    return FilledText("installed: {there}", there=there)
 
 
 def _list_settings(context: CliContext) -> str:
     names = sorted(name for name in os.environ if name.startswith("TOPICLOOM_"))
     if not names:
         return "all settings have their defaults: no variable TOPICLOOM_... is set"
-    return f"set in the environment: {', '.join(names)}"
+    return FilledText("set in the environment: {names}", names=", ".join(names))
 
 
 def _try_folder(context: CliContext) -> str:
@@ -114,16 +119,19 @@ def _try_folder(context: CliContext) -> str:
         shared = folder.stat().st_mode & 0o077
     if os.name == "posix" and shared:
         raise StorageUnavailableError(
-            f"{folder} is open to other users of this machine: chmod 700 closes it"
+            "{folder} is open to other users of this machine: chmod 700 closes it", folder=folder
         )
-    return f"{folder} can be written to, {free / 1e9:,.0f} GB are free"
+    return FilledText(
+        "{folder} can be written to, {free:,.0f} GB are free", folder=folder, free=free / 1e9
+    )
 
 
 def _read_sessions(context: CliContext) -> str:
     with context.open_checkpoints(reading=True) as saver:
         saver.get_tuple(name_thread("topicloom:doctor"))
     stored = context.storage.sessions()
-    return f"{count_of(len(stored), 'session')}. To check what is stored: topicloom check"
+    sessions = count_of(len(stored), "session")
+    return FilledText("{sessions}. To check what is stored: topicloom check", sessions=sessions)
 
 
 def _try_encoder(context: CliContext) -> str:
@@ -131,7 +139,11 @@ def _try_encoder(context: CliContext) -> str:
     began = time.perf_counter()
     embedder.embed(["The jar stands in the cellar.", "罐子在地窖里。"])
     seconds = time.perf_counter() - began
-    return f"two sentences were embedded in {seconds:.2f} s by {embedder.fingerprint}"
+    return FilledText(
+        "two sentences were embedded in {seconds:.2f} s by {encoder}",
+        seconds=seconds,
+        encoder=embedder.fingerprint,
+    )
 
 
 def _ask_model(context: CliContext) -> str:
@@ -142,13 +154,18 @@ def _ask_model(context: CliContext) -> str:
     chat = open_role_model(context.settings, models, "responder", model)
     began = time.perf_counter()
     chat.invoke("Say yes.")
-    return f"{name} answered in {time.perf_counter() - began:.1f} s"
+    seconds = time.perf_counter() - began
+    return FilledText("{model} answered in {seconds:.1f} s", model=name, seconds=seconds)
 
 
 def _describe_terminal(context: CliContext) -> str:
     console = open_console()
-    colours = console.color_system or "no"
-    return f"{console.width} columns, {console.encoding}, {colours} colours"
+    width, encoding, colours = console.width, console.encoding, console.color_system
+    if not colours:
+        bare = "{width} columns, {encoding}, no colours"
+        return FilledText(bare, width=width, encoding=encoding)
+    coloured = "{width} columns, {encoding}, {colours} colours"
+    return FilledText(coloured, width=width, encoding=encoding, colours=colours)
 
 
 _CHECKS: dict[str, Callable[[CliContext], str]] = {
@@ -175,7 +192,9 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
     _print_faults(console, faults, as_json=as_json)
     if faults:
         raise typer.Exit(1)
-    print_dim(console, f"nothing is wrong with {', '.join(names) or say('no sessions')}")
+    print_dim(
+        console, "nothing is wrong with {names}", names=", ".join(names) or say("no sessions")
+    )
 
 
 def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
@@ -186,7 +205,9 @@ def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
         faults = repair_session(graph, name_thread(name))
     _print_faults(console, [(name, fault) for fault in faults], as_json=as_json)
     left = [fault for fault in faults if not fault.mend]
-    print_dim(console, f"mended {len(faults) - len(left)}, left {len(left)}")
+    print_dim(
+        console, "mended {mended}, left {left}", mended=len(faults) - len(left), left=len(left)
+    )
     if left:
         raise typer.Exit(1)
 

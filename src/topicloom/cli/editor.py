@@ -40,7 +40,7 @@ def start_chat(
     """Chat until the input ends; a terminal has its prompt at once, and what is heavy behind it."""
     console, editor, typed = open_console(), None, ""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        print_dim(console, f"topicloom, session {name}: it is being opened, you can type")
+        print_dim(console, "topicloom, session {name}: it is being opened, you can type", name=name)
         editor = LineEditor(console)
         typed = editor.read_while(_load)
     run_chat = import_module("topicloom.cli.chat").run_chat

@@ -72,21 +72,11 @@ def run_import(
     Raises:
         InputError: Neither `session` nor `each` says where to, or nothing can be imported.
     """
-    if (session is None) != each:
-        raise InputError(
-            "say where the messages go: --session NAME puts all conversations into one session,"
-            " --each makes a session for each conversation"
-        )
-    if session is not None:
-        check_session_name(session)
+    _check_target(session, each=each)
     kind, files = _split_format(named)
     context, console = open_context(cli), open_console(quiet=as_json)
     with ImportSpool() as spool, _show_progress(console) as progress:
-        task = progress.add_task(say("reading"), total=None)
-        for conversation in read_exports(files, branches=branches):
-            spool.add(conversation)
-            progress.update(task, completed=spool.summary.messages)
-        progress.update(task, visible=False)
+        _read_all(spool, files, progress, branches=branches)
         found = spool.summary
         progress.add_task(say("importing"), total=found.messages)
         targets = _find_targets(context, spool, session)
@@ -106,12 +96,36 @@ def run_import(
         raise InputError(_explain_nothing(found))
 
 
+def _check_target(session: str | None, *, each: bool) -> None:
+    """Raise `InputError` if it is not said where messages go, or by a name that is none."""
+    if (session is None) != each:
+        raise InputError(
+            "say where the messages go: --session NAME puts all conversations into one session,"
+            " --each makes a session for each conversation"
+        )
+    if session is not None:
+        check_session_name(session)
+
+
+def _read_all(
+    spool: ImportSpool, files: Sequence[Path], progress: Progress, *, branches: bool
+) -> None:
+    """Put the conversations of some files into a spool."""
+    task = progress.add_task(say("reading"), total=None)
+    for conversation in read_exports(files, branches=branches):
+        spool.add(conversation)
+        progress.update(task, completed=spool.summary.messages)
+    progress.update(task, visible=False)
+
+
 def _split_format(named: Sequence[str]) -> tuple[str | None, list[Path]]:
     """The format, if the first of the words names one, and the files."""
     first, *others = named
     if first in FORMATS and (others or not Path(first).exists()):
         if not others:
-            raise InputError(f"name the export too: topicloom import {first} FILE --session NAME")
+            raise InputError(
+                "name the export too: topicloom import {given} FILE --session NAME", given=first
+            )
         return first, list(map(Path, others))
     return None, list(map(Path, named))
 
@@ -188,38 +202,62 @@ def _report(
     dry_run: bool,
 ) -> None:
     names = done["sessions"]
-    to = say(f"session {session}") if session is not None else count_of(len(names), "session")
+    to = (
+        say("session {session}", session=session)
+        if session is not None
+        else count_of(len(names), "session")
+    )
     heads = count_of(done["conversations"], "conversation"), count_of(done["recorded"], "message")
     if dry_run:
-        lines = [f"{heads[0]}: {heads[1]} would be recorded in {to}"]
+        template = "{conversations}: {messages} would be recorded in {sessions}"
     else:
-        lines = [f"{heads[0]}: {heads[1]} recorded in {to}"]
+        template = "{conversations}: {messages} recorded in {sessions}"
+    lines = [say(template, conversations=heads[0], messages=heads[1], sessions=to)]
     if set(done["formats"]) - {kind}:
         read = ", ".join(f"{name} ({n:,})" for name, n in done["formats"].items())
-        lines.append(f"read as {read}, by the content")
+        lines.append(say("read as {formats}, by the content", formats=read))
     if done["first"]:
-        lines.append(f"from {done['first'][:10]} to {done['last'][:10]}")
+        first, last = done["first"][:10], done["last"][:10]
+        lines.append(say("from {first} to {last}", first=first, last=last))
     if dry_run and done["names"]:
         more = "" if done["conversations"] <= len(done["names"]) else ", …"
-        lines.append(f"titles: {', '.join(done['names'])}{more}")
-    lines += [f"{done['there_already']:,} were there already"] if done["there_already"] else []
-    lines += [f"left out: {say(reason)} ({n:,})" for reason, n in done["left_out"].items()]
-    if n := done["dated_by_neighbours"]:
-        lines.append(f"without a time of their own, dated as the message before them: {n:,}")
-    if n := done["dated_today"]:
-        lines.append(f"without any time, dated today: {n:,}")
+        lines.append(say("titles: {titles}{more}", titles=", ".join(done["names"]), more=more))
+    if n := done["there_already"]:
+        lines.append(say("{count:,} were there already", count=n))
     lines += [
-        f"not understood: {say(row['what'])} ({row['count']:,}); the first: {row['example']}"
+        say("left out: {reason} ({count:,})", reason=say(reason), count=n)
+        for reason, n in done["left_out"].items()
+    ]
+    if n := done["dated_by_neighbours"]:
+        dated = "without a time of their own, dated as the message before them: {count:,}"
+        lines.append(say(dated, count=n))
+    if n := done["dated_today"]:
+        lines.append(say("without any time, dated today: {count:,}", count=n))
+    lines += [
+        say(
+            "not understood: {what} ({count:,}); the first: {example}",
+            what=say(row["what"]),
+            count=row["count"],
+            example=row["example"],
+        )
         for row in done["not_understood"]
     ]
     for line in lines:
         print_line(console, line)
     if session is not None and done["recorded"] and not dry_run:
-        print_dim(console, f"to ask about it: topicloom chat {quote(session)}")
+        print_dim(console, "to ask about it: topicloom chat {session}", session=quote(session))
 
 
 def _explain_nothing(found: ImportSummary) -> str:
     known = ", ".join(FORMATS)
     for what, example in found.unread.examples.items():
-        return f"nothing was imported: {say(what)}: {example}. Formats that are known: {known}"
-    return f"nothing was imported: there is no message with a text. Formats that are known: {known}"
+        return say(
+            "nothing was imported: {what}: {example}. Formats that are known: {known}",
+            what=say(what),
+            example=example,
+            known=known,
+        )
+    return say(
+        "nothing was imported: there is no message with a text. Formats that are known: {known}",
+        known=known,
+    )

@@ -27,7 +27,9 @@ def check_host(host: str, keys: Collection[str], variable: str) -> None:
         local = False
     if not (local or keys):
         raise ConfigurationError(
-            f"other machines could reach {host}: set {variable}, or leave --host at 127.0.0.1"
+            "other machines could reach {host}: set {variable}, or leave --host at 127.0.0.1",
+            host=host,
+            variable=variable,
         )
 
 
@@ -45,7 +47,10 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise ConfigurationError(
-            f"cannot listen at {host}, port {port}: {why}; --port takes another, 0 any that is free"
+            "cannot listen at {host}, port {port}: {why}; --port takes another, 0 any that is free",
+            host=host,
+            port=port,
+            why=why,
         ) from error
     # asyncio sets it on sockets of its own alone; without it a body waits 40 ms behind its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -25,6 +25,7 @@ from typing import Any
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, print_line
 from topicloom.cli.context import open_context
+from topicloom.cli.words import say
 from topicloom.errors import StorageError
 from topicloom.index.keywords import extract_keywords
 from topicloom.state.hierarchy import build_full_name, find_path, list_children
@@ -35,6 +36,7 @@ from topicloom.storage.base import Storage
 from topicloom.storage.disk import make_folder, reachable, remove_file, replace_file
 from topicloom.storage.names import safe_name
 from topicloom.storage.sessions import SessionStore
+from topicloom.texts import FilledText
 
 
 def run_memory(
@@ -48,11 +50,14 @@ def run_memory(
         print_json([asdict(report)])
         return
     for file, why in report.left.items():
-        print_line(console, f"left {file} as it is: {why}", style="yellow")
+        print_line(console, "left {what} as it is: {why}", style="yellow", what=file, why=say(why))
     print_dim(
         console,
-        f"{len(report.written)} written, {report.unchanged} unchanged, "
-        f"{len(report.removed)} removed in {out}",
+        "{written} written, {unchanged} unchanged, {removed} removed in {folder}",
+        written=len(report.written),
+        unchanged=report.unchanged,
+        removed=len(report.removed),
+        folder=out,
     )
     if report.left and not force:
         print_dim(console, "--force writes over what was edited")
@@ -167,13 +172,15 @@ class _FolderUpdate:
                 remove_file(path, fsync=False)
                 self.report.removed.append(path.name)
             else:
-                reason = f"{stamp.topic} is gone, but the file was edited by hand"
+                gone = "{topic} is gone, but the file was edited by hand"
+                reason = FilledText(gone, topic=stamp.topic)
                 self.report.left[path.name] = reason
 
     def _explain_refusal(self, stamp: FileStamp | None, page: MemoryPage) -> str:
         """The reason not to write over a file; empty if it may be."""
         if stamp is not None and (stamp.session, stamp.topic) != (page.session, page.topic.id):
-            return f"it is the file of {stamp.topic} of session {stamp.session!r}"
+            other = "it is the file of {topic} of session {session!r}"
+            return FilledText(other, topic=stamp.topic, session=stamp.session)
         if self.force or (stamp is not None and stamp.untouched):
             return ""
         return "it was edited by hand" if stamp is not None else "somebody else put it there"

@@ -57,7 +57,9 @@ def run_person(
         if not delete:
             if as_json:
                 print_json(person.export())
-        elif sure or (not as_json and typer.confirm(say(f"Delete all of {name!r} for good?"))):
+        elif sure or (
+            not as_json and typer.confirm(say("Delete all of {user!r} for good?", user=name))
+        ):
             _report(console, name, person.delete(_read_key(key)), as_json=as_json)
         else:
             print_dim(console, "nothing was deleted")
@@ -71,14 +73,14 @@ def _report(console: Console, name: str, receipt: DeletionReceipt, *, as_json: b
         print_json([{"user": name, "deleted": True, **deleted}])
         return
     console.print_json(json.dumps(receipt.value))
-    print_dim(console, f"the key of the hashes, to be kept apart from them: {receipt.key}")
+    print_dim(console, "the key of the hashes, to be kept apart from them: {key}", key=receipt.key)
     for place in receipt.left:
-        print_line(console, f"not removed: {place}", style="yellow")
+        print_line(console, "not removed: {place}", style="yellow", place=place)
 
 
 def _show(console: Console, person: PersonMemory, threads: list[PersonThread]) -> None:
     if not threads:
-        print_dim(console, f"no session belongs to the user {person.user!r}")
+        print_dim(console, "no session belongs to the user {user!r}", user=person.user)
         print_dim(console, "a session belongs to a user if it was begun with --user or user_id")
         return
     table = Table.grid(padding=(0, 2))
@@ -105,7 +107,7 @@ def _write(out: Path, person: PersonMemory) -> int:
             for row in rows:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise InputError(f"cannot write {out}: {error}") from error
+        raise InputError("cannot write {path}: {error}", path=out, error=error) from error
     return len(rows)
 
 

@@ -23,7 +23,7 @@ from typer.main import get_command
 
 from topicloom.cli.app import app
 from topicloom.cli.words import speak_chinese, translate_help, wants_chinese
-from topicloom.errors import ConfigurationError, TopicLoomError
+from topicloom.errors import ConfigurationError, TopicLoomError, TopicLoomWarning
 
 LABORATORY = frozenset({"eval", "train", "tune"})
 """Commands of topicloom-lab."""
@@ -61,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     from topicloom.cli.console import show_error
 
-    show_error(message, "warning", "yellow")
+    text = message.args[0] if isinstance(message, TopicLoomWarning) else str(message)
+    show_error(text, "warning: ", "yellow")
 
 
 _ASCII = str.maketrans("●○▁▃▅█✓✗→›·•–—‘’“”…─×", "*o.:|#+x>>-*--''\"\"~-x")
@@ -102,6 +103,7 @@ def add_commands(to: typer.Typer, plugins: Iterable[EntryPoint]) -> None:
 
 def _missing(context: typer.Context) -> None:
     raise ConfigurationError(
-        f"`topicloom {context.info_name}` is part of the laboratory:"
-        " pip install ./lab, in the folder of the checkout"
+        "`topicloom {command}` is part of the laboratory:"
+        " pip install ./lab, in the folder of the checkout",
+        command=context.info_name,
     )

@@ -14,7 +14,7 @@ from topicloom.cli._views import say_speaker, shorten
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, print_line
 from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.reflect import render_facts
-from topicloom.cli.words import say
+from topicloom.cli.words import say, say_plural
 from topicloom.memory.memory import Memory
 from topicloom.memory.purge import compact_file
 from topicloom.memory.values import Forgotten, MemoryTopic
@@ -72,18 +72,17 @@ def forget(
         return
     left = _remove(memory, facts_store, what)
     if new:
-        count = len(shown.messages)
-        removed = "1 message was removed; its place stays"
-        many = f"{count} messages were removed; their places stay"
-        print_dim(console, removed if count == 1 else many)
+        one = "{count} message was removed; its place stays"
+        many = "{count} messages were removed; their places stay"
+        print_dim(console, say_plural(one, many, len(shown.messages)))
     else:
         # A purge that was killed may have left checkpoints.
         print_dim(console, "nothing to remove: all of it has been removed before")
     if facts:
-        print_dim(console, f"facts removed with them: {len(facts)}")
+        print_dim(console, "facts removed with them: {facts}", facts=len(facts))
     print_dim(console, "older checkpoints went too: there is no going back to one of them")
     for place in left:
-        print_line(console, f"not removed: {place}", style="yellow")
+        print_line(console, "not removed: {place}", style="yellow", place=say(place))
 
 
 def _remove(memory: Memory, facts: SqliteStore, what: Sequence[str]) -> list[str]:
@@ -112,9 +111,9 @@ def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool, as_json: bo
         if sure:
             _delete(context, names)
         print_json({"session": name, "deleted": sure} for name in names)
-    elif sure or typer.confirm(say(f"Delete all of {listed} for good?")):
+    elif sure or typer.confirm(say("Delete all of {names} for good?", names=listed)):
         _delete(context, names)
-        print_dim(console, f"deleted: {listed}")
+        print_dim(console, "deleted: {names}", names=listed)
     else:
         print_dim(console, "nothing was deleted")
 
@@ -133,7 +132,11 @@ def _print_messages(console: Console, shown: Forgotten, topics: Mapping[str, Mem
         console.print(Text(shorten(text, console.width)))
     rest = len(shown.messages) - _NAMED
     if rest > 0:
-        print_dim(console, f"and {rest} more messages, up to {shown.messages[-1].id}")
+        print_dim(
+            console, "and {rest} more messages, up to {last}", rest=rest, last=shown.messages[-1].id
+        )
     names = [f"{t} “{shorten(topics[t].name, 40)}”" for t in shown.topics if t in topics]
     if names:
-        print_line(console, f"names, briefs and summaries of {', '.join(names)}", style="dim")
+        print_line(
+            console, "names, briefs and summaries of {names}", style="dim", names=", ".join(names)
+        )

@@ -25,6 +25,7 @@ from topicloom.errors import InputError, StorageError
 from topicloom.mcp_server import make_mcp_server
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.message_rows import to_row
+from topicloom.texts import FilledText
 
 
 def show_sessions(cli: CliOptions, *, as_json: bool) -> None:
@@ -35,7 +36,11 @@ def show_sessions(cli: CliOptions, *, as_json: bool) -> None:
         print_json(rows)
         return
     if not rows:
-        print_dim(console, f"no sessions in {context.folder} yet; begin one with: topicloom chat")
+        print_dim(
+            console,
+            "no sessions in {folder} yet; begin one with: topicloom chat",
+            folder=context.folder,
+        )
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("session", "messages", "topics", "last message"):
@@ -44,7 +49,7 @@ def show_sessions(cli: CliOptions, *, as_json: bool) -> None:
         )
     for row in rows:
         known = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("messages", "topics")]
-        last = Text(say(to_one_line(row["wrong"])), style="dim") if row["wrong"] else row["last"]
+        last = Text(to_one_line(say(row["wrong"])), style="dim") if row["wrong"] else row["last"]
         shown = format_day(last) if isinstance(last, str) and last else last
         table.add_row(to_one_line(row["name"]), *known, shown)
     console.print(table)
@@ -61,7 +66,8 @@ def _describe_session(context: CliContext, name: str) -> dict[str, Any]:
     except InputError:
         return row
     except StorageError:
-        return row | {"wrong": f"cannot be read: topicloom check {name}"}
+        wrong = FilledText("cannot be read: topicloom check {name}", name=name)
+        return row | {"wrong": wrong}
     last = newest[0].day if newest else ""
     return row | {"messages": session.count, "topics": session.topics, "last": last}
 

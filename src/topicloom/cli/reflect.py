@@ -65,7 +65,7 @@ def print_report(console: Console, report: ReviewReport) -> None:
     for line in (*report.repaired, *sorted(lines, key=minor.__contains__)):
         print_line(console, line, style="dim" if line in minor else "")
     for topic, why in report.refused.items():
-        print_line(console, f"left {topic} as it is: {why}", style="yellow")
+        print_line(console, "left {what} as it is: {why}", style="yellow", what=topic, why=why)
     for trouble in report.troubles:
         print_line(console, trouble, style="red")
     print_dim(console, _summarize_report(report))
@@ -75,14 +75,17 @@ def _summarize_report(report: ReviewReport) -> str:
     """The number of topics, and the calls that were made."""
     dry = say("dry run, nothing was changed: ") if report.dry_run else ""
     counts = say(
-        f"{count_of(len(report.reviewed), 'topic')} reviewed, {len(report.merged)} merged, "
-        f"{len(report.archived)} archived, {len(report.repaired)} put right"
+        "{topics} reviewed, {merged} merged, {archived} archived, {repaired} put right",
+        topics=count_of(len(report.reviewed), "topic"),
+        merged=len(report.merged),
+        archived=len(report.archived),
+        repaired=len(report.repaired),
     )
     calls = Counter((call.role, call.model) for call in report.calls)
     asked = [f"{count} x {role} ({model})" for (role, model), count in calls.items()]
     failed = sum(1 for call in report.calls if call.failure)
     cost = f"; {', '.join(asked)}" if asked else ""
-    failures = say(f", {failed} of these failed") if failed else ""
+    failures = say(", {failed} of these failed", failed=failed) if failed else ""
     return f"{dry}{counts}{cost}{failures}"
 
 
@@ -103,8 +106,10 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool, as_json: bool) -> No
         _print_reflection(console, reflection)
     if names:
         shown = ", ".join(f"{topic} “{text}”" for topic, text in list(names.items())[:_NAMED])
-        more = say(f" and {len(names) - _NAMED} more") if len(names) > _NAMED else ""
-        line = f"new briefs, from the next turn in a chat on: {shown}{more}"
+        more = say(" and {rest} more", rest=len(names) - _NAMED) if len(names) > _NAMED else ""
+        line = say(
+            "new briefs, from the next turn in a chat on: {briefs}{more}", briefs=shown, more=more
+        )
         print_dim(console, to_one_line(line))
 
 
@@ -146,9 +151,11 @@ def show_facts(
     elif facts:
         console.print(render_facts(facts.values()))
     elif at is not None:
-        print_dim(console, f"nothing is known of {to_one_line(at)}")
+        print_dim(console, "nothing is known of {user}", user=to_one_line(at))
     else:
-        print_dim(console, f"no facts yet; look for some with: topicloom reflect {name} --force")
+        print_dim(
+            console, "no facts yet; look for some with: topicloom reflect {name} --force", name=name
+        )
 
 
 def make_reflection_options(
@@ -190,26 +197,46 @@ def render_spans(spans: Iterable[FactSpan]) -> Table:
 
 def _print_reflection(console: Console, done: Reflection) -> None:
     found = count_of(len(done.facts), "fact") if done.facts else say("no facts")
-    replaced = say(f", {len(done.retired)} of before replaced") if done.retired else ""
+    replaced = (
+        say(", {replaced} of before replaced", replaced=len(done.retired)) if done.retired else ""
+    )
     print_dim(
-        console, f"read {count_of(done.read, 'message')}, up to m{done.upto}: {found}{replaced}"
+        console,
+        "read {messages}, up to m{upto}: {found}{replaced}",
+        messages=count_of(done.read, "message"),
+        upto=done.upto,
+        found=found,
+        replaced=replaced,
     )
     if done.facts:
         console.print(render_facts(done.facts))
     for reason, count in done.dropped.items():
-        print_dim(console, f"left out {count}: {reason}")
+        print_dim(console, "left out {count}: {reason}", count=count, reason=reason)
     for call in done.calls:
         if call.failure:
-            print_line(console, f"{call.role} failed: {call.failure}", style="yellow")
+            print_line(
+                console,
+                "{role} failed: {failure}",
+                style="yellow",
+                role=call.role,
+                failure=call.failure,
+            )
 
 
 def _explain_not_due(due: DueState, policy: ReflectionPolicy) -> str:
     if not due.pending:
         return "nothing was said since the last reflection"
     last = due.last_at
-    said = say(f", the newest at {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}") if last else ""
-    return (
-        f"not due: {due.pending} of {policy.turns} rounds since the last reflection{said}. "
-        f"After {policy.idle_seconds / 60:g} minutes without a message it runs with fewer rounds. "
-        "To run it now, add --force"
+    said = (
+        say(", the newest at {last:%Y-%m-%d %H:%M}", last=datetime.fromtimestamp(last))
+        if last
+        else ""
+    )
+    return say(
+        "not due: {pending} of {rounds} rounds since the last reflection{newest}. After {minutes:g}"
+        " minutes without a message it runs with fewer rounds. To run it now, add --force",
+        pending=due.pending,
+        rounds=policy.turns,
+        newest=said,
+        minutes=policy.idle_seconds / 60,
     )

@@ -138,15 +138,20 @@ def open_small(
 
 def _introduce(console: Console, conversation: Conversation, settings: Settings) -> None:
     days = sorted(iso_time(m.time)[:10] for m in conversation.messages if m.time)
-    when = say(f", {format_day(days[0])} to {format_day(days[-1])}") if days else ""
+    when = (
+        say(", {first} to {last}", first=format_day(days[0]), last=format_day(days[-1]))
+        if days
+        else ""
+    )
     count = len(conversation.messages)
     name = (to_one_line(conversation.id), "bold")
     console.print(Text.assemble(name, f": {count_of(count, 'message')}{when}."))
     console.print(
         say(
             "Every message goes in as if it were said now. The main window is small,"
-            f" {settings.window:,} tokens: when it fills, older messages move into topics, each"
-            " with a window of its own."
+            " {window:,} tokens: when it fills, older messages move into topics, each"
+            " with a window of its own.",
+            window=settings.window,
         )
     )
 
@@ -158,7 +163,8 @@ def _check_same(session: Session, store: SessionStore, conversation: Conversatio
     first, begun = store.message(session, 1), cut_rounds(conversation)[0].said[0]
     if first.source != begun.id or first.text not in (begun.text, REMOVED):
         raise InputError(
-            f"session {session.id!r} holds another conversation: give --session a new name"
+            "session {session!r} holds another conversation: give --session a new name",
+            session=session.id,
         )
 
 

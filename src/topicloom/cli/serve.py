@@ -90,8 +90,9 @@ def read_keys(text: str) -> Mapping[str, str]:
         return {"": parts[0]}
     if len(keys) != len(parts):
         raise ConfigurationError(
-            f"{_KEYS} cannot be used: give it a key, or name=key for each of several, by commas;"
-            " names are of letters, digits and _"
+            "{variable} cannot be used: give it a key, or name=key for each of several, by commas;"
+            " names are of letters, digits and _",
+            variable=_KEYS,
         )
     return keys
 

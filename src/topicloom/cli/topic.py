@@ -122,7 +122,7 @@ def undo(
     if json:
         print_json([asdict(undone)])
     else:
-        print_dim(open_console(), to_one_line(f"undone: {undone.event}"))
+        print_dim(open_console(), "undone: {change}", change=to_one_line(undone.event))
 
 
 def _open(cli: CliOptions, name: str) -> "Memory":

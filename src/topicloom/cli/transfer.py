@@ -31,5 +31,5 @@ def run_export(
         with open(out, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
             file.write(text)
     except OSError as error:
-        raise InputError(f"cannot write {out}: {error}") from error
+        raise InputError("cannot write {path}: {error}", path=out, error=error) from error
     print_dim(open_console(), f"{count_of(len(messages), 'message')}: {to_one_line(str(out))}")

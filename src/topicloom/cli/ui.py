@@ -56,7 +56,7 @@ def run_ui(
         )
         address = f"{name_address(host, listener)}/?key={key}"
         console.print(address, markup=False, soft_wrap=True, highlight=False)
-        print_dim(console, f"session {first}; Ctrl-C ends it")
+        print_dim(console, "session {session}; Ctrl-C ends it", session=first)
         if browser:
             webbrowser.open(address)
         asyncio.run(_serve_page(app, listener, graph, saver, store if name else None))

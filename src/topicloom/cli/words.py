@@ -1,4 +1,4 @@
-"""What commands say: English as it stands in the code, or Chinese by a catalogue beside it."""
+"""What commands say: English as it stands in the code, or Chinese by gettext's catalogues."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from locale import getlocale
 from typing import Any
@@ -15,8 +16,10 @@ from rich.table import Table
 from typer import Context
 from typer.core import TyperArgument, TyperOption
 
-_chinese: dict[str, str] = {}
-"""What is said in Chinese while a command runs, the English with most words first."""
+from topicloom.texts import FilledText
+
+_catalogue = NullTranslations()
+"""What commands speak by: nothing while they speak English."""
 
 
 def wants_chinese(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
@@ -44,6 +47,30 @@ TYPER_TEXTS = (
 other way to change them for a run; a test holds that they and what else is replaced are there."""
 
 
+TYPER_MESSAGES = (
+    "Usage: {command} [OPTIONS] COMMAND [ARGS]...",
+    "Usage: {command} [OPTIONS] {arguments}",
+    "Usage: {command} [OPTIONS]",
+    "Missing argument {name}.",
+    "Missing option {name}.",
+    "No such command {name}. Did you mean {others}?",
+    "No such command {name}.",
+    "No such option: {name} (Possible options: {others})",
+    "No such option: {name}",
+    "Got unexpected extra argument(s) ({arguments})",
+    "Option {name} requires an argument.",
+    "Option {name} does not take a value.",
+    "Invalid value for {name}: Value error, {value} is not one of {known}.",
+    "Invalid value for {name}: Input should be greater than or equal to {least}",
+    "Invalid value for {name}: Input should be less than or equal to {most}",
+    "Invalid value for {name}: Input should be a valid integer,"
+    " unable to parse string as an integer",
+    "Invalid value for {name}: {problem}",
+)
+"""What Typer says with values in it, of which it passes on the whole sentence alone. The first that
+fits counts."""
+
+
 @contextmanager
 def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
     """Say in Chinese what the catalogues of some packages have, Typer's own words among it.
@@ -52,15 +79,15 @@ def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
     messages that only their highlighter passes on. So its module for help has other values as long
     as a command runs; `tests/cli/test_cli_chinese.py` names the one that is gone.
     """
+    global _catalogue
     from typer import rich_utils
 
-    rows = {key: row for package in packages for key, row in load_catalogue(package).items()}
-    _chinese.update(sorted(rows.items(), key=lambda row: -len(row[0])))
+    _catalogue = load_catalogues(packages)
     highlight = rich_utils.highlighter
     replaced: dict[str, Any] = {
         "Table": _FoldingTable,
         "Columns": lambda parts: Group(*parts),
-        "highlighter": lambda text: highlight(say(text)),
+        "highlighter": lambda text: highlight(_say_of_typer(text)),
         **{name: say(getattr(rich_utils, name)) for name in TYPER_TEXTS},
     }
     kept = {name: getattr(rich_utils, name) for name in replaced}
@@ -69,7 +96,23 @@ def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
         yield
     finally:
         vars(rich_utils).update(kept)
-        _chinese.clear()
+        _catalogue = NullTranslations()
+
+
+def load_catalogues(packages: Iterable[str]) -> NullTranslations:
+    """The Chinese catalogues of some packages in one; the first that has a text counts.
+
+    Each stands in the package as `locale/zh/LC_MESSAGES/NAME.mo`, where NAME is that of the
+    distribution's own package, such as `topicloom`.
+    """
+    found = NullTranslations()
+    for package in packages:
+        domain = package.partition(".")[0]
+        folder = files(package) / "locale" / "zh" / "LC_MESSAGES"
+        if (file := folder / f"{domain}.mo").is_file():
+            with file.open("rb") as stream:
+                found.add_fallback(GNUTranslations(stream))
+    return found
 
 
 class _FoldingTable(Table):
@@ -81,42 +124,38 @@ class _FoldingTable(Table):
             column.overflow = "fold"
 
 
-def say(text: str) -> str:
-    """The text, each line of it in Chinese if commands speak it and the catalogue has the line."""
-    return "\n".join(map(_translate, text.split("\n"))) if _chinese else text
+def say(text: str, /, **values: object) -> str:
+    """A text in the language of commands, with its values put in; as it is without a translation.
+
+    Args:
+        text: What catalogues have: a sentence, or a template for `str.format` if there are values.
+            Of a `FilledText` it is its template.
+        values: What stands in the template.
+    """
+    if isinstance(text, FilledText) and not values:
+        return say(text.template, **text.values)
+    found = _catalogue.gettext(text) if text else text
+    said = {name: say(v) if isinstance(v, FilledText) else v for name, v in values.items()}
+    return found.format(**said) if said else found
 
 
-def _translate(line: str) -> str:
-    if line in _chinese:
-        return _chinese[line]
-    for english, chinese in _chinese.items():
-        head, place, _ = english.partition("{")
-        if place and line.startswith(head) and (found := _make_pattern(english).fullmatch(line)):
-            return _fill(chinese, found.groups())
-    return line
+def say_plural(one: str, many: str, count: int) -> str:
+    """One of two templates by a count, which is `{count}` in them, in the language of commands."""
+    return _catalogue.ngettext(one, many, count).format(count=count)
 
 
-def _fill(chinese: str, values: Sequence[str]) -> str:
-    rest = iter(values)
-    return _PLACE.sub(lambda place: values[int(place[1]) - 1] if place[1] else next(rest), chinese)
-
-
-_PLACE = re.compile(r"\{(\d?)\}")
+def _say_of_typer(text: str) -> str:
+    """A text of Typer in the language of commands."""
+    for template in TYPER_MESSAGES:
+        if found := _make_pattern(template).fullmatch(text):
+            return say(template, **found.groupdict())
+    return say(text)
 
 
 @cache
-def _make_pattern(english: str) -> re.Pattern[str]:
-    pattern = re.escape(english).replace(r"\{\}", "(.*)").replace(r"\{\#\}", r"([\d,]+)")
-    return re.compile(pattern)
-
-
-@cache
-def load_catalogue(package: str) -> Mapping[str, str]:
-    """The Chinese lines in `zh.txt` of a package by the English ones; empty if it has none."""
-    file = files(package) / "zh.txt"
-    text = file.read_text("utf-8") if file.is_file() else ""
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return dict(zip(lines[::2], lines[1::2], strict=True))
+def _make_pattern(template: str) -> re.Pattern[str]:
+    """What a template looks like when it is filled; a group for each value, by its name."""
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*)", re.escape(template)))
 
 
 def translate_help(context: Context) -> None:

@@ -126,7 +126,9 @@ def usable(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         way = "end the program that holds it" if "locked" in str(error) else "give another folder"
-        raise StorageUnavailableError(f"cannot use {path}: {error}; {way}") from error
+        raise StorageUnavailableError(
+            "cannot use {path}: {error}; {way}", path=path, error=error, way=way
+        ) from error
 
 
 class _StoreConnection(sqlite3.Connection):

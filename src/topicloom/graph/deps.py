@@ -38,7 +38,14 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
-from topicloom.roles.choice import ChatOptions, ModelSpec, RoleModels, choose_roles, embedded_roles
+from topicloom.roles.choice import (
+    ChatOptions,
+    ModelSpec,
+    RoleModels,
+    RoleModelSpec,
+    choose_roles,
+    embedded_roles,
+)
 from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open_model
 from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
@@ -217,7 +224,7 @@ def choose_models(
     settings: Settings,
     model: ModelSpec | None = None,
     cheap_model: ModelSpec | None = None,
-    role_models: Mapping[RoleName, ModelSpec] | None = None,
+    role_models: Mapping[RoleName, RoleModelSpec] | None = None,
 ) -> RoleModels:
     """Models by role: what is given goes before the settings."""
     return RoleModels(
@@ -228,7 +235,7 @@ def choose_models(
 
 
 def open_role_model(
-    settings: Settings, models: RoleModels, role: RoleName, model: ModelSpec
+    settings: Settings, models: RoleModels, role: RoleName, model: RoleModelSpec
 ) -> BaseChatModel:
     """The model of a role, at the server of the role, of the cheap model, or of all.
 

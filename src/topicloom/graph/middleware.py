@@ -47,7 +47,7 @@ from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failur
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName
-from topicloom.roles.choice import ModelSpec
+from topicloom.roles.choice import ModelSpec, RoleModelSpec
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
@@ -105,7 +105,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         *,
         model: ModelSpec | None = None,
         cheap_model: ModelSpec | None = None,
-        role_models: Mapping[RoleName, ModelSpec] | None = None,
+        role_models: Mapping[RoleName, RoleModelSpec] | None = None,
         settings: Settings | None = None,
         roles: Roles | None = None,
         storage: Storage | Literal["store"] | None = None,

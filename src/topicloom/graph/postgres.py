@@ -20,7 +20,9 @@ try:
     from psycopg_pool import AsyncConnectionPool, ConnectionPool
 except ImportError as error:
     raise ConfigurationError(
-        f"PostgreSQL needs a package that is missing ({error.name}): {name_install('postgres')}"
+        "PostgreSQL needs a package that is missing ({package}): {install}",
+        package=error.name,
+        install=name_install("postgres"),
     ) from error
 
 _OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
@@ -76,7 +78,7 @@ def _make_tables(url: str) -> None:
             PostgresSaver(connection).setup()
             PostgresStore(connection).setup()
     except Error as error:
-        raise ConfigurationError(f"PostgreSQL cannot be used: {error}") from error
+        raise ConfigurationError("PostgreSQL cannot be used: {error}", error=error) from error
 
 
 def _ask(connection: Connection[DictRow], query: str) -> DictRow:

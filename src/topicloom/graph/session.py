@@ -51,7 +51,7 @@ from topicloom.nodes.split import split
 from topicloom.nodes.step import Update, node, open_turn, publish_on_failure, turn_options
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
-from topicloom.roles.choice import ModelSpec
+from topicloom.roles.choice import ModelSpec, RoleModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
@@ -69,7 +69,7 @@ def build_session_graph(
     *,
     model: ModelSpec | None = None,
     cheap_model: ModelSpec | None = None,
-    role_models: Mapping[RoleName, ModelSpec] | None = None,
+    role_models: Mapping[RoleName, RoleModelSpec] | None = None,
     settings: Settings | None = None,
     roles: Roles | None = None,
     tools: Sequence[BaseTool | Callable[..., object]] = (),
@@ -93,7 +93,7 @@ def build_session_graph(
         model: The strong model, which replies and splits: a LangChain chat model, or a string
             such as `openai:gpt-5`. Without one the embedded roles quote what was said.
         cheap_model: Reads topics, routes and writes briefs; the strong one if not given.
-        role_models: A model of its own for a role.
+        role_models: A model of its own for a role; for `arbiter` also a LangChain cross-encoder.
         settings: What can be tuned; read from `TOPICLOOM_*` if not given. Models that are given
             here go before those of the settings.
         roles: Ready-made roles instead of models.

@@ -211,15 +211,6 @@ class Ties:
         used = np.unique(self.run)
         return {t: float(odds[used].max()) for t, odds in self.topics.items() if len(used)}
 
-    def likely(self) -> dict[str, float]:
-        """Probability that the last run belongs to each topic; what is left to 1 is for none."""
-        if not len(self.run):
-            return {}
-        odds = {t: float(found[self.run[-1]]) for t, found in self.topics.items()}
-        worths = {t: float(np.exp(min(o, 30.0))) for t, o in odds.items()}
-        whole = 1 + sum(worths.values())
-        return {t: worth / whole for t, worth in worths.items()}
-
 
 def tie_rounds(
     rounds: Sequence[Round],

@@ -106,15 +106,13 @@ class LexicalIndex:
         """All words of all messages; worked out anew after messages were added."""
         if self._occurrences is None:
             held = list(self._postings.values())
-            where = [np.asarray(places) for places, _ in held]
-            passages = np.concatenate(where) if where else np.zeros(0, dtype=np.int64)
+            passages = np.frombuffer(b"".join([places for places, _ in held]), dtype=np.intc)
             found = np.searchsorted(np.asarray(self._first), passages, side="right") - 1
-            times = [np.asarray(times) for _, times in held]
             self._occurrences = Occurrences(
                 codes={word: code for code, word in enumerate(self._postings)},
                 message=found.astype(np.int64),
-                word=np.repeat(np.arange(len(held)), [len(places) for places in where]),
-                times=np.concatenate(times) if times else np.zeros(0),
+                word=np.repeat(np.arange(len(held)), [len(places) for places, _ in held]),
+                times=np.frombuffer(b"".join([times for _, times in held]), dtype=np.float32),
             )
         return self._occurrences
 

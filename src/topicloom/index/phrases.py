@@ -81,8 +81,16 @@ def phrase_words(text: str) -> frozenset[str]:
     return frozenset(word for key, *_ in find_phrases(text[:2_000]) for word in key) - LINKS
 
 
-def find_phrases(text: str) -> Iterator[tuple[Key, str, float, bool]]:
-    """Candidates of a text: key, spelling, grade, and True if it holds unknown characters."""
+@lru_cache(512)
+def find_phrases(text: str) -> tuple[tuple[Key, str, float, bool], ...]:
+    """Candidates of a text: key, spelling, grade, and True if it holds unknown characters.
+
+    They are remembered for a while: an active topic is named anew at each split.
+    """
+    return tuple(_find_phrases(text))
+
+
+def _find_phrases(text: str) -> Iterator[tuple[Key, str, float, bool]]:
     plain = _ADDRESSEE.sub("", _ASIDES.sub("\n", DATA.sub("\n", strip_own_replies(text))))
     for title in _TITLE.findall(plain):
         yield (title.lower(),), f"《{title}》", 1.0, False

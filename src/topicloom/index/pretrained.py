@@ -49,7 +49,10 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
         make = getattr(import_module("sentence_transformers"), kind)
     except ImportError as error:
         raise ConfigurationError(
-            f"{name!r} needs a package that is missing ({error}): " + name_install(_EXTRAS[kind])
+            "{model!r} needs a package that is missing ({error}): {install}",
+            model=name,
+            error=error,
+            install=name_install(_EXTRAS[kind]),
         ) from error
     folder = Path(model).expanduser()
     meant = isinstance(model, Path) or name.startswith((".", "~")) or name.count("/") > 1

@@ -100,7 +100,12 @@ def _find_receipts(store: SessionStore, session: Session, turn: int) -> list[Rec
     newest = store.receipts(session, _BACK + 2 * _AROUND, skipped)
     found = [receipt for receipt in newest if receipt.turn <= turn]
     if not found or found[-1].turn != turn:
-        raise InputError(f"session {session.id!r} has no turn {turn} (there: 1 to {session.turn})")
+        raise InputError(
+            "session {session!r} has no turn {turn} (there: 1 to {last})",
+            session=session.id,
+            turn=turn,
+            last=session.turn,
+        )
     return found
 
 

@@ -91,7 +91,9 @@ class StorageAccess:
             store, session, close, lambda now, others: come_behind(store, now, others)[0]
         )
         if not alone:
-            raise ConflictError(f"others change session {self.thread!r} all the time: try again")
+            raise ConflictError(
+                "others change session {session!r} all the time: try again", session=self.thread
+            )
         return turn
 
     def _take_turn(
@@ -209,7 +211,10 @@ class GraphAccess:
         """
         turn = yield from SessionClient(self.graph).apply_changes(self.config, changes)
         if turn is None:
-            raise InputError(f"a turn of session {self.thread!r} is not finished: finish it first")
+            raise InputError(
+                "a turn of session {session!r} is not finished: finish it first",
+                session=self.thread,
+            )
         return turn
 
     def behind(self) -> GraphAccess:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from functools import partial
 from time import time
@@ -23,8 +21,17 @@ from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
 from topicloom.memory.absence import Absence, explain_absence
 from topicloom.memory.access import Access, StorageAccess, open_access, open_facts
+from topicloom.memory.journal import invert_entry, list_changes
 from topicloom.memory.persons import PersonMemory
+from topicloom.memory.searching import search_messages
 from topicloom.memory.stored import Graph
+from topicloom.memory.user_facts import (
+    correct_fact,
+    forget_fact,
+    get_fact,
+    read_fact_spans,
+    read_facts,
+)
 from topicloom.memory.values import (
     Forgotten,
     FoundMessage,
@@ -35,20 +42,17 @@ from topicloom.memory.values import (
     check_name,
     find_numbers,
     get_topic,
-    invert_change,
     read_day,
     read_number,
     read_numbers,
     show_topic,
 )
-from topicloom.nodes.workspace import enter_all
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
-from topicloom.reflection.facts import Fact, FactChanges, Said
-from topicloom.reflection.persons import see_facts, select_holding, to_fact
+from topicloom.reflection.facts import Fact
 from topicloom.reflection.scheduler import read_system_clock
-from topicloom.state.changes import TopicChange, explain_refusal, find_month, find_undoable
-from topicloom.state.persons import get_person, make_person
+from topicloom.state.changes import TopicChange, find_month
+from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
@@ -171,20 +175,8 @@ class Memory:
             InputError: A day cannot be read, or the limit is none.
         """
         limit = check_count(limit)
-        session, store, whole = yield from self._access.open()
         days = Days(read_day(since, date.min), read_day(until, date.max))
-        asked = None if since is until is None else days
-        tail = enter_all(whole, store, session)
-        hits = whole.search(text, asked, include_archived=True, priced=False)
-        numbers = {parse_message_number(i): weight for i, weight in hits.weights.items()}
-        said = store.pick(session, numbers)
-        found = [
-            FoundMessage(said[n], hits.owners[f"m{n}"].replace(tail, ""), round(weight, 4))
-            for n, weight in numbers.items()
-            if n in said and said[n].day in days
-            if f"m{n}" not in hits.doubtful or text.casefold() in said[n].text.casefold()
-        ]
-        return found[:limit]
+        return search_messages((yield from self._access.open()), text, days)[:limit]
 
     def _quote(self, message_id: str) -> Step[StoredMessage]:
         """The message of a short id, `m42`, word for word.
@@ -255,24 +247,15 @@ class Memory:
         Raises:
             InputError: The day cannot be read.
         """
-        session, store, _ = yield from self._access.open()
-        day = None if at is None else read_day(at, date.max)
-        if session.user_id:
-            spans = see_facts(self._access.facts, store, session)
-            holding = select_holding(spans, day, self._access.clock())
-            return {span.key: to_fact(span) for span in holding}
-        gone = {f"m{number}" for number in store.superseded(session)}
-        known = self._access.facts.facts(self._access.thread)
-        valid = {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
-        return {k: f for k, f in valid.items() if day is None or f.at[:10] <= day.isoformat()}
+        opened = yield from self._access.open()
+        return read_facts(self._access, opened, None if at is None else read_day(at, date.max))
 
     def _fact_spans(self) -> Step[list[FactSpan]]:
         """All facts of the user that the thread may see, with the spans in which they hold.
 
         Those that began first are in front; of a thread of nobody, there are none.
         """
-        session, store, _ = yield from self._access.open()
-        return see_facts(self._access.facts, store, session)
+        return read_fact_spans(self._access, (yield from self._access.open()))
 
     def _person(self) -> Step[PersonMemory]:
         """Everything of the user that the session belongs to, over all threads and scopes.
@@ -298,19 +281,8 @@ class Memory:
             InputError: There is no such fact.
             SessionBusyError: It is being reflected upon.
         """
-        yield from self._get_fact(key)
-        now = self._access.clock().isoformat(timespec="seconds")
-        changes = dict[str, FactChanges]()
-        for thread, old in (yield from self._find_holders(key)).items():
-            new = replace(old, text=" ".join(text.split()) or old.text, at=now)
-            if old.said:
-                said = (*old.said, Said(now, ""))
-                new = replace(new, said=said, quote=old.quote if new.key == key else "")
-            retired = () if new.key == key else (key,)
-            new = replace(new, replaces=(*old.replaces, *retired))
-            changes[thread] = FactChanges((new,), retired)
-        self._change_facts(changes)
-        return (yield from self._get_fact(new.key))
+        corrected = correct_fact(self._access, (yield from self._access.open()), key, text)
+        return get_fact(self._access, (yield from self._access.open()), corrected)
 
     def _forget_fact(self, key: str) -> Step[Fact]:
         """Remove a fact for good, though not what it rests on; returns it.
@@ -319,35 +291,7 @@ class Memory:
             InputError: There is no such fact.
             SessionBusyError: It is being reflected upon.
         """
-        old = yield from self._get_fact(key)
-        threads = yield from self._find_holders(key)
-        self._change_facts({thread: FactChanges(retired=(key,)) for thread in threads})
-        return old
-
-    def _get_fact(self, key: str) -> Step[Fact]:
-        facts = yield from self._facts()
-        spans = yield from self._fact_spans()
-        facts = {span.key: to_fact(span) for span in spans} | facts
-        if key not in facts:
-            raise InputError(f"there is no fact {key!r}")
-        return facts[key]
-
-    def _find_holders(self, key: str) -> Step[dict[str, Fact]]:
-        """The threads that keep a fact and that this one may see, each with it."""
-        session, kept = (yield from self._session()), self._access.facts
-        person = get_person(session)
-        others = kept.shared_facts(person, but=session.id) if person else []
-        found = {other.thread: other.fact for other in others if other.fact.key == key}
-        own = kept.facts(self._access.thread)
-        return found | ({self._access.thread: own[key]} if key in own else {})
-
-    def _change_facts(self, changes: Mapping[str, FactChanges]) -> None:
-        kept = self._access.facts
-        with ExitStack() as held:
-            for thread in sorted(changes):
-                held.enter_context(kept.hold_lease(thread, time(), ReflectionPolicy()))
-            for thread, change in changes.items():
-                kept.change_facts(thread, change)
+        return forget_fact(self._access, (yield from self._access.open()), key)
 
     def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
         """Give a topic a name, which no review and no split changes.
@@ -382,7 +326,7 @@ class Memory:
         topic = get_topic(store.topic_table(session), topic_id, session)
         takes = read_numbers(session, messages)
         if others := set(takes) - {m.seq for m in store.topic_messages(topic)}:
-            raise InputError(f"m{min(others)} is not in {topic_id}")
+            raise InputError("m{number} is not in {topic}", number=min(others), topic=topic_id)
         marks: dict[Mark, bool] = {"named": True, "sorted": True}
         return (yield from self._change("", name=check_name(name), takes=takes, marks=marks))
 
@@ -424,7 +368,7 @@ class Memory:
         """
         topic = yield from self._topic(topic_id)
         if topic.state != "archived":
-            raise InputError(f"{topic_id} is {topic.state}, not archived")
+            raise InputError("{topic} is {state}, not archived", topic=topic_id, state=topic.state)
         return (yield from self._change(topic_id, restore=True, marks={"restored": True}))
 
     def _change(self, topic_id: str, **change: Any) -> Step[MemoryTopic]:
@@ -446,13 +390,7 @@ class Memory:
 
     def _changes(self) -> Step[list[MemoryChange]]:
         """The changes that people and reviews made to topics, in order."""
-        session, store, _ = yield from self._access.open()
-        journal = store.changes(session)
-        undone = {entry.undoes for entry in journal.values()}
-        return [
-            MemoryChange(i, e.author, e.time, e.event, i in undone, e.undoes)
-            for i, e in journal.items()
-        ]
+        return list_changes((yield from self._access.open()))
 
     def _undo(self, change_id: str = "") -> Step[MemoryChange]:
         """Undo a change, as far as nothing newer changed the same; returns which.
@@ -464,21 +402,10 @@ class Memory:
         Raises:
             InputError: There is nothing to undo, or it does not fit what was done since.
         """
-        session, store, _ = yield from self._access.open()
-        journal = store.changes(session)
-        change_id = change_id or find_undoable(journal)
-        if change_id not in journal or change_id in {e.undoes for e in journal.values()}:
-            named = f" by the id {change_id!r}; `changes` lists them" if change_id else ""
-            raise InputError(f"there is nothing to undo{named}")
-        entry = journal[change_id]
-        inverse = invert_change(store, session, entry, self.author, change_id)
-        table = store.topic_table(session)
-        why = [explain_refusal(c, table, session.active, session.tail) for c in inverse]
-        if not inverse or any(why):
-            reasons = "; ".join(filter(None, why)) or "everything was changed since"
-            raise InputError(f"this cannot be undone, {reasons}: {entry.event}")
+        opened = yield from self._access.open()
+        undone, inverse = invert_entry(opened, change_id, self.author)
         yield from self._make(inverse)
-        return MemoryChange(change_id, entry.author, entry.time, entry.event, True, entry.undoes)
+        return undone
 
     def _forget(self, *what: str, dry_run: bool = False) -> Step[Forgotten]:
         """Remove messages for good, with what was made of them, and facts that rest on them.

@@ -21,6 +21,7 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark, Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
+from topicloom.texts import FilledText
 
 _NAME = 80
 """Characters of a topic's name."""
@@ -173,7 +174,12 @@ def read_numbers(session: Session, messages: str | Iterable[str]) -> tuple[int, 
             first = read_number(begin, session)
             last = read_number(f"m{end.removeprefix('m')}", session) if end else first
             if last < first:
-                raise InputError(f"{named!r} ends before it begins: write m{last}-m{first}")
+                raise InputError(
+                    "{range!r} ends before it begins: write m{first}-m{last}",
+                    range=named,
+                    first=last,
+                    last=first,
+                )
             found.update(range(first, last + 1))
     return tuple(sorted(found))
 
@@ -204,8 +210,13 @@ def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:
     """The topic of that id, or InputError."""
     topic = table.get(topic_id)
     if topic is None:
-        known = f"t1 to t{session.topics}" if session.topics else "none yet"
-        raise InputError(f"session {session.id!r} has no topic {topic_id!r} (there: {known})")
+        known = f"t1 to t{session.topics}" if session.topics else FilledText("none yet")
+        raise InputError(
+            "session {session!r} has no topic {topic!r} (there: {known})",
+            session=session.id,
+            topic=topic_id,
+            known=known,
+        )
     return topic
 
 
@@ -213,8 +224,13 @@ def read_number(message_id: str, session: Session) -> int:
     """The number in a message's short id, or InputError if there is no such message."""
     number = find_number(message_id, "m") or 0
     if not 1 <= number <= session.count:
-        known = f"m1 to m{session.count}" if session.count else "none yet"
-        raise InputError(f"session {session.id!r} has no message {message_id!r} (there: {known})")
+        known = f"m1 to m{session.count}" if session.count else FilledText("none yet")
+        raise InputError(
+            "session {session!r} has no message {message!r} (there: {known})",
+            session=session.id,
+            message=message_id,
+            known=known,
+        )
     return number
 
 
@@ -223,4 +239,4 @@ def read_day(day: str | date | None, otherwise: date) -> date:
     try:
         return date.fromisoformat(str(day)[:10]) if day else otherwise
     except ValueError as error:
-        raise InputError(f"{day!r} is not a day: write it as 2026-03-02") from error
+        raise InputError("{day!r} is not a day: write it as 2026-03-02", day=day) from error

@@ -290,8 +290,10 @@ class _MainWindow:
         if not (says_something(message) or message.tool_calls or edits):
             why = f" ({cut})" if cut else ""
             raise ReplyError(
-                f"{self._model} gave an empty answer{why}. Your message is kept; send the next one",
+                "{model} gave an empty answer{why}. Your message is kept; send the next one",
                 reason=f"an empty answer{why}",
+                model=self._model,
+                why=why,
             )
         turn = turn.model_copy(
             update={
@@ -334,9 +336,11 @@ class _MainWindow:
         reason = describe_error(error, "\n".join(map(get_text, sent)))
         status, retry_after = read_refusal(error)
         return ReplyError(
-            f"{self._model} gave no reply ({reason}). "
+            "{model} gave no reply ({why}). "
             "Your message is kept; send the next one, or run the turn again with invoke(None)",
             reason=reason,
             status=status,
             retry_after=retry_after,
+            model=self._model,
+            why=reason,
         )

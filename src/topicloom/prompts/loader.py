@@ -53,7 +53,9 @@ class Prompts:
         if folder is None:
             return cls()
         if not folder.is_dir():
-            raise ConfigurationError(f"there is no folder of prompts at {str(folder)!r}")
+            raise ConfigurationError(
+                "there is no folder of prompts at {folder!r}", folder=str(folder)
+            )
         known = {f"{la}/{n}.md": (la, n) for la in LANGUAGES for n in prompt_names()}
         found = {
             p.relative_to(folder).as_posix(): p

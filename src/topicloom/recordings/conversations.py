@@ -116,7 +116,9 @@ def _read_values(path: Path) -> Iterator[tuple[str, Any]]:
             yield place, json.loads(line)
         except (ValueError, RecursionError) as error:
             shown = "" if listed else f": {line[:60]!r}"
-            raise NotAConversationError(f"{place} is not JSON ({error}){shown}") from error
+            raise NotAConversationError(
+                "{place} is not JSON ({error}){shown}", place=place, error=error, shown=shown
+            ) from error
 
 
 def _is_message(value: Any) -> bool:
@@ -139,8 +141,12 @@ def _plain(path: Path, values: list[Any]) -> Conversation:
 
 def _plain_message(path: Path, number: int, value: Any) -> RecordedMessage:
     if not _is_message(value):
-        said = f"{path}, message {number} has no role: {json.dumps(value)[:60]}"
-        raise NotAConversationError(said)
+        raise NotAConversationError(
+            "{path}, message {number} has no role: {value}",
+            path=path,
+            number=number,
+            value=json.dumps(value)[:60],
+        )
     text = next((value[key] for key in ("content", "text") if value.get(key) is not None), "")
     named = {**value, "id": value.get("id", number), "text": text}
     return parse_record(

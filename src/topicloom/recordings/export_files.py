@@ -65,7 +65,9 @@ class ExportFile:
             with self._open() as raw:
                 yield io.TextIOWrapper(raw, "utf-8-sig", newline="")
         except _UNREADABLE as error:
-            raise NotAConversationError(f"{self.name} cannot be read: {error}") from error
+            raise NotAConversationError(
+                "{path} cannot be read: {error}", path=self.name, error=error
+            ) from error
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:

@@ -72,7 +72,13 @@ def read_entries(file: TextIO, holds_conversations: Callable[[Any], bool]) -> It
 
 def _explain(text: _Text, error: ValueError | RecursionError) -> NotAConversationError:
     said = "nested too deep" if isinstance(error, RecursionError) else _say(error)
-    return NotAConversationError(f"line {text.line} is not JSON ({said}): {text.show()!r}")
+    return _refuse(text.line, said, text.show())
+
+
+def _refuse(number: int, why: str, shown: str) -> NotAConversationError:
+    return NotAConversationError(
+        "line {number} is not JSON ({why}): {shown!r}", number=number, why=why, shown=shown
+    )
 
 
 def _say(error: ValueError) -> str:
@@ -248,5 +254,4 @@ class _Text:
                 yield number, json.loads(line.rstrip(", \r"))
             except (ValueError, RecursionError) as error:
                 said = "nested too deep" if isinstance(error, RecursionError) else _say(error)
-                text = f"line {number} is not JSON ({said}): {line[:60]!r}"
-                yield number, NotAConversationError(text)
+                yield number, _refuse(number, said, line[:60])

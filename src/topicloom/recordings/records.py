@@ -30,7 +30,12 @@ def parse_record(parse: Callable[[], T], line: str, kind: str, wanted: str) -> T
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"])) or "it"
         raise NotAConversationError(
-            f"{line} is no {kind}: {place}: {problem['msg']}. Wanted: {wanted}"
+            "{line} is no {thing}: {place}: {problem}. Wanted: {wanted}",
+            line=line,
+            thing=kind,
+            place=place,
+            problem=problem["msg"],
+            wanted=wanted,
         ) from error
 
 

@@ -127,7 +127,11 @@ def load_first_conversation(path: Path, limit: int | None) -> Conversation:
     if limit is not None:
         conversation = _cut_conversation(conversation, limit)
     if not cut_rounds(conversation):
-        raise InputError(f"{path}: no message of conversation {conversation.id!r} has any text")
+        raise InputError(
+            "{path}: no message of conversation {conversation!r} has any text",
+            path=path,
+            conversation=conversation.id,
+        )
     return conversation
 
 

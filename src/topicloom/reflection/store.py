@@ -293,7 +293,8 @@ class ReflectionStore:
         owner = uuid4().hex
         if not self.acquire_lease(session, owner, since, policy):
             raise SessionBusyError(
-                f"session {session!r} is being reflected upon; try again when that is over"
+                "session {session!r} is being reflected upon; try again when that is over",
+                session=session,
             )
         try:
             yield owner

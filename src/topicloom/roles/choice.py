@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
@@ -18,6 +19,8 @@ from topicloom.roles.models import get_window_size
 from topicloom.roles.registry import ROLES, Roles, spec_of
 
 ModelSpec = str | Runnable[Any, Any]
+RoleModelSpec = ModelSpec | BaseCrossEncoder
+"""A model of its own for a role; only the arbiter takes a cross-encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,10 @@ class RoleModels:
     """Replies and splits; None to leave them to the embedded roles."""
     cheap: ModelSpec | None = None
     """Reads, routes, writes briefs and reviews; None for the strong one."""
-    by_role: Mapping[RoleName, ModelSpec] = field(default_factory=dict)
+    by_role: Mapping[RoleName, RoleModelSpec] = field(default_factory=dict)
     """A model of its own for a role; `arbiter` works only if given one."""
 
-    def of(self, role: RoleName) -> ModelSpec | None:
+    def of(self, role: RoleName) -> RoleModelSpec | None:
         """The model of a role; None for the embedded one."""
         if role in self.by_role:
             return self.by_role[role]
@@ -68,7 +71,7 @@ def embedded_roles(embedder: Embedder) -> Roles:
 def choose_roles(
     models: RoleModels,
     embedded: Roles,
-    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
+    open_model: Callable[[RoleName, RoleModelSpec], BaseChatModel],
     options: ChatOptions,
     *,
     domain: bool = False,
@@ -84,13 +87,16 @@ def choose_roles(
 
 def _make_role(
     spec: RoleSpec[Any],
-    model: ModelSpec,
-    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
+    model: RoleModelSpec,
+    open_model: Callable[[RoleName, RoleModelSpec], BaseChatModel],
     options: ChatOptions,
 ) -> Any:
     for prefix, make in spec.named.items():
         if isinstance(model, str) and model.startswith(prefix):
             return make(model.removeprefix(prefix), options.deadline)
+    for kind, form in spec.kinds.items():
+        if isinstance(model, kind):
+            return form(model, options.deadline)
     opened = open_model(spec.name, model)
     window = min(options.reader_window, get_window_size(opened, options.reader_window))
     if spec.model == "strong":

@@ -24,7 +24,7 @@ NO_KEY = "not-needed"
 
 
 def open_model(
-    spec: str | Runnable[Any, Any],
+    spec: object,
     *,
     base_url: str | None = None,
     api_key: str | None = None,
@@ -38,17 +38,19 @@ def open_model(
     server that speaks its protocol; or `provider:NAME` of any other provider of LangChain's
     `init_chat_model`, if the `langchain` package is installed. `timeout` is in seconds, up to the
     next part of an answer. Raises `UnknownModelError` if the string names no model that can be
-    opened, and `ConfigurationError` if a key or a package is missing.
+    opened, or is neither a string nor a runnable, and `ConfigurationError` if a key or a package
+    is missing.
     """
     if isinstance(spec, BaseChatModel):
         return spec
     if isinstance(spec, Runnable):
         return RunnableModel.of(spec, get_model_name(spec))
     provider, _, name = spec.strip().partition(":") if isinstance(spec, str) else ("", "", "")
-    if not (provider and name):
+    if not (isinstance(spec, str) and provider and name):
         raise UnknownModelError(
-            f"{spec!r} names no model: give a provider and a name, such as "
-            '"openai:gpt-5-mini" or "anthropic:claude-sonnet-4-5", or a LangChain chat model'
+            "{model!r} names no model: give a provider and a name, such as "
+            '"openai:gpt-5-mini" or "anthropic:claude-sonnet-4-5", or a LangChain chat model',
+            model=spec,
         )
     if provider == "openai":
         return _open_openai(name, base_url, api_key, timeout, max_retries)
@@ -133,8 +135,9 @@ def _open_openai(
     key = api_key or os.getenv("OPENAI_API_KEY") or (NO_KEY if elsewhere else None)
     if key is None:
         raise ConfigurationError(
-            f"no key for 'openai:{name}': set the environment variable OPENAI_API_KEY, "
-            "or a base URL of a server that needs none"
+            "no key for 'openai:{name}': set the environment variable OPENAI_API_KEY, "
+            "or a base URL of a server that needs none",
+            name=name,
         )
     # Usage has to be asked for: away from OpenAI's own address it is off by default.
     return ChatOpenAI(
@@ -160,11 +163,16 @@ def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) ->
     try:
         model = init_chat_model(name, model_provider=provider, **options)
     except ImportError as error:
-        raise ConfigurationError(f"{spec!r} needs a package that is missing: {error}") from error
+        raise ConfigurationError(
+            "{model!r} needs a package that is missing: {error}", model=spec, error=error
+        ) from error
     except ValueError as error:
         raise UnknownModelError(
-            f"{spec!r} cannot be opened: {str(error).splitlines()[0]} Examples of what can be: "
-            f'"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"{meant}'
+            "{model!r} cannot be opened: {error} Examples of what can be: "
+            '"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"{meant}',
+            model=spec,
+            error=str(error).splitlines()[0],
+            meant=meant,
         ) from error
     return cast("BaseChatModel", model)
 

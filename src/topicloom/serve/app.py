@@ -76,31 +76,40 @@ def make_endpoint(
     Raises:
         ConfigurationError: A name of a key, or an origin, cannot be used.
     """
-    for owner in keys or ():
-        if not re.fullmatch(r"\w+", owner) and [*(keys or ())] != [""]:
-            # The sessions of `a.b` would be among those of `a`.
-            raise ConfigurationError(
-                f"{owner!r} cannot name a key among others: use letters, digits and '_'"
-            )
+    _check_owners(keys or {})
     check_trusted(trusted, keys or {})
     rate, conversations = Rate(per_minute, clock), Conversations(graph, now or get_now)
     endpoint = _Endpoint(conversations, keys or {}, models, max_bytes, rate, heartbeat)
     endpoint.trusted = frozenset(trusted)
     return Starlette(
-        routes=[
-            Route("/health", endpoint.tell_health),
-            Route("/v1/models", endpoint.list_models),
-            Route("/v1/models/{name:path}", endpoint.show_model),
-            *(
-                Route(path, endpoint.answer_with(read), methods=["POST"])
-                for path, read in _READERS.items()
-            ),
-            Route("/v1/responses/{id}", endpoint.show_response),
-            Route(f"{_ANTHROPIC}/count_tokens", endpoint.count_tokens, methods=["POST"]),
-        ],
+        routes=_list_routes(endpoint),
         middleware=_allow_origins(origins, keys or {}),
         exception_handlers={**answer_errors(_write_error), _InvalidRequestError: _explain},
     )
+
+
+def _check_owners(keys: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if a key's name cannot stand before those of its sessions."""
+    for owner in keys:
+        if not re.fullmatch(r"\w+", owner) and [*keys] != [""]:
+            # The sessions of `a.b` would be among those of `a`.
+            raise ConfigurationError(
+                f"{owner!r} cannot name a key among others: use letters, digits and '_'"
+            )
+
+
+def _list_routes(endpoint: _Endpoint) -> list[Route]:
+    return [
+        Route("/health", endpoint.tell_health),
+        Route("/v1/models", endpoint.list_models),
+        Route("/v1/models/{name:path}", endpoint.show_model),
+        *(
+            Route(path, endpoint.answer_with(read), methods=["POST"])
+            for path, read in _READERS.items()
+        ),
+        Route("/v1/responses/{id}", endpoint.show_response),
+        Route(f"{_ANTHROPIC}/count_tokens", endpoint.count_tokens, methods=["POST"]),
+    ]
 
 
 _READERS: Mapping[str, RequestReader] = {
@@ -203,8 +212,9 @@ def check_trusted(trusted: Collection[str], keys: Mapping[str, str]) -> None:
     """Raise `ConfigurationError` if one that may say who is talking is no name of a key."""
     if unknown := sorted(set(trusted) - set(keys)):
         raise ConfigurationError(
-            f"{unknown[0]!r} is trusted to say who is talking, and no key has that name: set the"
-            " key, or leave the name out"
+            "{name!r} is trusted to say who is talking, and no key has that name: set the"
+            " key, or leave the name out",
+            name=unknown[0],
         )
 
 

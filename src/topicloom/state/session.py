@@ -20,8 +20,11 @@ def check_format(what: str, found: object) -> None:
     """Raise NewerFormatError if what was found, in a place called `what`, has a newer format."""
     if isinstance(found, int) and found > FORMAT:
         raise NewerFormatError(
-            f"{what} has format {found}, and this version of topicloom knows formats up to"
-            f" {FORMAT}: a newer one wrote it. Upgrade topicloom to open it"
+            "{what} has format {found}, and this version of topicloom knows formats up to"
+            " {known}: a newer one wrote it. Upgrade topicloom to open it",
+            what=what,
+            found=found,
+            known=FORMAT,
         )
 
 

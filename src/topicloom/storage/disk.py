@@ -24,9 +24,11 @@ def reachable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageUnavailableError(
-            f"cannot use {error.filename or path} for storage: {error.strerror or error}. Choose"
+            "cannot use {path} for storage: {error}. Choose"
             " another storage folder, or make this one a folder that you may write to and that"
-            " has space left"
+            " has space left",
+            path=error.filename or path,
+            error=error.strerror or error,
         ) from error
 
 

@@ -37,6 +37,7 @@ from topicloom.storage.jsonl import ChainFile
 from topicloom.storage.log import PURGES
 from topicloom.storage.names import original_name, safe_name, unreserved_name
 from topicloom.storage.old_archives import OldArchive, read_lines, read_pack
+from topicloom.texts import FilledText
 
 _INFO = "session.json"
 _APPEND_SECONDS = 30.0
@@ -61,7 +62,7 @@ class FileStorage(Storage):
         root = Path(root or user_data_path("topicloom") / "sessions")
         if root.exists() and not root.is_dir():
             raise StorageUnavailableError(
-                f"cannot use {root} for storage: it is not a folder. Choose another"
+                "cannot use {path} for storage: it is not a folder. Choose another", path=root
             )
         super().__init__(cache_bytes=cache_bytes)
         self.root = root
@@ -84,9 +85,10 @@ class FileStorage(Storage):
         folder = self._folder_of(session)
         with reachable(folder):
             make_folder(folder, fsync=False)
-        busy = (
-            f"session {session!r} is in use by another process: end that one, or name another"
-            " session"
+        busy = FilledText(
+            "session {session!r} is in use by another process: end that one, or name another"
+            " session",
+            session=session,
         )
         with _hold(FileLock(folder / ".held", timeout=0, mode=0o600), folder, busy):
             yield
@@ -208,8 +210,11 @@ class FileBackend(Backend):
         # Some file systems take "Ann" and "ann" for one name.
         if name is not None and name != self.session:
             raise StorageUnavailableError(
-                f"{self._folder} is the folder of session {name!r} and cannot hold"
-                f" {self.session!r} too: use a name that differs in more than case"
+                "{folder} is the folder of session {name!r} and cannot hold"
+                " {other!r} too: use a name that differs in more than case",
+                folder=self._folder,
+                name=name,
+                other=self.session,
             )
         check_format(str(self._folder / _INFO), (info or {}).get("format"))
         return name is not None

@@ -75,8 +75,9 @@ def check_session_name(name: str) -> str:
     """
     if not _TYPED.fullmatch(name) or ".." in name:
         raise InvalidNameError(
-            f"{name!r} cannot name a session: use 1 to 100 letters, digits, spaces, '_', '-' and"
-            " '.', beginning with a letter, a digit or '_', and no '..'"
+            "{name!r} cannot name a session: use 1 to 100 letters, digits, spaces, '_', '-' and"
+            " '.', beginning with a letter, a digit or '_', and no '..'",
+            name=name,
         )
     return name
 

@@ -74,6 +74,26 @@ def plan_purge(
     messages = [r["id"] for r in (*named.values(), *changed) if r["id"] in ids and "text" in r]
     wanted = _Wanted.of([*rows.values(), *changed])
 
+    topics, entries = _plan_topics(log, wanted, messages)
+    entries[SUPERSEDED] = _Wanted.of(changed).strip_edits(_all_rows(log, SUPERSEDED))
+    entries[TRANSCRIPT] = wanted.clean(transcript) | {
+        ref: wanted.left[link(None, row)] for ref, row in rows.items()
+    }
+    return PurgePlan(
+        messages=tuple(dict.fromkeys(messages)),
+        versions=tuple(from_row(row) for ref, row in versions.items() if ref in rows),
+        topics=tuple(topics),
+        entries={chain: e for chain, e in entries.items() if e},
+    )
+
+
+def _plan_topics(
+    log: SessionLog, wanted: _Wanted, messages: Sequence[str]
+) -> tuple[Collection[str], dict[str, _Rows]]:
+    """The topics that hold what goes, or have their names from one; and what is left, by chain.
+
+    The chains are those of topics, and all that were made of them: names, briefs and notes.
+    """
     roster = list(map(Topic.model_validate, _all_rows(log, ROSTER).values()))
     topics = {topic.id: topic for topic in roster}
     found = {topic.chain: wanted.find_in(log, topic.chain) for topic in topics.values()}
@@ -92,20 +112,8 @@ def plan_purge(
     stripped = _strip_chains(log, gone)
     # Others have their names from the holders', by which they are found: these go behind them.
     ordered = sorted(stripped[ROSTER].items(), key=lambda entry: entry[1]["id"] in holders)
-    entries = {
-        **stripped,
-        ROSTER: dict(ordered),
-        **{chain: held | rest for chain, (held, rest) in found.items()},
-        SUPERSEDED: _Wanted.of(changed).strip_edits(_all_rows(log, SUPERSEDED)),
-        TRANSCRIPT: wanted.clean(transcript)
-        | {ref: wanted.left[link(None, row)] for ref, row in rows.items()},
-    }
-    return PurgePlan(
-        messages=tuple(dict.fromkeys(messages)),
-        versions=tuple(from_row(row) for ref, row in versions.items() if ref in rows),
-        topics=tuple(holding),
-        entries={chain: e for chain, e in entries.items() if e},
-    )
+    texts = {chain: held | rest for chain, (held, rest) in found.items()}
+    return holding, {**stripped, ROSTER: dict(ordered), **texts}
 
 
 def _find_on_other_branches(

@@ -83,7 +83,11 @@ def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault])
     """
     broken = {fault.place for fault in faults}
     if TRANSCRIPT in broken:
-        raise StorageError(f"the transcript of session {session.id!r} is damaged: {_BACKUP}")
+        raise StorageError(
+            "the transcript of session {session!r} is damaged: {problem}",
+            session=session.id,
+            problem=_BACKUP,
+        )
     for chain in broken & {TURNS, EDITS, SUPERSEDED, CHANGES}:
         session = session.model_copy(update={chain: _find_longest(store.log, chain)})
     if broken & {LEDGER, ROSTER, SUPERSEDED}:

@@ -63,7 +63,9 @@ def run_answers(
     for name in layouts:
         if name not in LAYOUTS:
             known = ", ".join(LAYOUTS)
-            raise ConfigurationError(f"there is no layout {name!r}: take some of {known}")
+            raise ConfigurationError(
+                "there is no layout {name!r}: take some of {known}", name=name, known=known
+            )
     console = open_figures(as_json=as_json)
     ways = (*WAYS, *dict.fromkeys(layouts))
     rows = Rows(out, {"model": model.name, "budget": budget})
@@ -92,8 +94,10 @@ def run_answers(
     if model.requests and len(asked) < due:
         print_dim(
             console,
-            f"{due - len(asked)} answers are missing: have {model.requests} answered, and run this"
+            "{due} answers are missing: have {requests} answered, and run this"
             " again with --replies FILE",
+            due=due - len(asked),
+            requests=model.requests,
         )
     print_dim(console, f"Answers: {out}")
 

@@ -106,7 +106,7 @@ def _log(context: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
         session, store = context.read_session(log)
         receipts, name = store.receipts(session), log
     if not receipts:
-        raise InputError(f"there is no turn in {log!r} yet")
+        raise InputError("there is no turn in {log!r} yet", log=log)
     return name, receipts
 
 
@@ -114,9 +114,15 @@ def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> 
     """A log in figures, by the questions that they answer."""
     read = figures.read
     about = say(
-        f"{count_of(figures.turns, 'turn')}, {read} of them with topics to read. "
-        f"Topics are activated from {in_force.base:g} + {in_force.step:g} for each before them, "
-        f"stay from {in_force.sleep_share:.0%} of that, {in_force.ceiling} at most."
+        "{turns}, {read} of them with topics to read. "
+        "Topics are activated from {base:g} + {step:g} for each before them, "
+        "stay from {share:.0%} of that, {ceiling} at most.",
+        turns=count_of(figures.turns, "turn"),
+        read=read,
+        base=in_force.base,
+        step=in_force.step,
+        share=in_force.sleep_share,
+        ceiling=in_force.ceiling,
     )
     return Group(
         Text(to_one_line(f"{name}: {about}")),
@@ -142,7 +148,10 @@ def advice_view(advice: Advice, limit: RecallLimit | None) -> RenderableType:
 
 def _amnesia(found: Amnesia, turns: int) -> list[tuple[str, str]]:
     return [
-        (f"{found.cues}", f"of {turns} turns searched everything because the user missed it"),
+        (
+            f"{found.cues}",
+            say("of {turns} turns searched everything because the user missed it", turns=turns),
+        ),
         (f"{found.asked}", "searches were asked for by the model"),
         (f"{found.dormant}", "of these turns quoted a topic that only the search had activated"),
         (f"{found.empty}", "found nothing"),
@@ -151,15 +160,35 @@ def _amnesia(found: Amnesia, turns: int) -> list[tuple[str, str]]:
 
 def _crowd(found: Crowd, read: int, in_force: ActivationPolicy) -> list[tuple[str, str]]:
     return [
-        (f"{found.usual:.1f}", f"topics are active after a turn, {found.most} at most"),
-        (_share(found.full, read), f"of the turns ended at the ceiling of {in_force.ceiling}"),
-        (f"{found.reads:,}", f"readings; {_share(found.quoting, found.reads)} led to a quote"),
+        (
+            f"{found.usual:.1f}",
+            say("topics are active after a turn, {most} at most", most=found.most),
+        ),
+        (
+            _share(found.full, read),
+            say("of the turns ended at the ceiling of {ceiling}", ceiling=in_force.ceiling),
+        ),
+        (
+            f"{found.reads:,}",
+            say("readings; {share} led to a quote", share=_share(found.quoting, found.reads)),
+        ),
         (
             _share(found.under, found.reads),
-            "of them scored less than their place asks of a new topic, and the topic stayed: "
-            f"for {found.stretch:.1f} turns on average, {found.longest} at most",
+            say(
+                "of them scored less than their place asks of a new topic, and the topic stayed: "
+                "for {turns:.1f} turns on average, {most} at most",
+                turns=found.stretch,
+                most=found.longest,
+            ),
         ),
-        (f"{found.activated}", f"activations; {found.flaps} within {FLAP} turns of a deactivation"),
+        (
+            f"{found.activated}",
+            say(
+                "activations; {flaps} within {turns} turns of a deactivation",
+                flaps=found.flaps,
+                turns=FLAP,
+            ),
+        ),
     ]
 
 
@@ -168,12 +197,20 @@ def _quotes(found: Quotes, read: int) -> list[tuple[str, str]]:
     return [
         (
             f"{found.originals:.1f}",
-            f"originals are quoted in a turn, {each:.1f} from each of {found.topics:.1f} topics; "
-            f"{found.most} at most",
+            say(
+                "originals are quoted in a turn, {each:.1f} from each of {topics:.1f} topics; "
+                "{most} at most",
+                each=each,
+                topics=found.topics,
+                most=found.most,
+            ),
         ),
         (_share(found.none, read), "of the turns quoted nothing new"),
         (f"{found.notes:.0%}", "of the prompt is recall, in the median turn"),
-        (f"{found.large:.0%}", f"of the turns had more than {LARGE:.0%} of recall"),
+        (
+            f"{found.large:.0%}",
+            say("of the turns had more than {share:.0%} of recall", share=LARGE),
+        ),
     ]
 
 
@@ -188,9 +225,11 @@ def _replays(advice: Advice) -> RenderableType:
         same = (other.reads, other.missed, other.flaps) == (base.reads, base.missed, base.flaps)
         table.add_row(f"{setting} {value:g}", *_cells(other, base), style="dim" if same else "")
     said = say(
-        f"missed: of {base.wanted:,} topics quoted, those that would have been dormant. too soon: "
-        f"activated within {FLAP} turns of a deactivation. full: turns at the ceiling. "
-        "guessed: readings without a score in the log"
+        "missed: of {wanted:,} topics quoted, those that would have been dormant. too soon: "
+        "activated within {flap} turns of a deactivation. full: turns at the ceiling. "
+        "guessed: readings without a score in the log",
+        wanted=base.wanted,
+        flap=FLAP,
     )
     return Group(table, Text(said, style="dim"))
 
@@ -204,7 +243,7 @@ def _cells(other: Replay, base: Replay) -> list[str]:
 def _suggested(advice: Advice) -> Sequence[RenderableType]:
     suggestion = advice.suggestion
     if suggestion is None:
-        return [Text(say(f"nothing: {say(advice.reason)}"))]
+        return [Text(say("nothing: {reason}", reason=say(advice.reason)))]
     if not suggestion.changes:
         return [Text(_nothing_better(suggestion))]
     lines = [_line(f"ACTIVATION__{s.upper()}", v) for s, v in suggestion.changes.items()]
@@ -222,8 +261,13 @@ def _nothing_better(suggestion: Suggestion) -> str:
 
 def _price(other: Replay, base: Replay) -> str:
     return say(
-        f"{base.reads:,} readings become {other.reads:,}; of {base.wanted:,} topics quoted, "
-        f"{other.missed} would have been dormant instead of {base.missed}"
+        "{before:,} readings become {after:,}; of {wanted:,} topics quoted, "
+        "{missed} would have been dormant instead of {missed_before}",
+        before=base.reads,
+        after=other.reads,
+        wanted=base.wanted,
+        missed=other.missed,
+        missed_before=base.missed,
     )
 
 
@@ -231,8 +275,11 @@ def _limit(limit: RecallLimit | None) -> Sequence[RenderableType]:
     if limit is None:
         return []
     price = say(
-        f"recall takes more than {LARGE:.0%} of the prompt too often; so it would in "
-        f"{limit.large:.0%} of the turns, with {limit.kept:.0%} of what is recalled now"
+        "recall takes more than {limit:.0%} of the prompt too often; so it would in "
+        "{turns:.0%} of the turns, with {kept:.0%} of what is recalled now",
+        limit=LARGE,
+        turns=limit.large,
+        kept=limit.kept,
     )
     return [_line("RECALL_SHARE", limit.share), Text(price, style="dim")]
 

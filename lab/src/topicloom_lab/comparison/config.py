@@ -91,7 +91,9 @@ def read_comparison(path: Path, out: Path | None = None) -> Comparison:
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        raise ConfigurationError(
+            "{path} cannot be read: {error}", path=path, error=error
+        ) from error
     given = {} if out is None else {"out": out}
     try:
         comparison = Comparison.model_validate({**values, **given, "folder": path.parent})

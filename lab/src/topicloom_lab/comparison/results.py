@@ -128,7 +128,9 @@ class Results:
         try:
             found: dict[str, Any] = json.loads(self._run.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ConfigurationError(f"{self._run} cannot be read: {error}") from error
+            raise ConfigurationError(
+                "{path} cannot be read: {error}", path=self._run, error=error
+            ) from error
         return found
 
     def _read(self) -> Iterator[Cell]:

@@ -93,7 +93,9 @@ def _read_file(name: str, path: Path) -> Iterator[Any]:
                     raise _refuse(name, entry.value)
                 yield entry.value
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+        raise NotAConversationError(
+            "{path} cannot be read: {error}", path=path, error=error
+        ) from error
 
 
 def _open(path: Path) -> TextIO:

@@ -151,7 +151,9 @@ def save_figures(figures: Mapping[str, Figure], folder: Path, kinds: Iterable[st
         for path, figure in paths.items():
             figure.savefig(path)
     except OSError as error:
-        raise StorageUnavailableError(f"pictures cannot be written to {folder}: {error}") from error
+        raise StorageUnavailableError(
+            "pictures cannot be written to {path}: {error}", path=folder, error=error
+        ) from error
     return list(paths)
 
 

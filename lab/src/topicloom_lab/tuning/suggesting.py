@@ -23,6 +23,7 @@ from topicloom.state.activation import (
     activate_candidates,
     update_activation,
 )
+from topicloom.texts import FilledText
 from topicloom_lab.tuning.turnlog import Observation
 
 FLAP = 5
@@ -230,11 +231,14 @@ def _silence(log: Sequence[Observation], base: Replay) -> str:
     """Why a log says nothing about settings; "" if it does."""
     more = needed(log)
     if more:
-        return f"too little was read and quoted so far: about {more} more turns are needed"
+        return FilledText(
+            "too little was read and quoted so far: about {turns} more turns are needed", turns=more
+        )
     if base.likeness < _LIKE:
-        return (
-            f"replayed with the settings in force, the active topics are those of the log by "
-            f"{base.likeness:.0%} only: it was made with other settings"
+        return FilledText(
+            "replayed with the settings in force, the active topics are those of the log by "
+            "{likeness:.0%} only: it was made with other settings",
+            likeness=base.likeness,
         )
     return ""
 

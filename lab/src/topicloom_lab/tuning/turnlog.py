@@ -31,7 +31,9 @@ def read_log(path: Path) -> list[Receipt]:
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the turn log {path}: {error}") from error
+        raise InputError(
+            "cannot read the turn log {path}: {error}", path=path, error=error
+        ) from error
     return in_order(
         _receipt(line, path, number) for number, line in enumerate(lines, 1) if line.strip()
     )
@@ -109,8 +111,11 @@ def _receipt(line: str, path: Path, number: int) -> Receipt:
         return Receipt.model_validate_json(line)
     except ValidationError as error:
         raise InputError(
-            f"line {number} of {path} is no receipt: {error.errors()[0]['msg']}. Each line has to "
-            f"be one, as `topicloom receipt NAME --json` prints them"
+            "line {number} of {path} is no receipt: {error}. Each line has to "
+            "be one, as `topicloom receipt NAME --json` prints them",
+            number=number,
+            path=path,
+            error=error.errors()[0]["msg"],
         ) from error
 
 

@@ -23,6 +23,7 @@ from topicloom.recordings.exported import (
 from topicloom.recordings.json_stream import Entry
 from topicloom.recordings.times import parse_moment, read_time
 from topicloom.state.safe_text import clip
+from topicloom.texts import FilledText
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +106,33 @@ def begin_titled(
 
 
 def read_branches(
-    branches: Branches,
+    said: Mapping[str, Mapping[str, Any]],
+    parents: Mapping[str, object],
     conversation: ExportedConversation,
     source: Source,
-    tell: Callable[[str, ExportedConversation], None],
+    tell: Callable[[str, Mapping[str, Any], ExportedConversation], None],
+    *,
+    time: str,
+    leaf: object = None,
 ) -> Iterator[ExportedConversation]:
     """A conversation with what its shown branch says, and the others if they are asked for.
 
     Other branches hold what they alone say. If they are not asked for, they are counted.
 
     Args:
-        branches: The branches, by ids.
+        said: The messages by id.
+        parents: The message that each follows, by id.
         conversation: Takes what is shown.
         source: Says whether other branches are asked for.
         tell: Reads the message of an id into a conversation.
+        time: The key that the time of a message stands under, in any form.
+        leaf: Id of the newest message that is shown; that of the newest branch if not given.
     """
+    times = {id_: message.get(time) for id_, message in said.items()}
+    branches = find_timed_branches(parents, leaf, times)
     for id_ in branches.shown:
         with conversation.reading(f"message {id_}"):
-            tell(id_, conversation)
+            tell(id_, said[id_], conversation)
     yield conversation
     for number, branch in enumerate(branches.others, 2):
         title = f"{conversation.title} (branch {number})" if conversation.title else None
@@ -134,7 +144,7 @@ def read_branches(
         )
         for id_ in branch:
             with other.reading(f"message {id_}"):
-                tell(id_, other)
+                tell(id_, said[id_], other)
         if source.branches:
             yield other
         else:
@@ -222,7 +232,7 @@ def read_blocks(content: object, into: ExportedConversation, place: str) -> str:
         elif isinstance(text := _find_text(block), str):
             texts.append(text)
         else:
-            into.report(f"blocks of type {kind!s:.40}", place)
+            into.report(FilledText("blocks of type {type}", type=f"{kind!s:.40}"), place)
     return join_parts("\n".join(filter(None, texts)), "\n".join(files))
 
 

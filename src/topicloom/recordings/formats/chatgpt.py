@@ -23,7 +23,6 @@ from topicloom.recordings.exported import (
 from topicloom.recordings.formats.base import (
     Source,
     begin_titled,
-    find_timed_branches,
     join_parts,
     name_file,
     read_branches,
@@ -77,11 +76,8 @@ def _read(
     nodes: Mapping[str, Any] = value[_TREE]
     parents = {name: node.get("parent") for name, node in nodes.items()}
     said = {name: node.get("message") or {} for name, node in nodes.items()}
-    times = {name: message.get("create_time") for name, message in said.items()}
-    branches = find_timed_branches(parents, value.get("current_node"), times)
-    yield from read_branches(
-        branches, conversation, source, lambda name, into: _tell(name, said[name], into)
-    )
+    leaf = value.get("current_node")
+    return read_branches(said, parents, conversation, source, _tell, time="create_time", leaf=leaf)
 
 
 def _tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:

@@ -21,13 +21,13 @@ from topicloom.recordings.exported import (
 from topicloom.recordings.formats.base import (
     Source,
     begin_titled,
-    find_timed_branches,
     join_parts,
     name_file,
     read_branches,
     read_each,
 )
 from topicloom.recordings.json_stream import Entry
+from topicloom.texts import FilledText
 
 _CHATS = "chat_messages"
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -76,14 +76,11 @@ def _read(
         name: message.get("parent_message_uuid") if linked else before[name]
         for name, message in said.items()
     }
-    times = {name: message.get("created_at") for name, message in said.items()}
-    branches = find_timed_branches(parents, value.get("current_leaf_message_uuid"), times)
-    yield from read_branches(
-        branches, conversation, source, lambda name, into: _tell(said[name], into)
-    )
+    leaf = value.get("current_leaf_message_uuid")
+    return read_branches(said, parents, conversation, source, _tell, time="created_at", leaf=leaf)
 
 
-def _tell(message: Mapping[str, Any], into: ExportedConversation) -> None:
+def _tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:
     sender = message["sender"]
     if sender not in _ROLES:
         raise UnknownFormError(f"its sender is {sender!r:.60}")
@@ -111,7 +108,10 @@ def _read_text(message: Mapping[str, Any], into: ExportedConversation) -> str:
             into.skipped[_LEFT_OUT[kind]] += 1
         else:
             unknown = True
-            into.report(f"blocks of type {kind!s:.40}", f"message {message.get('uuid')}")
+            into.report(
+                FilledText("blocks of type {type}", type=f"{kind!s:.40}"),
+                f"message {message.get('uuid')}",
+            )
     said = gap.join(filter(None, texts))
     return said or ("" if blocks and not unknown else message.get("text") or "")
 

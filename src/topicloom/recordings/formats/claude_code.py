@@ -16,7 +16,6 @@ from topicloom.recordings.exported import (
 from topicloom.recordings.formats.base import (
     Source,
     check_entry,
-    find_timed_branches,
     read_blocks,
     read_branches,
     read_role,
@@ -82,14 +81,8 @@ def _read_session(
         uuid: event.get("parentUuid") or event.get("logicalParentUuid")
         for uuid, event in said.items()
     }
-    times = {uuid: event.get("timestamp") for uuid, event in said.items()}
     conversation = ExportedConversation(id_, None, name, place=f"session {id_}")
-    yield from read_branches(
-        find_timed_branches(parents, None, times),
-        conversation,
-        source,
-        lambda uuid, into: _tell(uuid, said[uuid], into),
-    )
+    return read_branches(said, parents, conversation, source, _tell, time="timestamp")
 
 
 def _tell(uuid: str, event: Mapping[str, Any], into: ExportedConversation) -> None:

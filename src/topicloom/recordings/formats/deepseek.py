@@ -21,7 +21,6 @@ from topicloom.recordings.exported import (
 from topicloom.recordings.formats.base import (
     Source,
     begin_titled,
-    find_timed_branches,
     join_parts,
     name_file,
     read_branches,
@@ -61,15 +60,14 @@ def _read(
     nodes: Mapping[str, Any] = value[_TREE]
     parents = {name: node.get("parent") for name, node in nodes.items()}
     said = {name: node.get("message") or {} for name, node in nodes.items()}
-    times = {name: message.get("inserted_at") for name, message in said.items()}
 
-    def tell(name: str, into: ExportedConversation) -> None:
-        if said[name]:
+    def tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:
+        if message:
             # Nodes are numbered alike in all conversations.
-            _tell(f"{conversation.id}-{name}", said[name], into)
+            _tell(f"{conversation.id}-{name}", message, into)
 
-    branches = find_timed_branches(parents, value.get("current_node"), times)
-    yield from read_branches(branches, conversation, source, tell)
+    leaf = value.get("current_node")
+    return read_branches(said, parents, conversation, source, tell, time="inserted_at", leaf=leaf)
 
 
 def _tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from topicloom.recordings.exported import UNREADABLE
 from topicloom.recordings.formats.base import ExportFormat
@@ -20,23 +20,6 @@ from topicloom.recordings.formats.own import OwnLines
 from topicloom.recordings.formats.sharegpt import ShareGPT
 from topicloom.recordings.formats.telegram import Telegram
 from topicloom.recordings.formats.whatsapp import WhatsApp
-
-FormatName = Literal[
-    "chatgpt",
-    "deepseek",
-    "claude",
-    "openwebui",
-    "librechat",
-    "claude-code",
-    "gemini",
-    "telegram",
-    "whatsapp",
-    "sharegpt",
-    "jsonl",
-    "langchain",
-    "openai",
-]
-"""What wrote a file."""
 
 FORMATS: Mapping[str, ExportFormat] = {
     known.name: known

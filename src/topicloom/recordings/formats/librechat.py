@@ -10,7 +10,6 @@ from topicloom.recordings.exported import ExportedConversation
 from topicloom.recordings.formats.base import (
     Source,
     begin_titled,
-    find_timed_branches,
     join_parts,
     name_file,
     read_blocks,
@@ -54,13 +53,7 @@ def _read(
     parents = {
         name: m.get("parentMessageId") if linked else before[name] for name, m in said.items()
     }
-    times = {name: m.get("createdAt") for name, m in said.items()}
-    yield from read_branches(
-        find_timed_branches(parents, None, times),
-        conversation,
-        source,
-        lambda name, into: _tell(name, said[name], into),
-    )
+    return read_branches(said, parents, conversation, source, _tell, time="createdAt")
 
 
 def _flatten(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -18,7 +18,6 @@ from topicloom.recordings.exported import (
 )
 from topicloom.recordings.formats.base import (
     Source,
-    find_timed_branches,
     join_parts,
     name_file,
     read_blocks,
@@ -66,11 +65,8 @@ def _read(
     history = (value.get("chat") or value)["history"]
     said: Mapping[str, Any] = history["messages"]
     parents = {name: message.get("parentId") for name, message in said.items()}
-    times = {name: message.get("timestamp") for name, message in said.items()}
-    branches = find_timed_branches(parents, history.get("currentId"), times)
-    yield from read_branches(
-        branches, conversation, source, lambda name, into: _tell(name, said[name], into)
-    )
+    leaf = history.get("currentId")
+    return read_branches(said, parents, conversation, source, _tell, time="timestamp", leaf=leaf)
 
 
 def _tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:

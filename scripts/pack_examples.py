@@ -1,0 +1,15 @@
+"""Embed the examples of messages that need something or nothing: `python scripts/pack_examples.py`.
+
+Run it after a change of `prompts/cues/idle_*.txt` or `needing_*.txt`, or of the encoder that ships.
+Until then everything works, but the first turn of each process embeds them anew.
+"""
+
+from __future__ import annotations
+
+from topicloom.index.encoders import default_embedder
+from topicloom.index.need import PACKED, load_examples, pack
+
+if __name__ == "__main__":
+    embedder, texts = default_embedder(), load_examples()
+    pack(embedder.fingerprint, texts, {kind: embedder.embed(texts[kind]) for kind in texts})
+    print(f"{PACKED.name}: {PACKED.stat().st_size:,} bytes")

@@ -1,0 +1,32 @@
+"""The search of `Memory`: over all messages of a session, without a graph."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from topicloom.index.time_expressions import Days
+from topicloom.memory.access import OpenSession
+from topicloom.memory.values import FoundMessage
+from topicloom.nodes.workspace import enter_all
+from topicloom.state.recall import parse_message_number
+
+_EVER = Days(date.min, date.max)
+
+
+def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMessage]:
+    """The messages of some days that fit a text, best first.
+
+    One that is as likely to fit by chance is left out unless it holds the text itself.
+    """
+    session, store, whole = opened
+    tail = enter_all(whole, store, session)
+    asked = None if days == _EVER else days
+    hits = whole.search(text, asked, include_archived=True, priced=False)
+    numbers = {parse_message_number(i): weight for i, weight in hits.weights.items()}
+    said = store.pick(session, numbers)
+    return [
+        FoundMessage(said[n], hits.owners[f"m{n}"].replace(tail, ""), round(weight, 4))
+        for n, weight in numbers.items()
+        if n in said and said[n].day in days
+        if f"m{n}" not in hits.doubtful or text.casefold() in said[n].text.casefold()
+    ]

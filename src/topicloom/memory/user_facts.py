@@ -1,0 +1,97 @@
+"""Facts of the user as `Memory` shows, corrects and forgets them, in all threads that keep one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import date, datetime
+from time import time
+
+from topicloom.errors import InputError
+from topicloom.memory.access import Access, OpenSession
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.fact_spans import FactSpan
+from topicloom.reflection.facts import Fact, FactChanges, Said
+from topicloom.reflection.persons import see_facts, select_holding, to_fact
+from topicloom.state.persons import get_person
+
+
+def read_facts(access: Access, opened: OpenSession, day: date | None) -> dict[str, Fact]:
+    """The facts that hold on a day, by key; None for now."""
+    session, store, _ = opened
+    if session.user_id:
+        spans = see_facts(access.facts, store, session)
+        return {span.key: to_fact(span) for span in select_holding(spans, day, access.clock())}
+    gone = {f"m{number}" for number in store.superseded(session)}
+    known = access.facts.facts(access.thread)
+    valid = {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
+    return {k: f for k, f in valid.items() if day is None or f.at[:10] <= day.isoformat()}
+
+
+def read_fact_spans(access: Access, opened: OpenSession) -> list[FactSpan]:
+    """All facts that the thread may see, with the spans in which they hold."""
+    return see_facts(access.facts, opened.store, opened.session)
+
+
+def get_fact(access: Access, opened: OpenSession, key: str) -> Fact:
+    """The fact of that key, whether it holds now or not, or InputError."""
+    ever = {span.key: to_fact(span) for span in read_fact_spans(access, opened)}
+    facts = ever | read_facts(access, opened, None)
+    if key not in facts:
+        raise InputError(f"there is no fact {key!r}")
+    return facts[key]
+
+
+def correct_fact(access: Access, opened: OpenSession, key: str, text: str) -> str:
+    """Say a fact in other words wherever it is kept, or as it is if there are none.
+
+    Returns:
+        Its key from then on.
+
+    Raises:
+        InputError: There is no such fact.
+        SessionBusyError: A thread that keeps it is being reflected upon.
+    """
+    get_fact(access, opened, key)
+    changes = {
+        thread: _correct(old, text, access.clock())
+        for thread, old in _find_holders(access, opened, key).items()
+    }
+    _change_facts(access, changes)
+    return next((change.written[0].key for change in changes.values()), key)
+
+
+def _correct(old: Fact, text: str, now: datetime) -> FactChanges:
+    at = now.isoformat(timespec="seconds")
+    new = replace(old, text=" ".join(text.split()) or old.text, at=at)
+    same = new.key == old.key
+    if old.said:
+        new = replace(new, said=(*old.said, Said(at, "")), quote=old.quote if same else "")
+    retired = () if same else (old.key,)
+    return FactChanges((replace(new, replaces=(*old.replaces, *retired)),), retired)
+
+
+def forget_fact(access: Access, opened: OpenSession, key: str) -> Fact:
+    """Remove a fact wherever it is kept, and return it; raises what `correct_fact` does."""
+    old = get_fact(access, opened, key)
+    threads = _find_holders(access, opened, key)
+    _change_facts(access, {thread: FactChanges(retired=(key,)) for thread in threads})
+    return old
+
+
+def _find_holders(access: Access, opened: OpenSession, key: str) -> dict[str, Fact]:
+    """The threads that keep a fact and that this one may see, each with it."""
+    kept, person = access.facts, get_person(opened.session)
+    others = kept.shared_facts(person, but=opened.session.id) if person else []
+    found = {other.thread: other.fact for other in others if other.fact.key == key}
+    own = kept.facts(access.thread)
+    return found | ({access.thread: own[key]} if key in own else {})
+
+
+def _change_facts(access: Access, changes: Mapping[str, FactChanges]) -> None:
+    with ExitStack() as held:
+        for thread in sorted(changes):
+            held.enter_context(access.facts.hold_lease(thread, time(), ReflectionPolicy()))
+        for thread, change in changes.items():
+            access.facts.change_facts(thread, change)

@@ -1,0 +1,38 @@
+"""Texts with values in them that can still be said in another language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Number
+from typing import Self
+
+
+class FilledText(str):
+    """A template filled with values: an English text that knows what it was made from.
+
+    ```python
+    text = FilledText("there is no session {name!r}", name="work")
+    text            # "there is no session 'work'"
+    text.template   # "there is no session {name!r}", which a catalogue has in other languages
+    text.values     # {"name": "work"}
+    ```
+
+    Without values the text is taken as it is, braces and all.
+    """
+
+    template: str
+    """The text before its values were put in, as catalogues have it."""
+    values: Mapping[str, object]
+    """What stands for each name in braces; nothing but texts and numbers."""
+
+    def __new__(cls, template: str, /, **values: object) -> Self:
+        """Fill a template by `str.format`."""
+        if isinstance(template, cls) and not values:
+            return template
+        text = super().__new__(cls, template.format(**values) if values else template)
+        text.template = str(template)
+        text.values = {
+            name: value if isinstance(value, str | Number) else str(value)
+            for name, value in values.items()
+        }
+        return text

@@ -1,0 +1,49 @@
+"""Templates with values: in English at once, in another language later."""
+
+from __future__ import annotations
+
+import pickle
+from copy import copy
+from pathlib import Path
+
+import pytest
+
+from topicloom.errors import InputError, ReplyError, TopicLoomError, suggest
+from topicloom.texts import FilledText
+
+
+def test_a_filled_text_is_the_sentence_and_knows_its_template() -> None:
+    text = FilledText("there is no session {name!r} in {folder}", name="work", folder=Path("s"))
+    assert text == "there is no session 'work' in s"
+    assert text.template == "there is no session {name!r} in {folder}"
+    assert text.values == {"name": "work", "folder": "s"}
+
+
+@pytest.mark.parametrize("text", ['{"id": 1}', "{name}", "}{", ""])
+def test_a_text_without_values_is_taken_as_it_is(text: str) -> None:
+    assert FilledText(text) == text == FilledText(text).template
+    assert str(InputError(text)) == text
+
+
+def test_values_are_not_read_as_templates() -> None:
+    assert FilledText("not {what}", what="{name}") == "not {name}"
+
+
+def test_an_error_says_its_sentence_and_keeps_the_template() -> None:
+    error = InputError("no topic {topic!r}{meant}", topic="t9", meant=suggest("t9", ["t91"]))
+    assert str(error) == "no topic 't9'; did you mean 't91'?"
+    said = error.args[0]
+    assert isinstance(said, FilledText)
+    assert said.template == "no topic {topic!r}{meant}"
+    assert isinstance(said.values["meant"], FilledText)
+    assert str(TopicLoomError()) == ""
+
+
+@pytest.mark.parametrize("again", [copy, lambda error: pickle.loads(pickle.dumps(error))])  # noqa: S301
+def test_an_error_survives_being_copied_and_pickled(again: object) -> None:
+    error = ReplyError("{model} is out", model="gpt {x}", reason="busy", status=503)
+    other = again(error)  # type: ignore[operator]
+    assert str(other) == "gpt {x} is out"
+    assert (other.reason, other.status, other.final) == ("busy", 503, False)
+    assert other.args[0].template == "{model} is out"
+    assert other.args[0].values == {"model": "gpt {x}"}
