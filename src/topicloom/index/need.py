@@ -30,7 +30,7 @@ from topicloom.prompts.loader import LANGUAGES, load_rows
 
 _NEAREST = 8
 """Examples of a kind that say how near it is."""
-_HISTORY, _KIND, _BIAS = 9.6, 4.4, -1.7
+_HISTORY, _KIND, _BIAS = 12.0, 5.0, -2.8
 """Log odds that a message needs something: by the cosine of the earlier message nearest to it, by
 half of the distance between the two kinds, and where both are 0."""
 _USUAL = 0.55
