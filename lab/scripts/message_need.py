@@ -1,4 +1,4 @@
-"""Fit the weights of `topicloom.index.need`, and judge them with each kind left out.
+"""Fit weights of `topicloom.index.need`, and judge those and the ones that ship, kind by kind.
 
     python lab/scripts/message_need.py KIND=FILE ... [--questions N] [--conversations N]
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -121,24 +122,30 @@ def main() -> None:
         kind, _, file = entry.partition("=")
         for conversation in islice(load_source(file), given.conversations):
             cases += measure(kind, conversation, given.questions)
-    model = fit(cases)
-    (best, lean), (bias,) = model.coef_[0], model.intercept_
     examples = load_need_examples(default_embedder())
     if examples is None:
         raise SystemExit("the encoder has no vectors")
-    bias += lean * examples.middle
-    lean *= examples.half
-    print(f"_HISTORY {best:.1f}  _KIND {lean:.1f}  _BIAS {bias:.1f}  of {len(cases):,} cases")
+    model = fit(cases)
+    (best, lean), (bias,) = model.coef_[0], model.intercept_
+    history, kind_, base = best, lean * examples.half, bias + lean * examples.middle
+    print(f"fitted: {history:.1f}  {kind_:.1f}  {base:.1f}  of {len(cases):,} cases")
     print("kind        AUC   under .25: questions, needing   over .25: near, idle")
     for kind in dict.fromkeys(c.kind for c in cases):
         judged = [c for c in cases if c.kind == kind]
         without = fit([c for c in cases if c.kind != kind])
-        scores = without.predict_proba([(c.best, c.lean) for c in judged])[:, 1]
-        sorts = np.array([c.sort for c in judged])
-        auc = roc_auc_score(~np.isin(sorts, _NEEDS_NOTHING), scores)
-        under = [f"{(scores[sorts == sort] < 0.25).mean():.3f}" for sort in ("asked", "needing")]
-        over = [f"{(scores[sorts == sort] >= 0.25).mean():.3f}" for sort in _NEEDS_NOTHING]
-        print(f"{kind:10}  {auc:.3f}", *under, *over, sep="  ")
+        features = [(c.best, c.lean) for c in judged]
+        show(f"{kind}, left out", judged, without.predict_proba(features)[:, 1])
+        shipped = np.array([examples.judge(c.best, c.lean) for c in judged])
+        show(f"{kind}, as shipped", judged, shipped)
+
+
+def show(name: str, judged: Sequence[Case], scores: NDArray[np.float64]) -> None:
+    """Print what the threshold gets wrong."""
+    sorts = np.array([c.sort for c in judged])
+    auc = roc_auc_score(~np.isin(sorts, _NEEDS_NOTHING), scores)
+    under = [f"{(scores[sorts == sort] < 0.25).mean():.3f}" for sort in ("asked", "needing")]
+    over = [f"{(scores[sorts == sort] >= 0.25).mean():.3f}" for sort in _NEEDS_NOTHING]
+    print(f"{name:22}  {auc:.3f}", *under, *over, sep="  ")
 
 
 if __name__ == "__main__":
