@@ -7,9 +7,9 @@ Until then everything works, but the first turn of each process embeds them anew
 from __future__ import annotations
 
 from topicloom.index.encoders import default_embedder
-from topicloom.index.need import PACKED, load_examples, pack
+from topicloom.index.packed_examples import PACKED, load_examples, pack_vectors
 
 if __name__ == "__main__":
     embedder, texts = default_embedder(), load_examples()
-    pack(embedder.fingerprint, texts, {kind: embedder.embed(texts[kind]) for kind in texts})
+    pack_vectors(embedder.fingerprint, texts, {kind: embedder.embed(texts[kind]) for kind in texts})
     print(f"{PACKED.name}: {PACKED.stat().st_size:,} bytes")

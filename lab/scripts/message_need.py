@@ -28,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 
 from topicloom.index.embedder import Vectors, dot_products
 from topicloom.index.encoders import default_embedder
-from topicloom.index.need import load_need_examples, nearness
+from topicloom.index.need import NeedExamples, load_need_examples, nearness
 from topicloom.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import load_source
 from topicloom_lab.strategies.base import line_of
@@ -60,12 +60,11 @@ class Case(NamedTuple):
     """How much nearer it is to the examples that need something."""
 
 
-def measure(kind: str, conversation: Conversation, questions: int) -> Iterator[Case]:
+def measure(
+    kind: str, conversation: Conversation, examples: NeedExamples, questions: int
+) -> Iterator[Case]:
     """The cases of a conversation."""
     embedder, rng = default_embedder(), random.Random(conversation.id)
-    examples = load_need_examples(embedder)
-    if examples is None:
-        raise SystemExit("the encoder has no vectors")
     said = embedder.embed([line_of(m) for m in conversation.messages])
     places = {m.id: place for place, m in enumerate(conversation.messages)}
     asked = [q for q in conversation.questions if q.evidence]
@@ -117,18 +116,18 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=40, help="of a conversation, at most")
     parser.add_argument("--conversations", type=int, default=5, help="of a file, at most")
     given = parser.parse_args()
+    examples = load_need_examples(default_embedder())
+    if examples is None:
+        raise SystemExit("the encoder has no vectors")
     cases: list[Case] = []
     for entry in given.files:
         kind, _, file = entry.partition("=")
         for conversation in islice(load_source(file), given.conversations):
-            cases += measure(kind, conversation, given.questions)
-    examples = load_need_examples(default_embedder())
-    if examples is None:
-        raise SystemExit("the encoder has no vectors")
+            cases += measure(kind, conversation, examples, given.questions)
     model = fit(cases)
     (best, lean), (bias,) = model.coef_[0], model.intercept_
-    history, kind_, base = best, lean * examples.half, bias + lean * examples.middle
-    print(f"fitted: {history:.1f}  {kind_:.1f}  {base:.1f}  of {len(cases):,} cases")
+    fitted = best, lean * examples.half, bias + lean * examples.middle
+    print("fitted:", *(f"{weight:.1f}" for weight in fitted), f"of {len(cases):,} cases")
     print("kind        AUC   under .25: questions, needing   over .25: near, idle")
     for kind in dict.fromkeys(c.kind for c in cases):
         judged = [c for c in cases if c.kind == kind]

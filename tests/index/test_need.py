@@ -8,11 +8,10 @@ import pytest
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.need import (
     NeedExamples,
-    load_examples,
     load_need_examples,
     make_need_examples,
-    read_packed,
 )
+from topicloom.index.packed_examples import load_examples, read_packed
 from topicloom.prompts.loader import LANGUAGES, load_rows
 
 

@@ -15,20 +15,17 @@ each set left out.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from topicloom.index.embedder import Embedder, Vectors, dot_products, unit_rows
+from topicloom.index.embedder import Embedder, Vectors, dot_products
 from topicloom.index.encoders import default_embedder
-from topicloom.prompts.loader import LANGUAGES, load_rows
+from topicloom.index.packed_examples import KINDS, load_examples, read_packed
 
 _NEAREST = 8
 """Examples of a kind that say how near it is."""
@@ -38,10 +35,6 @@ half of the distance between the two kinds, and where both are 0."""
 _USUAL = 0.55
 """That cosine where the encoder is not the one that the weights are fitted to, whose cosines mean
 something else. It is high: in doubt a message needs something."""
-_KINDS = "idle", "needing"
-PACKED = Path(__file__).parent / "model" / "examples.npz"
-"""Vectors of the examples by the encoder that ships: `scripts/pack_examples.py`. Embedding them
-takes two seconds of the first turn of a process."""
 _APART = 2.0
 """Spreads between the means of the two kinds, at least: an encoder that shows less cannot tell them
 apart."""
@@ -99,8 +92,8 @@ def load_need_examples(embedder: Embedder) -> NeedExamples | None:
         found = _LOADED.get(key)
         if found is None:
             texts = load_examples()
-            vectors = read_packed(key, texts) or {k: embedder.embed(texts[k]) for k in _KINDS}
-            idle, needing = (vectors[kind][vectors[kind].any(axis=1)] for kind in _KINDS)
+            vectors = read_packed(key, texts) or {k: embedder.embed(texts[k]) for k in KINDS}
+            idle, needing = (vectors[kind][vectors[kind].any(axis=1)] for kind in KINDS)
             if min(len(idle), len(needing)) <= _NEAREST:
                 return None  # its provider may be back later
             fitted = key == default_embedder().fingerprint
@@ -110,39 +103,6 @@ def load_need_examples(embedder: Embedder) -> NeedExamples | None:
 
 _LOADED: LRUCache[str, NeedExamples] = LRUCache(4)
 _LOADING = Lock()
-
-
-def load_examples() -> dict[str, list[str]]:
-    """The messages that need nothing (`idle`) and those that need something (`needing`)."""
-    return {
-        kind: [row for language in LANGUAGES for row in load_rows(f"cues/{kind}_{language}")]
-        for kind in _KINDS
-    }
-
-
-def pack(
-    fingerprint: str, texts: Mapping[str, Sequence[str]], vectors: Mapping[str, Vectors]
-) -> None:
-    """Write `PACKED`: the vectors in steps of a 127th of the largest number of each."""
-    steps = {kind: np.abs(rows).max(axis=1, keepdims=True) / 127 for kind, rows in vectors.items()}
-    packed = {kind: np.rint(rows / steps[kind]).astype(np.int8) for kind, rows in vectors.items()}
-    steps = {f"{kind}_steps": rows.astype(np.float32) for kind, rows in steps.items()}
-    np.savez_compressed(PACKED, of=np.array(_digest(fingerprint, texts)), **packed, **steps)
-
-
-def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[str, Vectors] | None:
-    """The vectors of `PACKED`; None if they are not those of this encoder and these texts."""
-    if not PACKED.is_file():
-        return None
-    with np.load(PACKED) as file:
-        if str(file["of"]) != _digest(fingerprint, texts):
-            return None
-        return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in _KINDS}
-
-
-def _digest(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> str:
-    lines = [fingerprint, *(f"{kind}\t{text}" for kind in _KINDS for text in texts[kind])]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _lean_of_each(own: Vectors, others: Vectors) -> NDArray[np.float32]:

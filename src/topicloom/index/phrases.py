@@ -78,7 +78,7 @@ def _lexicon(language: Language) -> dict[str, str]:
 @lru_cache(2_048)
 def phrase_words(text: str) -> frozenset[str]:
     """The words of a text that names hold."""
-    return frozenset(word for key, *_ in find_phrases(text[:2_000]) for word in key) - LINKS
+    return frozenset(word for key, *_ in _find_phrases(text[:2_000]) for word in key) - LINKS
 
 
 @lru_cache(512)

@@ -210,12 +210,11 @@ def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:
     """The topic of that id, or InputError."""
     topic = table.get(topic_id)
     if topic is None:
-        known = f"t1 to t{session.topics}" if session.topics else FilledText("none yet")
         raise InputError(
             "session {session!r} has no topic {topic!r} (there: {known})",
             session=session.id,
             topic=topic_id,
-            known=known,
+            known=_name_ids("t", session.topics),
         )
     return topic
 
@@ -224,14 +223,18 @@ def read_number(message_id: str, session: Session) -> int:
     """The number in a message's short id, or InputError if there is no such message."""
     number = find_number(message_id, "m") or 0
     if not 1 <= number <= session.count:
-        known = f"m1 to m{session.count}" if session.count else FilledText("none yet")
         raise InputError(
             "session {session!r} has no message {message!r} (there: {known})",
             session=session.id,
             message=message_id,
-            known=known,
+            known=_name_ids("m", session.count),
         )
     return number
+
+
+def _name_ids(letter: str, count: int) -> str:
+    """The short ids that there are, in words."""
+    return f"{letter}1 to {letter}{count}" if count else FilledText("none yet")
 
 
 def read_day(day: str | date | None, otherwise: date) -> date:

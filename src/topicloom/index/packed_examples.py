@@ -1,0 +1,54 @@
+"""The examples of `index.need`, and their vectors by the encoder that ships.
+
+Embedding them takes two seconds of the first turn of a process, so their vectors ship as well
+(`scripts/pack_examples.py`). Where texts or encoder are others, they are not taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from topicloom.index.embedder import Vectors, unit_rows
+from topicloom.prompts.loader import LANGUAGES, load_rows
+
+KINDS = "idle", "needing"
+"""Of messages that need nothing, and of those that need something."""
+PACKED = Path(__file__).parent / "model" / "examples.npz"
+"""The vectors."""
+
+
+def load_examples() -> dict[str, list[str]]:
+    """The examples by kind, in both languages."""
+    return {
+        kind: [row for language in LANGUAGES for row in load_rows(f"cues/{kind}_{language}")]
+        for kind in KINDS
+    }
+
+
+def pack_vectors(
+    fingerprint: str, texts: Mapping[str, Sequence[str]], vectors: Mapping[str, Vectors]
+) -> None:
+    """Write `PACKED`: each vector in steps of a 127th of its largest number."""
+    steps = {kind: np.abs(rows).max(axis=1, keepdims=True) / 127 for kind, rows in vectors.items()}
+    packed = {kind: np.rint(rows / steps[kind]).astype(np.int8) for kind, rows in vectors.items()}
+    steps = {f"{kind}_steps": rows.astype(np.float32) for kind, rows in steps.items()}
+    np.savez_compressed(PACKED, of=np.array(_digest(fingerprint, texts)), **packed, **steps)
+
+
+def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[str, Vectors] | None:
+    """The vectors [n, d] by kind; None if they are not those of this encoder and these texts."""
+    if not PACKED.is_file():
+        return None
+    with np.load(PACKED) as file:
+        if str(file["of"]) != _digest(fingerprint, texts):
+            return None
+        return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in KINDS}
+
+
+def _digest(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> str:
+    lines = [fingerprint, *(f"{kind}\t{text}" for kind in KINDS for text in texts[kind])]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
