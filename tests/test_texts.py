@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from topicloom.errors import InputError, ReplyError, TopicLoomError, suggest
-from topicloom.texts import FilledText
+from topicloom.texts import FilledText, join_texts
 
 
 def test_a_filled_text_is_the_sentence_and_knows_its_template() -> None:
@@ -27,6 +27,24 @@ def test_a_text_without_values_is_taken_as_it_is(text: str) -> None:
 
 def test_values_are_not_read_as_templates() -> None:
     assert FilledText("not {what}", what="{name}") == "not {name}"
+
+
+def test_a_value_of_any_kind_is_shown_in_another_language_as_in_english() -> None:
+    text = FilledText("not {value!r:.9}, {value}", value=["a", "b"])
+    assert text == "not ['a', 'b', ['a', 'b']"
+    assert text.template.format(**text.values) == text
+    assert not isinstance(text.values["value"], list)
+
+
+def test_texts_that_are_joined_keep_their_templates() -> None:
+    text = join_texts([FilledText("no {name}", name="tea"), "nothing {else}"])
+    assert text == "no tea; nothing {else}"
+    assert isinstance(text, FilledText)
+    assert [getattr(part, "template", part) for part in text.values.values()] == [
+        "no {name}",
+        "nothing {else}",
+    ]
+    assert join_texts([]) == ""
 
 
 def test_an_error_says_its_sentence_and_keeps_the_template() -> None:

@@ -229,7 +229,8 @@ def _describe(error: ValidationError, given: Collection[str]) -> str:
     name = ".".join(place) if code else _PREFIX + "__".join(place).upper()
     if problem["type"] != "extra_forbidden":
         reason = problem["msg"].removeprefix("Value error, ")
-        seen = "" if problem["type"] == "value_error" else f", not {problem['input']!r}"
+        given_as = FilledText(", not {value!r}", value=problem["input"])
+        seen = "" if problem["type"] == "value_error" else given_as
         unusable = "{name} cannot be used: {reason}{seen}"
         return FilledText(unusable, name=name, reason=reason, seen=seen)
     group: Any = Settings

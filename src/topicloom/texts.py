@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Number
 from typing import Self
 
@@ -32,7 +32,27 @@ class FilledText(str):
         text = super().__new__(cls, template.format(**values) if values else template)
         text.template = str(template)
         text.values = {
-            name: value if isinstance(value, str | Number) else str(value)
+            name: value if isinstance(value, str | Number) else _Shown(value)
             for name, value in values.items()
         }
         return text
+
+
+class _Shown(str):
+    """What stands for a value that is neither a text nor a number, so that it need not be kept."""
+
+    _repr: str
+
+    def __new__(cls, value: object) -> Self:
+        text = super().__new__(cls, value)
+        text._repr = repr(value)
+        return text
+
+    def __repr__(self) -> str:
+        return self._repr
+
+
+def join_texts(texts: Iterable[str]) -> str:
+    """Texts in one, with semicolons between them; each can still be said in another language."""
+    values = {f"text{number}": text for number, text in enumerate(texts)}
+    return FilledText("; ".join(f"{{{name}}}" for name in values), **values)

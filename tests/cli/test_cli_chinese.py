@@ -24,6 +24,7 @@ from typer import rich_utils
 from typer.main import get_command
 
 import topicloom_lab
+from topicloom import errors
 from topicloom.cli import program
 from topicloom.cli.app import app
 from topicloom.cli.doctor import _CHECKS, _EXTRAS
@@ -130,6 +131,35 @@ def has_words(text: ast.JoinedStr) -> bool:
 )
 def test_whatever_a_command_says_has_chinese(file: Path) -> None:
     assert not [text for _, text in list_spoken(file) if not has_chinese(text)]
+
+
+ERRORS = {
+    *(name for name, value in vars(errors).items() if isinstance(value, type)),
+    *("UnpacksTooMuchError", "UnknownFormError", "FilledText"),
+} - {
+    "UnusableAnswerError",  # never leaves a turn: it stands in receipts, which are data
+    "BrokenInvariantError",  # stands in results of comparisons, which are data too
+}
+"""What people are told at a command, on the page or by the memory API."""
+
+APART = {
+    "domain": "an application sets a domain up in its own code; no command has one",
+    "serve": "programs are answered in English, by a protocol of others",
+}
+"""Folders whose errors stay English, but for those about how something is started, and why."""
+
+
+def test_errors_that_people_see_are_templates_with_chinese() -> None:
+    """An error that is written as an f-string would be English in a Chinese session."""
+    english = []
+    for file in SOURCES:
+        of_programs = file.parent.name in APART
+        for call, text in list_spoken(file):
+            name = ast.unparse(call.func)
+            started = name == "ConfigurationError" and file.parent.name == "serve"
+            if name in ERRORS and (started or not of_programs) and not has_chinese(text):
+                english.append(f"{file.name}:{call.lineno}: {text}")
+    assert not english
 
 
 OPTIONS = {"style", "reason", "status", "retry_after", "number"}
@@ -261,6 +291,8 @@ def test_the_language_of_commands(
         (["topics", "无"], "里没有会话 '无'（现有：还没有）"),
         (["chat", "../x"], "错误：'../x' 不能作会话的名字"),
         (["replay", "没有.jsonl"], "没有.jsonl 读不出来"),
+        (["import", "没有.json", "--session", "s"], "没有.json 读不出来：没有这个文件或文件夹"),
+        (["chat", "s", "--scope", "work"], "范围 'work' 需要一个用户"),
     ],
 )
 def test_errors_are_said_in_chinese(

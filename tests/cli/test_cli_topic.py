@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,27 @@ def test_what_was_said_is_found_and_quoted(talk: Run) -> None:
     assert "nothing was found" in talk("search", "talk", "x", "--since", "2031-01-01").out
     assert_one_line(talk("quote", "talk", "m99"), "no message 'm99'", "m1 to m32")
     assert_one_line(talk("search", "talk", "x", "--since", "soon"), "not a day")
+
+
+def test_a_refused_change_is_told_in_chinese_and_leaves_no_trace(
+    talk: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other, *_ = (t["id"] for t in read_rows(talk, "topics", "talk") if t["count"])
+    assert talk("topic", "rename", "talk", one, "Lake house").code == 0
+    before = read_rows(talk, "topic", "changes", "talk")
+    assert_one_line(talk("topic", "restore", "talk", one), f"{one} is ", ", not archived")
+    monkeypatch.setenv("TOPICLOOM_LANGUAGE", "zh")
+    for arguments, said in (
+        (("rename", "talk", other, "Lake house"), f"{one} 已经叫“Lake house”"),
+        (("merge", "talk", one, one), f"{one} 不能合并到自己"),
+        (("restore", "talk", other), f"{other} 的状态是"),
+        (("split", "talk", one, "m99", "x"), "没有消息 'm99'"),
+    ):
+        refused = talk("topic", *arguments)
+        assert (refused.code, refused.out) == (2, "")
+        assert said in refused.err
+        assert not re.search("dormant|active", refused.err)
+    assert read_rows(talk, "topic", "changes", "talk") == before
 
 
 def test_topics_are_changed_and_changed_back(talk: Run) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from topicloom.errors import InputError, ReplyError
-from topicloom.memory.values import check_name, get_topic, read_number
+from topicloom.memory.values import check_name, get_topic, read_number, read_numbers
 from topicloom.serve.web import describe_error
 from topicloom.state.changes import TopicChange, describe_change, explain_refusal
 from topicloom.state.session import Session
@@ -47,6 +47,7 @@ def test_a_failed_reply_is_told(status: int | None) -> None:
         lambda: check_name(" "),
         lambda: get_topic(TABLE, "t9", SESSION),
         lambda: read_number("m9", SESSION),
+        lambda: read_numbers(SESSION.model_copy(update={"count": 9}), "m5-m2"),
     ],
 )
 def test_a_refused_request_is_told(ask: Callable[[], object]) -> None:
@@ -62,6 +63,7 @@ def test_a_refused_request_is_told(ask: Callable[[], object]) -> None:
         TopicChange(topic="t1", author="ann", takes=(7,)),
         TopicChange(topic="t1", author="ann", absorbs="t1"),
         TopicChange(topic="t9", author="ann"),
+        TopicChange(topic="t1", author="ann", restore=True),
     ],
 )
 def test_a_refused_change_is_told(change: TopicChange) -> None:

@@ -34,14 +34,17 @@ def find_labels(labels: Mapping[str, Labels], conversation: Conversation) -> Lab
     found = labels.get(conversation.id)
     if found is None:
         raise ConfigurationError(
-            f"the threads file knows no conversation {conversation.id!r}: "
-            "give the one that belongs to these conversations with --threads"
+            "the threads file knows no conversation {conversation!r}: give the one that belongs to"
+            " these conversations with --threads",
+            conversation=conversation.id,
         )
     said = (m.id for m in conversation.messages if m.text.strip())
     if (missing := next((i for i in said if i not in found), None)) is not None:
         raise ConfigurationError(
-            f"the threads file knows no message {missing!r} of {conversation.id!r}: "
-            "give the one that belongs to these conversations with --threads"
+            "the threads file knows no message {missing!r} of {conversation!r}: give the one that"
+            " belongs to these conversations with --threads",
+            missing=missing,
+            conversation=conversation.id,
         )
     return found
 

@@ -136,7 +136,8 @@ class MemoryEvaluation:
         """
         if self.topics != "own" and self.splitter == "gold":
             raise ConfigurationError(
-                f"--topics {self.topics} needs no splitter: leave --splitter or --topics out"
+                "--topics {topics} needs no splitter: leave --splitter or --topics out",
+                topics=self.topics,
             )
         if "gold" in (self.topics, self.splitter) and not self.labels:
             raise ConfigurationError("gold topics need the file that has them: give --threads FILE")

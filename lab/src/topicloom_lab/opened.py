@@ -87,8 +87,9 @@ class OpenedModel:
         except Exception as error:  # clients raise anything; the answer says what
             if lost := _find_lost_connection(error):
                 raise ConfigurationError(
-                    f"the model's server cannot be reached ({lost}): start it, or name it by"
-                    " --base-url, and run this again; what stands in --out is not asked again"
+                    "the model's server cannot be reached ({lost}): start it, or name it by"
+                    " --base-url, and run this again; what stands in --out is not asked again",
+                    lost=lost,
                 ) from error
             failure = f"{type(error).__name__}: {error}"
         return value, {"failure": failure, "calls": list(self.log.calls)}
@@ -175,8 +176,10 @@ def load_replies(path: Path | None) -> dict[str, Row]:
                 found[name] = body
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ConfigurationError(
-                f'{path}:{number} is no reply of a batch, {{"custom_id", "response": {{"body"}}}}:'
-                " give the file that was written for --requests"
+                '{path}:{number} is no reply of a batch, {{"custom_id", "response": {{"body"}}}}:'
+                " give the file that was written for --requests",
+                path=path,
+                number=number,
             ) from error
     return found
 
@@ -202,7 +205,8 @@ class ModelOptions:
             return self._open_batch()
         if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
             raise ConfigurationError(
-                f"{self.base_url!r} is no address: give one such as http://127.0.0.1:8080/v1"
+                "{base_url!r} is no address: give one such as http://127.0.0.1:8080/v1",
+                base_url=self.base_url,
             )
         model = open_model(self.name, base_url=self.base_url, timeout=_PATIENCE, max_retries=0)
         log = CallLog()
@@ -245,14 +249,19 @@ def load_rows(out: Path | None) -> list[Row]:
                 del lines[-1]
     except OSError as error:
         raise ConfigurationError(
-            f"{out} cannot be read: {error.strerror}; choose another file with --out"
+            "{out} cannot be read: {reason}; choose another file with --out",
+            out=out,
+            reason=error.strerror,
         ) from error
     for number, line in enumerate(lines, start=1):
         try:
             found.append(dict(json.loads(line)))
         except (ValueError, TypeError) as error:
             raise ConfigurationError(
-                f"{out}:{number} is no row of results ({error}): choose another file with --out"
+                "{out}:{number} is no row of results ({error}): choose another file with --out",
+                out=out,
+                number=number,
+                error=error,
             ) from error
     return found
 
@@ -287,7 +296,8 @@ class Rows:
             if self._run.items() <= ({**(earlier or {}), **row}).items():
                 if "case" not in row:
                     raise ConfigurationError(
-                        f"{out} holds what is no row of results: choose another file with --out"
+                        "{out} holds what is no row of results: choose another file with --out",
+                        out=out,
                     )
                 self._rows[row["case"]] = row
 

@@ -103,8 +103,9 @@ class ReaderChoice:
         share = float(match[3] or 0) if match else 0.0
         if match is None or share > 1:
             raise ConfigurationError(
-                f"no readers {text!r}: "
-                "there are embedded, ideal, noisy:SHARE (0 to 1), silent and garbage"
+                "no readers {text!r}: there are embedded, ideal, noisy:SHARE (0 to 1), silent and"
+                " garbage",
+                text=text,
             )
         return cls(cast("ReaderKind", match[1] or match[2]), share)
 

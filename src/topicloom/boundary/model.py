@@ -135,22 +135,33 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
     except ValidationError as error:
         problem = error.errors()[0]
         raise ConfigurationError(
-            f"{description} describes no boundary weights: {problem['loc']}: {problem['msg']}"
+            "{description} describes no boundary weights: {place}: {problem}",
+            description=description,
+            place=problem["loc"],
+            problem=problem["msg"],
         ) from error
     except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
-        raise ConfigurationError(f"{path} does not contain boundary weights: {error}") from error
+        raise ConfigurationError(
+            "{path} does not contain boundary weights: {error}", path=path, error=error
+        ) from error
 
 
 def _check(path: Path, described: BoundaryDescription, embedder: str | None) -> None:
     if described.features != VERSION:
         raise ConfigurationError(
-            f"{path} is made for version {described.features} of the boundary features, this is "
-            f"version {VERSION}: train again"
+            "{path} is made for version {features} of the boundary features, this is version"
+            " {version}: train again",
+            path=path,
+            features=described.features,
+            version=VERSION,
         )
     if embedder is not None and embedder != described.embedder:
         raise ConfigurationError(
-            f"{path} is trained on vectors of {described.embedder!r}, not of {embedder!r}: train "
-            "with that embedder, or use the default one for boundary weights"
+            "{path} is trained on vectors of {trained!r}, not of {embedder!r}: train with that"
+            " embedder, or use the default one for boundary weights",
+            path=path,
+            trained=described.embedder,
+            embedder=embedder,
         )
 
 

@@ -141,7 +141,9 @@ class EstimatingCounter(TokenCounter):
         """Take the prices of `encoding`; raises `ConfigurationError` if there are none."""
         if encoding not in _CJK_PRICES:
             known = ", ".join(_CJK_PRICES)
-            raise ConfigurationError(f"unknown encoding {encoding!r}; one of {known}")
+            raise ConfigurationError(
+                "unknown encoding {encoding!r}; one of {known}", encoding=encoding, known=known
+            )
         self._cjk_price = _CJK_PRICES[encoding]
 
     def text(self, text: str) -> int:

@@ -41,6 +41,7 @@ from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 from topicloom.storage.writers import branch_off
+from topicloom.texts import FilledText
 
 _OWNERS = 4_096
 """Threads of which it is remembered whose they are."""
@@ -218,13 +219,20 @@ class CompiledSessionGraph(
         Raises:
             InputError: It cannot be used, or is certainly not what was meant.
         """
-        way = 'pass what is new as {"messages": [("user", "...")]}'
+        way = FilledText('pass what is new as {"messages": [("user", "...")]}')
         if isinstance(given, str | Sequence | BaseMessage):
-            raise InputError(f"the session cannot take a {type(given).__name__} as input: {way}")
+            raise InputError(
+                "the session cannot take a {kind} as input: {way}",
+                kind=type(given).__name__,
+                way=way,
+            )
         if isinstance(given, Mapping) and given and not self.builder.channels.keys() & given.keys():
             name = next(iter(map(str, given)))
             raise InputError(
-                f"the session has no input {name!r}: {way}{suggest(name, ['messages'])}"
+                "the session has no input {name!r}: {way}{meant}",
+                name=name,
+                way=way,
+                meant=suggest(name, ["messages"]),
             )
         values = given.update if isinstance(given, Command) else given
         messages = read_messages(values)
@@ -249,7 +257,8 @@ class CompiledSessionGraph(
             raise MissingThreadError(NO_THREAD)
         if replace_surrogates(thread := str(given["thread_id"])) != thread:
             raise InputError(
-                f"thread_id {thread!r} has half of a character, which cannot be stored"
+                "thread_id {thread!r} has half of a character, which cannot be stored",
+                thread=thread,
             )
         if (
             not self.checkpointer
@@ -257,8 +266,11 @@ class CompiledSessionGraph(
             and CONFIG_KEY_CHECKPOINTER not in given
         ):
             warnings.warn(
-                f"nothing keeps thread {given['thread_id']!r}, and its next turn begins anew:"
-                " compile the graph with checkpointer=local_checkpointer()",
+                FilledText(
+                    "nothing keeps thread {thread!r}, and its next turn begins anew: compile the"
+                    " graph with checkpointer=local_checkpointer()",
+                    thread=given["thread_id"],
+                ),
                 TopicLoomWarning,
                 stacklevel=3,
             )

@@ -260,5 +260,5 @@ def _check_tools(
 ) -> tuple[BaseTool, ...]:
     made = tuple(t if isinstance(t, BaseTool) else as_tool(t) for t in tools)
     for name in (t.name for t in made if t.name in ours):
-        raise ConfigurationError(f"topicloom has its own tool {name!r}: rename yours")
+        raise ConfigurationError("topicloom has its own tool {name!r}: rename yours", name=name)
     return made

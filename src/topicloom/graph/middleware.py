@@ -65,8 +65,8 @@ try:
     from langgraph.prebuilt.tool_node import ToolCallRequest
 except ImportError as error:
     raise ConfigurationError(
-        "TopicMiddleware is for agents of the package langchain, which is missing: "
-        + name_install("providers")
+        "TopicMiddleware is for agents of the package langchain, which is missing: {install}",
+        install=name_install("providers"),
     ) from error
 
 _ALL = 2**53

@@ -57,6 +57,7 @@ from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
 from topicloom.state.message_form import make_result_storable
 from topicloom.storage.base import Storage
+from topicloom.texts import FilledText
 
 if TYPE_CHECKING:
     from topicloom.domain.wiring import DomainRuntime
@@ -151,7 +152,12 @@ def _check_types(**given: object) -> None:
     for name, (kinds, way) in _KINDS.items():
         value = given[name]
         if value is not None and value != "store" and not isinstance(value, kinds):
-            raise ConfigurationError(f"{name}={value!r:.60} cannot be used: give {way}")
+            raise ConfigurationError(
+                "{name}={value!r:.60} cannot be used: give {way}",
+                name=name,
+                value=value,
+                way=FilledText(way),
+            )
 
 
 _KINDS: Mapping[str, tuple[type, str]] = {
@@ -285,8 +291,12 @@ def _make_tool_node(
                 continue
             if lost := sorted(set(update) - set(channels)):
                 warnings.warn(
-                    f"tool {name!r} sets {lost[0]!r}, which the session has no channel for: name it"
-                    " in build_session_graph(state_schema=...)",
+                    FilledText(
+                        "tool {name!r} sets {lost!r}, which the session has no channel for: name"
+                        " it in build_session_graph(state_schema=...)",
+                        name=name,
+                        lost=lost[0],
+                    ),
                     TopicLoomWarning,
                     stacklevel=2,
                 )
@@ -295,7 +305,9 @@ def _make_tool_node(
                     domain.validate(update["document"])
                 except InputError as error:
                     raise InputError(
-                        f"tool {name!r} sets a document that cannot be used: {error}"
+                        "tool {name!r} sets a document that cannot be used: {error}",
+                        name=name,
+                        error=error,
                     ) from error
         return result
 

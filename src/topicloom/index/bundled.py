@@ -125,7 +125,7 @@ def _session(model: BundledModel) -> InferenceSession:
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != model.sha256:
             raise ConfigurationError(
-                f"{path} is not the file that topicloom ships: reinstall topicloom"
+                "{path} is not the file that topicloom ships: reinstall topicloom", path=path
             )
     return InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 

@@ -66,21 +66,24 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
     # Without its vocabulary a model loads, and takes every letter for the same one.
     one, other = (opened.tokenizer(letter)["input_ids"] for letter in ("a", "b"))
     if one == other:
-        raise UnknownModelError(f"{name!r} has no usable tokenizer with its weights")
+        raise UnknownModelError("{name!r} has no usable tokenizer with its weights", name=name)
     return opened, fingerprint
 
 
 def _from_folder(make: Any, folder: Path, device: str | None) -> Any:
     if not folder.is_dir():
         raise UnknownModelError(
-            f"there is no folder {str(folder)!r} to load a model from: give one that holds its "
-            'config.json, or a name on the hub such as "BAAI/bge-m3"'
+            "there is no folder {folder!r} to load a model from: give one that holds its"
+            ' config.json, or a name on the hub such as "BAAI/bge-m3"',
+            folder=str(folder),
         )
     try:
         return make(str(folder), device=device, local_files_only=True)
     except _failures() as error:
         raise UnknownModelError(
-            f"the folder {str(folder)!r} holds no model that can be loaded: {_first_line(error)}"
+            "the folder {folder!r} holds no model that can be loaded: {error}",
+            folder=str(folder),
+            error=_first_line(error),
         ) from error
 
 
@@ -94,8 +97,10 @@ def _from_hub(make: Any, kind: Kind, name: str, device: str | None) -> Any:
         except _failures() as error:
             failure = error
     raise UnknownModelError(
-        f"{name!r} is neither in the cache of the hub nor could it be loaded from there: "
-        f"{_first_line(failure)} Connect once to download it, or give a folder that holds it"
+        "{name!r} is neither in the cache of the hub nor could it be loaded from there: {reason}"
+        " Connect once to download it, or give a folder that holds it",
+        name=name,
+        reason=_first_line(failure),
     ) from failure
 
 

@@ -8,6 +8,7 @@ from topicloom.errors import InputError
 from topicloom.memory.access import OpenSession
 from topicloom.memory.values import MemoryChange, invert_change
 from topicloom.state.changes import TopicChange, explain_refusal, find_undoable
+from topicloom.texts import FilledText, join_texts
 
 
 def list_changes(opened: OpenSession) -> list[MemoryChange]:
@@ -47,7 +48,7 @@ def invert_entry(
     table = store.topic_table(session)
     why = [explain_refusal(c, table, session.active, session.tail) for c in inverse]
     if not inverse or any(why):
-        reasons = "; ".join(filter(None, why)) or "everything was changed since"
+        reasons = join_texts(filter(None, why)) or FilledText("everything was changed since")
         raise InputError(
             "this cannot be undone, {reasons}: {change}", reasons=reasons, change=entry.event
         )

@@ -51,7 +51,7 @@ from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.scheduler import read_system_clock
-from topicloom.state.changes import TopicChange, find_month
+from topicloom.state.changes import TopicChange, explain_refusal, find_month
 from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
@@ -60,6 +60,7 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
+from topicloom.texts import FilledText
 
 _REACH = 2_560
 """Tokens that a search without a graph is worth as a turn's recall: 8 % of a window of 32,000."""
@@ -269,7 +270,7 @@ class Memory:
                 "only a graph can find all threads of a user: use Memory.of(graph, config)"
             )
         if not session.user_id:
-            raise InputError(f"session {session.id!r} belongs to no user")
+            raise InputError("session {session!r} belongs to no user", session=session.id)
         return PersonMemory(graph, session.user_id)
 
     def _correct_fact(self, key: str, text: str = "") -> Step[Fact]:
@@ -368,16 +369,21 @@ class Memory:
         """
         topic = yield from self._topic(topic_id)
         if topic.state != "archived":
-            raise InputError("{topic} is {state}, not archived", topic=topic_id, state=topic.state)
+            raise InputError(
+                "{topic} is {state}, not archived", topic=topic_id, state=FilledText(topic.state)
+            )
         return (yield from self._change(topic_id, restore=True, marks={"restored": True}))
 
     def _change(self, topic_id: str, **change: Any) -> Step[MemoryTopic]:
         """Make one change, and return the topic as it is then."""
         session, store, _ = yield from self._access.open()
+        table = store.topic_table(session)
         for named in filter(None, (topic_id, change.get("absorbs"))):
-            get_topic(store.topic_table(session), named, session)
-        changes = [TopicChange(topic=topic_id, author=self.author, **change)]
-        (changed,) = yield from self._make(changes)
+            get_topic(table, named, session)
+        wanted = TopicChange(topic=topic_id, author=self.author, **change)
+        if why := explain_refusal(wanted, table, session.active, session.tail):
+            raise InputError(why)
+        (changed,) = yield from self._make([wanted])
         return (yield from self._topic(changed))
 
     def _make(self, changes: Sequence[TopicChange]) -> Step[tuple[str, ...]]:

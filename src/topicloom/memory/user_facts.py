@@ -39,7 +39,7 @@ def get_fact(access: Access, opened: OpenSession, key: str) -> Fact:
     ever = {span.key: to_fact(span) for span in read_fact_spans(access, opened)}
     facts = ever | read_facts(access, opened, None)
     if key not in facts:
-        raise InputError(f"there is no fact {key!r}")
+        raise InputError("there is no fact {key!r}", key=key)
     return facts[key]
 
 

@@ -195,7 +195,7 @@ def check_name(name: str) -> str:
 def check_author(author: str) -> str:
     """The name of who changes a session, or InputError if it is empty or that of reviews."""
     if author in ("", REVIEW):
-        raise InputError(f"{author!r} cannot be used as an author: give another name")
+        raise InputError("{author!r} cannot be used as an author: give another name", author=author)
     return author
 
 
@@ -203,7 +203,12 @@ def check_count(count: object, name: str = "limit", least: int = 1) -> int | Non
     """How many, None for all, as it was given, or InputError if it is neither or too few."""
     if count is None or (isinstance(count, int) and count >= least):
         return count
-    raise InputError(f"{name}={count!r} cannot be used: give a whole number, {least} or more")
+    raise InputError(
+        "{name}={count!r} cannot be used: give a whole number, {least} or more",
+        name=name,
+        count=count,
+        least=least,
+    )
 
 
 def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:

@@ -46,6 +46,7 @@ from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless
 from topicloom.storage.writers import read_tips, resume
+from topicloom.texts import FilledText
 
 
 def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -268,8 +269,13 @@ def _begin(
     if not lost:
         return session, *report_taken(taken, state.get("document"), replay)
     warnings.warn(
-        f"session {session.id!r} begins anew: its checkpointer knows nothing of the {lost} messages"
-        " that are stored of it. One that outlives the program is local_checkpointer()",
+        FilledText(
+            "session {session!r} begins anew: its checkpointer knows nothing of the {lost}"
+            " messages that are stored of it. One that outlives the program is"
+            " local_checkpointer()",
+            session=session.id,
+            lost=lost,
+        ),
         TopicLoomWarning,
         stacklevel=2,
     )

@@ -54,6 +54,7 @@ from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.sessions import SessionStore
+from topicloom.texts import FilledText
 
 _BEGINNING = 8
 """Messages among which the first one of the user is looked for."""
@@ -113,7 +114,9 @@ def note_left_out(turn: Turn, prompt: MainPrompt) -> Turn:
     new = [event for event in prompt.left_out if event not in turn.events]
     if new and f"m{turn.user}" in f"{new[0]} ".split():
         warnings.warn(
-            f"{new[0]}: give it a larger window, or less at once", TopicLoomWarning, stacklevel=2
+            FilledText("{new}: give it a larger window, or less at once", new=new[0]),
+            TopicLoomWarning,
+            stacklevel=2,
         )
     return turn.model_copy(update={"events": (*turn.events, *new)})
 
@@ -269,8 +272,10 @@ class _MainWindow:
             message = make_storable(message)
         except InputError as error:
             raise ReplyError(
-                f"{self._model} gave a reply that cannot be stored: {error}. Your message is kept;"
-                " send the next one",
+                "{model} gave a reply that cannot be stored: {error}. Your message is kept; send"
+                " the next one",
+                model=self._model,
+                error=error,
                 reason=f"a reply that cannot be kept: {error}",
             ) from None
         cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")

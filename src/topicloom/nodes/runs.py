@@ -24,6 +24,7 @@ from topicloom.errors import SessionBusyError, TopicLoomWarning
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 from topicloom.storage.writers import choose_branch
+from topicloom.texts import FilledText, join_texts
 
 
 def name_thread(thread: str, user: str = "", scope: str = "") -> RunnableConfig:
@@ -101,16 +102,24 @@ def warn_of_part(messages: Sequence[object]) -> None:
 
 def warn_of_left_out(faults: Mapping[str, str]) -> None:
     """Warn of messages that a graph or an agent around a session keeps, and no turn can take in."""
-    named = "; ".join(f"{id_!r}: {fault}" for id_, fault in faults.items())
-    warnings.warn(f"left out of the session: {named}", TopicLoomWarning, stacklevel=4)
+    named = join_texts(
+        FilledText("{id!r}: {fault}", id=id_, fault=fault) for id_, fault in faults.items()
+    )
+    warnings.warn(
+        FilledText("left out of the session: {named}", named=named), TopicLoomWarning, stacklevel=4
+    )
 
 
 def warn_of_lost(count: int) -> None:
     """Warn of messages that a hook of others removed before they were kept."""
     warnings.warn(
-        f"a hook of this agent removed {count} messages of the running turn, calls of tools or"
-        " results, before TopicMiddleware kept them: they are in no topic and cannot be recalled."
-        " Trim what the model is sent in wrap_model_call, or the state in after_agent behind it",
+        FilledText(
+            "a hook of this agent removed {count} messages of the running turn, calls of tools or"
+            " results, before TopicMiddleware kept them: they are in no topic and cannot be"
+            " recalled. Trim what the model is sent in wrap_model_call, or the state in"
+            " after_agent behind it",
+            count=count,
+        ),
         TopicLoomWarning,
         stacklevel=4,
     )
@@ -189,8 +198,9 @@ class RunQueue:
             nested = any(run.queue is self and run.thread == thread for run in _around.get())
             if thread and (nested or (queue and in_main and queue[0].in_main)):
                 raise SessionBusyError(
-                    f"session {thread!r} is in the middle of a turn, which this call is a part of:"
-                    " a tool may not take a turn of the session that called it"
+                    "session {thread!r} is in the middle of a turn, which this call is a part of:"
+                    " a tool may not take a turn of the session that called it",
+                    thread=thread,
                 )
             queue.append(place)
             if queue[0] is place or not thread:

@@ -65,8 +65,11 @@ class Prompts:
         unknown = [name for name in found if name not in known]
         if unknown:
             raise ConfigurationError(
-                f"no prompts of ours in {str(folder)!r}: {', '.join(unknown)}; there are "
-                f"{', '.join(prompt_names())}, each as <language>/<name>.md"
+                "no prompts of ours in {folder!r}: {unknown}; there are {known}, each as"
+                " <language>/<name>.md",
+                folder=str(folder),
+                unknown=", ".join(unknown),
+                known=", ".join(prompt_names()),
             )
         return cls({known[name]: p.read_text("utf-8").strip() for name, p in found.items()})
 

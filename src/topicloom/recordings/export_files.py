@@ -106,7 +106,9 @@ def _find(path: Path, *, named: bool) -> Iterator[ExportFile]:
             if inner.is_file() and not _is_hidden(inner.relative_to(path)):
                 yield from _find(inner, named=False)
     elif not path.exists():
-        raise NotAConversationError(f"{path} cannot be read: there is no such file or folder")
+        raise NotAConversationError(
+            "{path} cannot be read: there is no such file or folder", path=path
+        )
     elif zipfile.is_zipfile(path):
         yield from _list_members(path)
     elif named or path.suffix.lower() in _TEXTS:
@@ -118,7 +120,9 @@ def _list_members(path: Path) -> Iterator[ExportFile]:
         with zipfile.ZipFile(path) as archive:
             members = [i for i in archive.infolist() if not i.is_dir() and _is_text(i.filename)]
     except _UNREADABLE as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}. Export it again") from error
+        raise NotAConversationError(
+            "{path} cannot be read: {error}. Export it again", path=path, error=error
+        ) from error
     # An archive cannot lie about it: `zipfile` reads no more bytes than it says.
     check_unpacked(path, sum(m.file_size for m in members), sum(m.compress_size for m in members))
     for name in sorted(member.filename for member in members):

@@ -33,8 +33,11 @@ def check_unpacked(name: object, size: int, packed: int) -> None:
     """Raise `UnpacksTooMuchError` if what has `packed` bytes unpacks to `size` bytes or more."""
     if size > (most := most_unpacked(packed)):
         raise UnpacksTooMuchError(
-            f"{name} unpacks to {size:,} bytes of conversations, {most:,} at most are read."
-            " If it is right, unpack it and import the parts"
+            "{name} unpacks to {size:,} bytes of conversations, {most:,} at most are read. If it"
+            " is right, unpack it and import the parts",
+            name=name,
+            size=size,
+            most=most,
         )
 
 
@@ -76,6 +79,10 @@ def check_entry(text: str) -> None:
     nodes = text.count("{") + text.count("[")
     if len(text) > LARGEST_ENTRY or nodes > MOST_NODES:
         raise NotAConversationError(
-            f"an entry has {len(text):,} characters or more, and {nodes:,} lists and objects;"
-            f" {LARGEST_ENTRY:,} and {MOST_NODES:,} at most are read. Import it in parts"
+            "an entry has {length:,} characters or more, and {nodes:,} lists and objects;"
+            " {most_characters:,} and {most_nodes:,} at most are read. Import it in parts",
+            length=len(text),
+            nodes=nodes,
+            most_characters=LARGEST_ENTRY,
+            most_nodes=MOST_NODES,
         )

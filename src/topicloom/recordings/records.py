@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.export_files import ExportFile
+from topicloom.texts import FilledText
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=BaseModel)
@@ -46,7 +47,9 @@ def read_lines(path: Path, text: str, what: str = "conversation") -> Iterator[tu
         NotAConversationError: There is none; it says what a line should hold.
     """
     if not text.strip():
-        raise NotAConversationError(f"{path} is empty: it holds no {what.split()[-1]}")
+        raise NotAConversationError(
+            "{path} is empty: it holds no {thing}", path=path, thing=FilledText(what.split()[-1])
+        )
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield f"{path}, line {number}", line

@@ -240,8 +240,9 @@ def _writable() -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         raise StorageUnavailableError(
-            f"reading an export needs a temporary file, which cannot be created: {why}. Set"
-            " TMPDIR to a folder that you may write to and that has space left"
+            "reading an export needs a temporary file, which cannot be created: {why}. Set TMPDIR"
+            " to a folder that you may write to and that has space left",
+            why=why,
         ) from error
 
 

@@ -161,7 +161,11 @@ class ReflectionRunner:
         answer = yield from ask_first("reflector", roles, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
-            raise UnusableAnswerError(f"nobody could reflect upon {session.id!r}: {failures}")
+            raise UnusableAnswerError(
+                "nobody could reflect upon {session!r}: {failures}",
+                session=session.id,
+                failures=failures,
+            )
         return ground_claims(answer, said.messages, said.ids, refs, spans=spans)
 
     def _write_briefs(

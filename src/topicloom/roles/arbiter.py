@@ -184,12 +184,15 @@ def _check_head(opened: Any, model: str) -> None:
     architectures = opened.model.config.architectures or []
     if not any(a.endswith(("ForSequenceClassification", "ForCausalLM")) for a in architectures):
         raise UnknownModelError(
-            f"{model!r} is no cross-encoder but {', '.join(architectures) or 'unknown'}: "
-            'give one such as "BAAI/bge-reranker-v2-m3"'
+            '{model!r} is no cross-encoder but {kind}: give one such as "BAAI/bge-reranker-v2-m3"',
+            model=model,
+            kind=", ".join(architectures) or "unknown",
         )
     if opened.num_labels != 1:
         raise UnknownModelError(
-            f"{model!r} gives {opened.num_labels} scores a pair: an arbiter needs one"
+            "{model!r} gives {count} scores a pair: an arbiter needs one",
+            model=model,
+            count=opened.num_labels,
         )
 
 

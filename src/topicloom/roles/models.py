@@ -157,8 +157,10 @@ def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) ->
         init_chat_model = import_module("langchain.chat_models").init_chat_model
     except ImportError as error:
         raise ConfigurationError(
-            f"{spec!r} needs the package langchain beside the provider's own: "
-            f"{name_install('providers')}{meant}"
+            "{spec!r} needs the package langchain beside the provider's own: {install}{meant}",
+            spec=spec,
+            install=name_install("providers"),
+            meant=meant,
         ) from error
     try:
         model = init_chat_model(name, model_provider=provider, **options)

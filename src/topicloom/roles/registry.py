@@ -44,7 +44,9 @@ def check_names(names: Iterable[RoleName]) -> None:
     unknown = [repr(name) for name in names if name not in ROLES]
     if unknown:
         raise ConfigurationError(
-            f"there is no role {', '.join(unknown)}: the roles are {', '.join(ROLES)}"
+            "there is no role {unknown}: the roles are {known}",
+            unknown=", ".join(unknown),
+            known=", ".join(ROLES),
         )
 
 
@@ -64,7 +66,9 @@ class Roles:
         """The implementation of a role; raises `ConfigurationError` if there is none."""
         implementation = self.get(spec)
         if implementation is None:
-            raise ConfigurationError(f"no model or stand-in is set for the role {spec.name!r}")
+            raise ConfigurationError(
+                "no model or stand-in is set for the role {name!r}", name=spec.name
+            )
         return implementation
 
     def get(self, spec: RoleSpec[P]) -> P | None:

@@ -94,7 +94,7 @@ def _check_owners(keys: Mapping[str, str]) -> None:
         if not re.fullmatch(r"\w+", owner) and [*keys] != [""]:
             # The sessions of `a.b` would be among those of `a`.
             raise ConfigurationError(
-                f"{owner!r} cannot name a key among others: use letters, digits and '_'"
+                "{owner!r} cannot name a key among others: use letters, digits and '_'", owner=owner
             )
 
 
@@ -227,7 +227,8 @@ def check_origins(origins: Sequence[str], keys: Mapping[str, str]) -> None:
             )
         if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin):
             raise ConfigurationError(
-                f"{origin!r} is not an origin: write it as http://localhost:3000, without a path"
+                "{origin!r} is not an origin: write it as http://localhost:3000, without a path",
+                origin=origin,
             )
 
 

@@ -17,6 +17,7 @@ from topicloom.state.lifecycle import apply_event, get_state, mark_archived
 from topicloom.state.safe_text import clip, digest_text
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark, Topic, TopicTable
+from topicloom.texts import FilledText
 
 _REVIEWED_FIELDS = frozenset(
     "head borrowed name brief summary importance once reviewed status by_hand".split()
@@ -85,17 +86,19 @@ def explain_refusal(
     for topic_id, mark in seen.items():
         topic = table.get(topic_id)
         if topic is None:
-            return f"there is no {topic_id}"
+            return FilledText("there is no {topic}", topic=topic_id)
         if mark and fingerprint_topic(topic) != mark:
-            return f"{topic_id} has changed since"
+            return FilledText("{topic} has changed since", topic=topic_id)
         if topic.status not in _list_usable(change, topic_id):
-            return f"{topic_id} is {topic.status}"
+            return FilledText("{topic} is {state}", topic=topic_id, state=FilledText(topic.status))
     if len(seen) < 2 and change.absorbs is not None:
-        return f"{change.topic} cannot be merged into itself"
+        return FilledText("{topic} cannot be merged into itself", topic=change.topic)
     if change.author != REVIEW:
         return _explain_to_person(change, table, tail)
     not_dormant = [i for i in seen if get_state(table[i], active) != "dormant"]
-    return f"{not_dormant[0]} is active" if change.archive and not_dormant else ""
+    if not change.archive or not not_dormant:
+        return ""
+    return FilledText("{topic} is active", topic=not_dormant[0])
 
 
 def _list_usable(change: TopicChange, topic_id: str) -> set[str]:
@@ -114,10 +117,12 @@ def _list_usable(change: TopicChange, topic_id: str) -> set[str]:
 def _explain_to_person(change: TopicChange, table: TopicTable, tail: int) -> str:
     late = [number for number in change.takes if number >= tail]
     if late:
-        return f"m{min(late)} is in no topic yet"
+        return FilledText("m{number} is in no topic yet", number=min(late))
     same = [t.id for t in table if t.name == change.name and t.status != "merged"]
     others = [i for i in same if i != change.topic]
-    return f"{others[0]} is called “{change.name}”" if change.name and others else ""
+    if not change.name or not others:
+        return ""
+    return FilledText("{topic} is called “{name}”", topic=others[0], name=change.name)
 
 
 def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:

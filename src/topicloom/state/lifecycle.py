@@ -22,6 +22,7 @@ from typing import Literal
 from topicloom.errors import TransitionError
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicStatus
+from topicloom.texts import FilledText
 
 TopicState = Literal["active", "dormant", "archived", "divided", "merged"]
 TopicEvent = Literal[
@@ -68,7 +69,11 @@ def advance(state: TopicState | None, event: TopicEvent) -> TopicState:
     """The state after an event; None before stands for a new topic. Raises `TransitionError`."""
     after = TRANSITIONS.get((state, event))
     if after is None:
-        raise TransitionError(f"no step {event!r} from {state or 'nothing'!r}")
+        raise TransitionError(
+            "there is no step {event!r} for a topic that is {state}",
+            event=event,
+            state=FilledText(state or "not there"),
+        )
     return after
 
 
@@ -84,7 +89,9 @@ def apply_event(topic: Topic, event: TopicEvent, active: Container[str]) -> Topi
     try:
         state = advance(get_state(topic, active), event)
     except TransitionError as error:
-        raise TransitionError(f"topic {topic.id} {topic.name!r}: {error}") from error
+        raise TransitionError(
+            "topic {topic} {name!r}: {error}", topic=topic.id, name=topic.name, error=error
+        ) from error
     return topic.model_copy(update={"status": _STATUS[state]})
 
 
@@ -121,8 +128,11 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
     """
     if survivor.id == other.id or get_state(survivor, active) not in ("active", "dormant"):
         raise TransitionError(
-            f"topic {other.id} {other.name!r} cannot be merged into {survivor.id} "
-            f"({get_state(survivor, active)})"
+            "topic {topic} {name!r} cannot be merged into {survivor} ({state})",
+            topic=other.id,
+            name=other.name,
+            survivor=survivor.id,
+            state=FilledText(get_state(survivor, active)),
         )
     times = sorted(t for x in (survivor, other) for t in (x.first_at, x.last_at) if t)
     merged = survivor.model_copy(

@@ -34,6 +34,7 @@ from topicloom.errors import InputError
 from topicloom.state.identity import make_message_key
 from topicloom.state.safe_text import clip, describe_error, replace_surrogates
 from topicloom.state.stored_message import is_plain, to_stored_message
+from topicloom.texts import FilledText
 
 LARGEST = 100_000_000
 """Characters of a message at most, of all that is in it."""
@@ -154,13 +155,15 @@ class _Parts:
         self._characters += len(value) if isinstance(value, str | bytes | bytearray) else 0
         if self._parts > MOST_PARTS:
             raise InputError(
-                f"the message has more than {MOST_PARTS:,} values in its content or its calls: give"
-                " them as one text, or in a file that a tool reads"
+                "the message has more than {most:,} values in its content or its calls: give them"
+                " as one text, or in a file that a tool reads",
+                most=MOST_PARTS,
             )
         if self._characters > LARGEST:
             raise InputError(
-                f"the message has more than {LARGEST:,} characters: give it in parts, or say where"
-                " it is"
+                "the message has more than {most:,} characters: give it in parts, or say where it"
+                " is",
+                most=LARGEST,
             )
 
 
@@ -204,9 +207,11 @@ def _find_fault(message: BaseMessage) -> str:
     for number, block in enumerate(blocks, start=1):
         kind = block.get("type") if isinstance(block, dict) else None
         if not isinstance(kind, str | int | float | None):
-            return (
-                f"content block {number} of the message has the type {_show(kind)}: a type is a"
-                ' text, such as "text" or "image_url"'
+            return FilledText(
+                "content block {number} of the message has the type {kind}: a type is a"
+                ' text, such as "text" or "image_url"',
+                number=number,
+                kind=_show(kind),
             )
     try:
         make_message_key(message)
@@ -217,9 +222,11 @@ def _find_fault(message: BaseMessage) -> str:
 
 
 def _say_unstorable(message: BaseMessage, error: BaseException) -> str:
-    return (
-        f"the message {_show(message.content)} cannot be stored ({describe_error(error)}):"
-        " give a text, or content blocks of plain JSON"
+    return FilledText(
+        "the message {content} cannot be stored ({error}): give a text, or content blocks of plain"
+        " JSON",
+        content=_show(message.content),
+        error=describe_error(error),
     )
 
 
@@ -267,7 +274,9 @@ def make_result_storable(name: str, result: Any) -> Any:
         return _make_result_storable(result)
     except InputError as error:
         raise InputError(
-            f"tool {name!r} returned something that cannot be stored: {error}"
+            "tool {name!r} returned something that cannot be stored: {error}",
+            name=name,
+            error=error,
         ) from error
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from topicloom.errors import OtherPersonError
 from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.session import Session
+from topicloom.texts import FilledText
 
 _LONGEST = 500
 """Characters of the name of a user or a scope."""
@@ -34,11 +35,14 @@ def make_person(user: object, scope: object = "") -> Person | None:
     for what, name in zip(("user_id", "scope"), names, strict=True):
         if len(name) > _LONGEST or "\0" in name or replace_surrogates(name) != name:
             raise OtherPersonError(
-                f"{what} {name[:40]!r} cannot be used: give it at most {_LONGEST} characters,"
-                " without NUL and without halves of characters"
+                "{what} {name!r} cannot be used: give it at most {most} characters, without NUL"
+                " and without halves of characters",
+                what=what,
+                name=name[:40],
+                most=_LONGEST,
             )
     if names[1] and not names[0]:
-        raise OtherPersonError(f"scope {names[1]!r} needs a user: give user_id as well")
+        raise OtherPersonError("scope {scope!r} needs a user: give user_id as well", scope=names[1])
     return Person(*names) if names[0] else None
 
 
@@ -82,10 +86,14 @@ def check_person(session: Session, person: Person | None) -> None:
     if person is None or owner is None or owner == person:
         return
     # Whose it is, is not told: the name of a user says something already.
-    what = "another user" if owner.user != person.user else "another scope"
+    what = FilledText("another user" if owner.user != person.user else "another scope")
     raise OtherPersonError(
-        f"thread {session.id!r} belongs to {what}, not to user {person.user!r} in scope"
-        f" {person.scope!r}: give another thread_id"
+        "thread {session!r} belongs to {what}, not to user {user!r} in scope {scope!r}: give"
+        " another thread_id",
+        session=session.id,
+        what=what,
+        user=person.user,
+        scope=person.scope,
     )
 
 

@@ -157,7 +157,9 @@ class HeadCache:
         ref = head
         while ref is not None and (chain, ref) not in self._known:
             if ref in new:
-                raise StorageError(f"chain {chain!r} goes in a circle at entry {ref}")
+                raise StorageError(
+                    "chain {chain!r} goes in a circle at entry {ref}", chain=chain, ref=ref
+                )
             new[ref] = None
             ref = prev(ref)
         refs = Refs([], 0, 0) if ref is None else self._known[chain, ref]

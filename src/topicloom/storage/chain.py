@@ -86,7 +86,9 @@ def dump_body(body: Mapping[str, Any]) -> bytes:
     """
     for key in _RESERVED:
         if key in body:
-            raise InputError(f"an entry may not have a key {key!r}: it belongs to the chain")
+            raise InputError(
+                "an entry may not have a key {key!r}: it belongs to the chain", key=key
+            )
     return encode_json(body, "an entry", separators=_COMPACT)
 
 
@@ -95,7 +97,7 @@ def load_body(text: bytes) -> dict[str, Any]:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise StorageError(f"a stored entry is not JSON: {error}") from error
+        raise StorageError("a stored entry is not JSON: {error}", error=error) from error
     if not isinstance(body, dict):
         raise StorageError("a stored entry is not a JSON object")
     return body
@@ -178,7 +180,9 @@ def encode_json(data: Any, what: str, *, ascii_only: bool = False, **layout: Any
     try:
         text = json.dumps(data, ensure_ascii=ascii_only, allow_nan=False, **layout)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{what} has to be plain JSON data: {error}") from error
+        raise InputError(
+            "{what} has to be plain JSON data: {error}", what=what, error=error
+        ) from error
     try:
         return text.encode()
     except UnicodeEncodeError:

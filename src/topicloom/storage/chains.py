@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage.backend import Backend
 from topicloom.storage.chain import RawEntry, is_intact, is_tombstone, merged
+from topicloom.texts import FilledText
 
 
 class StoredChain:
@@ -127,11 +128,18 @@ class StoredChain:
             holding = [one for one in old if any(raw.ref == ref for raw in one.entries)]
             if holding and holding[0].damage:
                 damage = holding[0].explain()
-                return f"entry {ref} of chain {self._name!r} cannot be read: {damage}"
+                return FilledText(
+                    "entry {ref} of chain {chain!r} cannot be read: {damage}",
+                    ref=ref,
+                    chain=self._name,
+                    damage=damage,
+                )
             place = holding[0].place if holding else "the archive"
-        return (
-            f"{place}: entry {ref} is not what was written. If you changed it, change it back:"
-            " storage is append-only. Otherwise restore it from a backup"
+        return FilledText(
+            "{place}: entry {ref} is not what was written. If you changed it, change it back:"
+            " storage is append-only. Otherwise restore it from a backup",
+            place=place,
+            ref=ref,
         )
 
     def _unpack(self) -> dict[str, RawEntry] | None:
@@ -154,8 +162,8 @@ class StoredChain:
         self._entries.replace(fresh)
         if set(self._entries.read([raw.ref for raw in fresh])) != set(fresh):
             raise StorageError(
-                f"chain {self._name!r} could not be read back after it was written; the archive"
-                " stays"
+                "chain {name!r} could not be read back after it was written; the archive stays",
+                name=self._name,
             )
         self._backend.remove_old_archives(self._name)
         return None
@@ -184,10 +192,13 @@ class StoredChain:
     def _missing(self, ref: str) -> MissingRecordError:
         session = self._backend.session
         return MissingRecordError(
-            f"entry {ref} is not in chain {self._name!r} of session {session!r}: the checkpoint"
-            " belongs to other storage, or an entry was lost. What can be made anew is by"
-            f" `topicloom repair {session}`, or by `repair_session` in the application"
-            + "".join(f"; {report}" for report in self._backend.reports)
+            "entry {ref} is not in chain {chain!r} of session {session!r}: the checkpoint belongs"
+            " to other storage, or an entry was lost. What can be made anew is by `topicloom repair"
+            " {session}`, or by `repair_session` in the application{reports}",
+            ref=ref,
+            chain=self._name,
+            session=session,
+            reports="".join(f"; {report}" for report in self._backend.reports),
         )
 
 

@@ -210,7 +210,7 @@ class SessionLog:
                 changed.
         """
         if not is_month(month):
-            raise InputError(f"{month!r} is not a month: write it as 2026-03")
+            raise InputError("{month!r} is not a month: write it as 2026-03", month=month)
         with self._mutex:
             return self._chain(chain).move(month)
 

@@ -16,6 +16,7 @@ from io import BytesIO
 from typing import NamedTuple
 
 from topicloom.storage.chain import NO_PREV, RawEntry, merged, split_line
+from topicloom.texts import FilledText
 
 _REF = re.compile(r"[0-9a-f]{16}")
 
@@ -35,11 +36,14 @@ class OldArchive(NamedTuple):
     def explain(self) -> str:
         """The damage, what follows from it, and the way out."""
         lost = sum(not raw.body for raw in self.entries)
-        return (
-            f"{self.place} {self.damage}; {lost} of the entries it is known to hold cannot be read"
+        return FilledText(
+            "{place} {damage}; {lost} of the entries it is known to hold cannot be read"
             " from it. Restore it from a backup; until then messages are taken from the"
             " transcript, and the topic can be neither moved nor purged. If there is no backup,"
-            " remove it with all that bears its name, and repair the session"
+            " remove it with all that bears its name, and repair the session",
+            place=self.place,
+            damage=self.damage,
+            lost=lost,
         )
 
 

@@ -63,8 +63,9 @@ class StoreStorage(Storage):
         """
         if not prefix or not all(prefix) or any("." in part or "\0" in part for part in prefix):
             raise ConfigurationError(
-                f"{prefix!r} cannot be the prefix of a namespace: its parts may not be empty, nor"
-                " have a dot or NUL in them"
+                "{prefix!r} cannot be the prefix of a namespace: its parts may not be empty, nor"
+                " have a dot or NUL in them",
+                prefix=prefix,
             )
         super().__init__(cache_bytes=cache_bytes)
         self._store = store
@@ -88,7 +89,9 @@ class StoreStorage(Storage):
         """
         with self._mutex:
             if session in self._held:
-                raise SessionBusyError(f"session {session!r} is in use in this process")
+                raise SessionBusyError(
+                    "session {session!r} is in use in this process", session=session
+                )
             self._held.add(session)
         try:
             yield
@@ -172,6 +175,8 @@ def _read_name(item: Item) -> str:
         name = json.loads(item.value["name"])
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(
-            f"item {item.key} in namespace {item.namespace} names no session"
+            "item {key} in namespace {namespace} names no session",
+            key=item.key,
+            namespace=item.namespace,
         ) from error
     return str(name)

@@ -42,10 +42,14 @@ def pack_rows(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
         InputError: Keys or shape are wrong.
     """
     if vectors.ndim != 2 or vectors.shape[0] != len(keys) or vectors.shape[1] == 0:
-        raise InputError(f"{len(keys)} keys do not match vectors of shape {vectors.shape}")
+        raise InputError(
+            "{keys} keys do not match vectors of shape {shape}", keys=len(keys), shape=vectors.shape
+        )
     wrong = [key for key in keys if not _KEY.fullmatch(key)]
     if wrong:
-        raise InputError(f"the key of a vector is 16 lower-case hex digits, not {wrong[0]!r}")
+        raise InputError(
+            "the key of a vector is 16 lower-case hex digits, not {key!r}", key=wrong[0]
+        )
     rows = np.empty(len(keys), dtype=_row_type(vectors.shape[1]))
     rows["key"] = np.frombuffer(bytes.fromhex("".join(keys)), dtype=f"V{_KEY_BYTES}")
     rows["vector"] = vectors

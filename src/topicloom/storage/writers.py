@@ -179,8 +179,9 @@ def give_way(
         return come_behind(store, session, others)
     publish(store, session)
     raise ConflictError(
-        f"another writer's turn of session {session.id!r} ended while this one went on."
-        " What was said is kept, and the next turn goes on from both"
+        "another writer's turn of session {session!r} ended while this one went on. What was said"
+        " is kept, and the next turn goes on from both",
+        session=session.id,
     )
 
 

@@ -271,7 +271,7 @@ def _read_export(body: bytes) -> ImportSpool:
         return spool
     spool.close()
     example = next(iter(found.unread.examples.values()), "there is no message with a text")
-    raise InputError(f"nothing can be imported: {example.removeprefix(f'{file}, ')}")
+    raise InputError("nothing can be imported: {reason}", reason=example.removeprefix(f"{file}, "))
 
 
 async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:

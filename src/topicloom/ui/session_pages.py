@@ -31,6 +31,7 @@ from topicloom.state.persons import sees
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.texts import FilledText
 from topicloom.ui.answers import (
     IndexState,
     PromptMessage,
@@ -305,7 +306,10 @@ class SessionPages:
         if at:
             thread["configurable"] |= {"checkpoint_id": at, "checkpoint_ns": ""}
             if self._graph.get_state(thread).created_at is None:  # LangGraph would begin anew
-                raise HTTPException(404, f"there is no moment {at!r} of session {name!r}")
+                raise HTTPException(
+                    404,
+                    FilledText("there is no moment {at!r} of session {name!r}", at=at, name=name),
+                )
         return thread
 
 

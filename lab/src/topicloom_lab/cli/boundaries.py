@@ -106,5 +106,7 @@ def run_training(data: Path, out: Path, seed: int) -> None:
         with console.status("reading") as status:
             train_boundary(data / "segmentation", out, seed=seed, report=status.update)
     except OSError as error:
-        raise StorageUnavailableError(f"weights cannot be written to {out}: {error}") from error
+        raise StorageUnavailableError(
+            "weights cannot be written to {out}: {error}", out=out, error=error
+        ) from error
     console.print(f"wrote {out} and {out.with_suffix('.json')}")

@@ -51,7 +51,7 @@ def run_caching(
     console = open_figures(as_json=as_json)
     conversation = next(islice(load_source(file), number - 1, None), None)
     if conversation is None:
-        raise InputError(f"{file} has no conversation {number}")
+        raise InputError("{file} has no conversation {number}", file=file, number=number)
     for layout in layouts:
         recorded = list[list[SentPrompt]]()
         given = settings.model_copy(update={"layout": layout})
@@ -65,7 +65,11 @@ def run_caching(
                 recorded.append(prompts)
                 progress(len(recorded))
         if not recorded:
-            raise InputError(f"{file}: nobody answers in {conversation.id!r}")
+            raise InputError(
+                "{file}: nobody answers in {conversation!r}",
+                file=file,
+                conversation=conversation.id,
+            )
         table = _table(conversation.id, given, recorded)
         if server is not None:
             windows = settings.model_dump(include={"window", "topic_window"})

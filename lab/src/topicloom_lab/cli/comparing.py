@@ -65,7 +65,9 @@ def run_config(
     comparison = read_comparison(config or EXAMPLE, out)
     unknown = sorted(set(again) - set(comparison.strategies))
     if unknown:
-        raise ConfigurationError(f"--again {unknown[0]}: no such strategy in this comparison")
+        raise ConfigurationError(
+            "--again {unknown}: no such strategy in this comparison", unknown=unknown[0]
+        )
     results = Results(comparison.out)
     bench = _bench(comparison)
     results.begin(_record(comparison, bench), _FIXED)
@@ -85,7 +87,7 @@ def write_again(out: Path, *, as_json: bool) -> None:
     """
     results = Results(out)
     if not results.cells():
-        raise ConfigurationError(f"{out} holds no results: run `topicloom eval run` first")
+        raise ConfigurationError("{out} holds no results: run `topicloom eval run` first", out=out)
     record = results.run()
     folder = record.get("folder")
     find_strategies(record.get("strategies", ()), Path(folder) if folder else None)
@@ -226,7 +228,9 @@ def show_misses(
     console, results = open_console(), Results(out)
     cells = list(results.cells().values())
     if not any(cell.strategy == strategy for cell in cells):
-        raise ConfigurationError(f"{out} holds no results of {strategy!r}")
+        raise ConfigurationError(
+            "{out} holds no results of {strategy!r}", out=out, strategy=strategy
+        )
     others = {
         (c.source, c.conversation, c.budget, row.question): row.found
         for c in cells

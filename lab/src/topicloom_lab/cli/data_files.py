@@ -43,7 +43,12 @@ def run_fetch(name: str, out: Path, first: int | None, threads: Path | None) -> 
     """
     known = _find(name, threads)
     if not known.files:
-        raise InputError(f"{name} is not fetched: take it from {known.home} ({known.licence})")
+        raise InputError(
+            "{name} is not fetched: take it from {home} ({licence})",
+            name=name,
+            home=known.home,
+            licence=known.licence,
+        )
     with TemporaryDirectory() as folder:
         paths = (_download(address, known, Path(folder)) for address in known.files)
         _write(name, paths, out, first, threads)
@@ -65,7 +70,12 @@ def run_convert(
 def _find(name: str, threads: Path | None) -> DataSet:
     if name not in DATA_SETS:
         known = ", ".join(DATA_SETS)
-        raise ConfigurationError(f"no data set {name!r}{suggest(name, DATA_SETS)}; there: {known}")
+        raise ConfigurationError(
+            "no data set {name!r}{meant}; there: {known}",
+            name=name,
+            meant=suggest(name, DATA_SETS),
+            known=known,
+        )
     if threads is not None:
         find_label(name)  # before anything is downloaded
     return DATA_SETS[name]
@@ -88,8 +98,10 @@ def _copy(address: str, path: Path) -> None:
             copyfileobj(answer, file)
     except (URLError, OSError) as error:
         raise InputError(
-            f"{address} cannot be fetched: {error}. Download it otherwise, and"
-            " `topicloom eval convert` does the rest"
+            "{address} cannot be fetched: {error}. Download it otherwise, and `topicloom eval"
+            " convert` does the rest",
+            address=address,
+            error=error,
         ) from error
 
 

@@ -77,8 +77,9 @@ def run_idle(
         asked += map(_read_row, placed, found)
     if not asked:
         raise InputError(
-            f"no message was written for a conversation of {', '.join(given)}: name a file of"
-            " messages for it with --messages"
+            "no message was written for a conversation of {conversations}: name a file of messages"
+            " for it with --messages",
+            conversations=", ".join(given),
         )
     where = f"{evaluation.budget:,} tokens: {', '.join(map(name_of, given))}"
     for table in (show_idle(asked, where), show_short(asked, where)):
@@ -112,8 +113,8 @@ def _read_row(placed: PlacedMessage, row: Row) -> AskedMessage:
         return AskedMessage(placed.message, TypeAdapter(RecallResult).validate_python(row))
     except ValidationError as error:
         raise ConfigurationError(
-            f"the row of {row['case']!r} is no result of `eval idle`: choose another file"
-            " with --out"
+            "the row of {case!r} is no result of `eval idle`: choose another file with --out",
+            case=row["case"],
         ) from error
 
 

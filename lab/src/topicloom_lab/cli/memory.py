@@ -167,15 +167,18 @@ def _done(
     others = sorted({str(row["readers"]) for row in rows} - {str(evaluation.readers)})
     if others:
         raise ConfigurationError(
-            f"{out} holds results of {others[0]} readers: "
-            f"choose another file for those of {evaluation.readers} ones"
+            "{out} holds results of {others} readers: choose another file for those of {readers}"
+            " ones",
+            out=out,
+            others=others[0],
+            readers=evaluation.readers,
         )
     ours = [row for row in rows if evaluation.setup.items() <= row.items()]
     try:
         read = [TypeAdapter(MemoryRow).validate_python(row) for row in ours]
     except ValidationError as error:
         raise ConfigurationError(
-            f"{out} holds what is no row of results: choose another file with --out"
+            "{out} holds what is no row of results: choose another file with --out", out=out
         ) from error
     found = {(row.conversation, row.question, row.budget): row for row in read}
     found = {key: row for key, row in found.items() if row.budget in evaluation.budgets}

@@ -113,7 +113,9 @@ def write_lines(out: Path, lines: Iterable[str], *, add: bool = False) -> None:
         if fresh != out:
             fresh.replace(out)
     except OSError as error:
-        raise StorageUnavailableError(f"results cannot be written to {out}: {error}") from error
+        raise StorageUnavailableError(
+            "results cannot be written to {out}: {error}", out=out, error=error
+        ) from error
     finally:
         if fresh != out:
             with suppress(OSError):

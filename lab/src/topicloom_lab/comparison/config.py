@@ -100,11 +100,13 @@ def read_comparison(path: Path, out: Path | None = None) -> Comparison:
         find_strategies(comparison.strategies, path.parent)
         return comparison
     except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError("{path}: {error}", path=path, error=error) from error
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"])) or "it"
-        raise ConfigurationError(f"{path}: {place}: {problem['msg']}") from error
+        raise ConfigurationError(
+            "{path}: {place}: {problem}", path=path, place=place, problem=problem["msg"]
+        ) from error
 
 
 SAMPLE = "sample"
@@ -152,8 +154,10 @@ def fingerprint(spec: str, folder: Path | None = None) -> str:
         data = spec.encode() if is_generated(spec) else _path(spec, folder).read_bytes()
     except OSError as error:
         raise NotAConversationError(
-            f"{error.filename} cannot be read: {error.strerror}; `topicloom eval fetch` lists data"
-            " sets that are public"
+            "{path} cannot be read: {reason}; `topicloom eval fetch` lists data sets that are"
+            " public",
+            path=error.filename,
+            reason=error.strerror,
         ) from error
     return sha256(data).hexdigest()
 

@@ -48,7 +48,9 @@ def write_report(results: Results) -> list[Path]:
     try:
         path.write_text(report_text(cells, results.run(), [f.name for f in figures]), "utf-8")
     except OSError as error:
-        raise StorageUnavailableError(f"{path} cannot be written: {error}") from error
+        raise StorageUnavailableError(
+            "{path} cannot be written: {error}", path=path, error=error
+        ) from error
     return [path, *figures]
 
 

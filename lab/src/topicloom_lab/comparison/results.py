@@ -105,8 +105,12 @@ class Results:
         for name, (was, now) in pairs.items():
             if was != now:
                 raise ConfigurationError(
-                    f"{self.folder} holds results with another {name} ({was!r}, now {now!r}): "
-                    "choose another folder with --out, or delete that one"
+                    "{folder} holds results with another {name} ({was!r}, now {now!r}): choose"
+                    " another folder with --out, or delete that one",
+                    folder=self.folder,
+                    name=name,
+                    was=was,
+                    now=now,
                 )
         run = {**run, "files": {**known, **given}}
         try:
@@ -115,7 +119,9 @@ class Results:
             replace_file(self._run, f"{text}\n".encode(), fsync=False)
             self._repair()
         except OSError as error:
-            raise StorageUnavailableError(f"{self._run} cannot be written: {error}") from error
+            raise StorageUnavailableError(
+                "{path} cannot be written: {error}", path=self._run, error=error
+            ) from error
 
     def run(self) -> dict[str, Any]:
         """The data that `begin` wrote; empty if there is none.
@@ -145,7 +151,10 @@ class Results:
                 except ValidationError as error:
                     problem = error.errors()[0]
                     raise ConfigurationError(
-                        f"{self._cells}, line {number} is no result: {problem['msg']}"
+                        "{path}, line {number} is no result: {problem}",
+                        path=self._cells,
+                        number=number,
+                        problem=problem["msg"],
                     ) from error
 
     def _repair(self) -> None:

@@ -27,7 +27,7 @@ def convert_fact_consolidation(instance: Mapping[str, Any], name: str) -> Row:
     """
     facts = {int(number): text for number, text in _FACT.findall(str(instance["context"]))}
     if not facts:
-        raise NotAConversationError(f"{name} has no numbered facts")
+        raise NotAConversationError("{name} has no numbered facts", name=name)
     messages: list[Row] = [
         {
             "id": f"f{number}",

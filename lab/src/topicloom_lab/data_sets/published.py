@@ -32,8 +32,9 @@ class Published:
         """
         known = DATA_SETS[self.data_set]
         if known.convert is None:
-            what = f"{self.data_set} is not converted: {known.home} has its form"
-            raise NotAConversationError(what)
+            raise NotAConversationError(
+                "{name} is not converted: {home} has its form", name=self.data_set, home=known.home
+            )
         return self._apply(known.convert)
 
     def label(self) -> Row:
@@ -56,7 +57,9 @@ def find_label(name: str) -> Callable[[Any, str], Row]:
     """The function that finds the topic of each message; raises `InputError` if there is none."""
     if (label := DATA_SETS[name].label) is None:
         known = ", ".join(name for name, one in DATA_SETS.items() if one.label)
-        raise InputError(f"{name} does not say which topic a message is in; {known} does")
+        raise InputError(
+            "{name} does not say which topic a message is in; {known} does", name=name, known=known
+        )
     return label
 
 
@@ -72,8 +75,12 @@ def read_published(name: str, path: Path) -> Iterator[Published]:
     """
     if parts := DATA_SETS[name].parts:
         if not path.is_dir():
-            what = f"{path} is no folder: a conversation of {name} is one, with {', '.join(parts)}"
-            raise NotAConversationError(what)
+            raise NotAConversationError(
+                "{path} is no folder: a conversation of {name} is one, with {parts}",
+                path=path,
+                name=name,
+                parts=", ".join(parts),
+            )
         value = {Path(part).stem: list(_read_file(name, path / part)) for part in parts}
         yield Published(name, path.resolve().name, value)
         return
@@ -106,6 +113,9 @@ def _open(path: Path) -> TextIO:
 
 def _refuse(name: str, error: Exception) -> NotAConversationError:
     return NotAConversationError(
-        f"this is no file of {name} ({type(error).__name__}: {error}): {DATA_SETS[name].home}"
-        " has those that are"
+        "this is no file of {name} ({kind}: {error}): {home} has those that are",
+        name=name,
+        kind=type(error).__name__,
+        error=error,
+        home=DATA_SETS[name].home,
     )

@@ -40,10 +40,17 @@ def generate(spec: str) -> Iterator[Conversation]:
     """
     name, options = options_in(spec)
     if name not in GENERATORS:
-        raise InputError(f"no generator {name!r}: there are {', '.join(GENERATORS)}")
+        raise InputError(
+            "no generator {name!r}: there are {known}", name=name, known=", ".join(GENERATORS)
+        )
     try:
         return GENERATORS[name](**options)
     except ValidationError as error:
         problem = error.errors()[0]
         option = ".".join(map(str, problem["loc"]))
-        raise InputError(f"{spec!r}: option {option!r}: {problem['msg']}") from error
+        raise InputError(
+            "{spec!r}: option {option!r}: {problem}",
+            spec=spec,
+            option=option,
+            problem=problem["msg"],
+        ) from error

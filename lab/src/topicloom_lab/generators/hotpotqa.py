@@ -57,7 +57,7 @@ def hotpotqa(
     """
     found = sorted(folder.glob("hotpotqa_*_corpus.jsonl"))
     if not found:
-        raise NotAConversationError(f"{folder} has no hotpotqa_*_corpus.jsonl")
+        raise NotAConversationError("{folder} has no hotpotqa_*_corpus.jsonl", folder=folder)
     return (_conversation(path, message, seed) for path in found)
 
 
@@ -82,7 +82,10 @@ def _question(question: HotpotQuestion, places: dict[str, str], corpus: Path) ->
     missing = [title for title in question.gold_titles if title not in places]
     if missing:
         raise NotAConversationError(
-            f"{corpus}: question {question.id!r} rests on {missing[0]!r}, which is not in it"
+            "{corpus}: question {question!r} rests on {missing!r}, which is not in it",
+            corpus=corpus,
+            question=question.id,
+            missing=missing[0],
         )
     return Question(
         id=question.id,

@@ -21,10 +21,13 @@ def options_in(spec: str) -> tuple[str, dict[str, str]]:
         option, equals, value = (p.strip() for p in part.partition("="))
         if not (option and equals and value):
             raise InputError(
-                f"{spec!r}: {part!r} is no option; wanted: {name}:option=value,option=value"
+                "{spec!r}: {part!r} is no option; wanted: {name}:option=value,option=value",
+                spec=spec,
+                part=part,
+                name=name,
             )
         if option in options:
-            raise InputError(f"{spec!r}: option {option!r} is given twice")
+            raise InputError("{spec!r}: option {option!r} is given twice", spec=spec, option=option)
         options[option] = value
     return name.strip(), options
 

@@ -115,12 +115,18 @@ def _count_rounds(message: WrittenMessage, rounds: Mapping[str, int]) -> int:
     for named in (message.after, *chain.from_iterable(message.evidence)):
         if named not in rounds:
             raise ConfigurationError(
-                f"message {message.id!r} names {named!r}, which conversation"
-                f" {message.conversation!r} does not have"
+                "message {message!r} names {named!r}, which conversation {conversation!r} does not"
+                " have",
+                message=message.id,
+                named=named,
+                conversation=message.conversation,
             )
         if rounds[named] > rounds[message.after]:
             raise ConfigurationError(
-                f"message {message.id!r} comes after {message.after!r}, but its evidence {named!r}"
-                " is said later"
+                "message {message!r} comes after {after!r}, but its evidence {named!r} is said"
+                " later",
+                message=message.id,
+                after=message.after,
+                named=named,
             )
     return rounds[message.after] + 1

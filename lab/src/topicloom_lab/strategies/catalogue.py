@@ -143,7 +143,10 @@ def find_strategies(names: Iterable[str], folder: Path | None = None) -> None:
             known = ", ".join(STRATEGIES)
             meant = suggest(name, STRATEGIES)
             raise ConfigurationError(
-                f"no strategy {name!r}{meant}; there are {known}, and your own as module:Class"
+                "no strategy {name!r}{meant}; there are {known}, and your own as module:Class",
+                name=name,
+                meant=meant,
+                known=known,
             )
 
 
@@ -155,11 +158,14 @@ def _load(name: str, module: str, attribute: str, folder: Path) -> StrategyEntry
         made = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(
-            f"strategy {name!r} cannot be loaded: {error}. Its module stands in {place}, or is"
-            " installed"
+            "strategy {name!r} cannot be loaded: {error}. Its module stands in {place}, or is"
+            " installed",
+            name=name,
+            error=error,
+            place=place,
         ) from error
     if not (isinstance(made, type) and issubclass(made, Strategy)):
-        raise ConfigurationError(f"{name!r} is no topicloom_lab.strategies.Strategy")
+        raise ConfigurationError("{name!r} is no topicloom_lab.strategies.Strategy", name=name)
     what = (made.__doc__ or name).strip().splitlines()[0].rstrip(".")
     make: Callable[[StrategyOptions], Strategy] = made
     return StrategyEntry(name, "own", what, make, by_budget=bool(getattr(made, "by_budget", False)))

@@ -114,7 +114,7 @@ def read_corpus(
     """
     paths = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.xz")])
     if not paths:
-        raise ConfigurationError(f"{folder} holds no .jsonl file to train on")
+        raise ConfigurationError("{folder} holds no .jsonl file to train on", folder=folder)
     rng = np.random.default_rng(seed)
     samples: list[Sample] = []
     for path in paths:

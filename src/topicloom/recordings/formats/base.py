@@ -188,7 +188,7 @@ def read_role(value: object) -> str:
     """
     role = _ROLES.get(value.lower()) if isinstance(value, str) else None
     if role is None:
-        raise UnknownFormError(f"its role is {clip(repr(value), 60)}")
+        raise UnknownFormError(FilledText("its role is {role}", role=clip(repr(value), 60)))
     return role
 
 

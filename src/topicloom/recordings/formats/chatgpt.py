@@ -30,6 +30,7 @@ from topicloom.recordings.formats.base import (
 )
 from topicloom.recordings.formats.citations import resolve_marks
 from topicloom.recordings.json_stream import Entry
+from topicloom.texts import FilledText
 
 _TREE = "mapping"
 _LEFT_OUT = {
@@ -100,7 +101,7 @@ def _judge(message: Mapping[str, Any]) -> tuple[str, str, str]:
     if role not in ("user", "assistant"):
         if role in ("system", "developer", "critic"):
             return role, "", INSTRUCTIONS
-        raise UnknownFormError(f"its role is {role!r}")
+        raise UnknownFormError(FilledText("its role is {role!r}", role=role))
     if reason := _LEFT_OUT.get(content.get("content_type", "")):
         return role, "", reason
     if metadata.get("is_visually_hidden_from_conversation"):

@@ -83,7 +83,7 @@ def _read(
 def _tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:
     sender = message["sender"]
     if sender not in _ROLES:
-        raise UnknownFormError(f"its sender is {sender!r:.60}")
+        raise UnknownFormError(FilledText("its sender is {sender!r:.60}", sender=sender))
     text = join_parts(_read_text(message, into), *_list_attached(message))
     if text:
         into.say(_ROLES[sender], message.get("uuid"), message.get("created_at"), text)

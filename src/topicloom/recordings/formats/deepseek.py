@@ -28,6 +28,7 @@ from topicloom.recordings.formats.base import (
 )
 from topicloom.recordings.formats.citations import resolve_numbers
 from topicloom.recordings.json_stream import Entry
+from topicloom.texts import FilledText
 
 _TREE = "mapping"
 _ROLES = {"REQUEST": "user", "RESPONSE": "assistant", "TEMPLATE_RESPONSE": "assistant"}
@@ -101,5 +102,5 @@ def _read_message(message: Mapping[str, Any], into: ExportedConversation) -> tup
         elif kind.startswith(("TOOL", "SEARCH", "READ")):
             into.skipped[CALLS] += 1
         else:
-            raise UnknownFormError(f"a fragment is of type {kind!r:.60}")
+            raise UnknownFormError(FilledText("a fragment is of type {kind!r:.60}", kind=kind))
     return role or "assistant", resolve_numbers("\n".join(filter(None, texts)), sources)

@@ -24,6 +24,7 @@ from topicloom.recordings.formats.base import Source, check_entry, join_parts, n
 from topicloom.recordings.json_stream import Entry
 from topicloom.recordings.times import parse_moment
 from topicloom.state.safe_text import digest_text
+from topicloom.texts import FilledText
 
 _PRODUCTS = ("gemini", "bard")
 _PROMPT = re.compile(r"(?:Prompted|Asked|Said|发送了提示|提示|已提示)[ :：\u00a0]?")
@@ -88,7 +89,7 @@ def _tell(run: Iterable[_Activity]) -> ExportedConversation:
 def _read_activity(value: Mapping[str, Any], report: ExportedConversation) -> _Activity | None:
     title, moment = value["title"], parse_moment(value["time"])
     if moment is None:
-        raise UnknownFormError(f"its time is {value['time']!r:.60}")
+        raise UnknownFormError(FilledText("its time is {time!r:.60}", time=value["time"]))
     reply = "\n\n".join(
         to_text(item["html"]) for item in value.get("safeHtmlItem") or () if item.get("html")
     )
