@@ -170,50 +170,50 @@ class MemoryEvaluation:
         clock = RecordedClock.of(conversation.messages)
         options = self._options(conversation, recorded, storage, clock)
         saver = InMemorySaver()
-        compiled = _compile_agent if self.agent else _compile_graph
-        graph = compiled(options, saver)
+        graph = self._compile(options, saver)
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
-        readers = SimulatedReaders(self.readers, conversation, storage)
-        asked = dict(options)
-        if self.readers != EMBEDDED:
-            asked["roles"] = readers.play(options["roles"], options["settings"].topic_window)
-        questioners = {
-            budget: Questioner(
-                compiled(asked | {"settings": _set_budget(asked["settings"], budget)}, saver),
-                config,
-                storage,
-                oracle,
-            )
-            for budget in self.budgets
-        }
+        interview = self._open_interview(conversation, options, saver, oracle)
         if self.reviews == "daily":
             reviewed = build_review_graph(graph, **options).compile()
             daily = DailyReviews(reviewed, clock, conversation.id)
-
-        def ask(questions: Iterable[Question], *, in_place: bool) -> Iterator[MemoryRow]:
-            for question in questions:
-                readers.expect(question)
-                for budget, questioner in questioners.items():
-                    shown = questioner.ask(
-                        question.question, self._turn_options(budget, in_place=in_place)
-                    )
-                    yield _measure(conversation, question, budget, shown)
-
         due, turn = _group_by_round(conversation), TurnClock()
         for place, round_ in enumerate(cut_rounds(conversation)):
             moment = clock.after(round_.said)
             if self.reviews == "daily":
                 yield from daily.until(moment)
             clock.now = moment
-            yield from ask(due.get(place, ()), in_place=True)
+            yield from interview.ask(due.get(place, ()), in_place=True)
             turn.start()
             feed_round(graph, recorded, round_, {**config, "callbacks": [turn]})
             yield turn.stop(len(round_))
-        yield from ask(due.get(None, ()), in_place=False)
+        yield from interview.ask(due.get(None, ()), in_place=False)
         session = get_session(graph, config)
         store = SessionStore(FileStorage(folder).open(session.id))
         check_session(store, session, [m for m in conversation.messages if m.text.strip()])
-        yield from ask(questions_by_date(store, session), in_place=False)
+        yield from interview.ask(questions_by_date(store, session), in_place=False)
+
+    def _compile(self, options: dict[str, Any], saver: InMemorySaver) -> Graph:
+        return (_compile_agent if self.agent else _compile_graph)(options, saver)
+
+    def _open_interview(
+        self,
+        conversation: Conversation,
+        options: dict[str, Any],
+        saver: InMemorySaver,
+        oracle: ScriptedResponder,
+    ) -> _Interview:
+        """What asks questions of the session that a graph of the same options and saver has."""
+        storage, settings = options["storage"], options["settings"]
+        readers = SimulatedReaders(self.readers, conversation, storage)
+        if self.readers != EMBEDDED:
+            options = options | {"roles": readers.play(options["roles"], settings.topic_window)}
+        config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+        questioners = {}
+        for budget in self.budgets:
+            recalling = settings.model_copy(update={"recall_tokens": budget})
+            graph = self._compile(options | {"settings": recalling}, saver)
+            questioners[budget] = Questioner(graph, config, storage, oracle)
+        return _Interview(self, conversation, readers, questioners)
 
     def _options(
         self,
@@ -240,20 +240,36 @@ class MemoryEvaluation:
         settings = self.settings.model_copy(update=windows)
         return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 
+
+@dataclass(frozen=True, slots=True)
+class _Interview:
+    """Asks a session questions, each of them under every budget."""
+
+    evaluation: MemoryEvaluation
+    conversation: Conversation
+    readers: SimulatedReaders
+    questioners: Mapping[int, Questioner]
+    """One for each budget."""
+
+    def ask(self, questions: Iterable[Question], *, in_place: bool) -> Iterator[MemoryRow]:
+        """Ask questions at the end, or where they stand in the conversation; yields rows."""
+        for question in questions:
+            self.readers.expect(question)
+            for budget, questioner in self.questioners.items():
+                options = self._turn_options(budget, in_place=in_place)
+                shown = questioner.ask(question.question, options)
+                yield _measure(self.conversation, question, budget, shown)
+
     def _turn_options(self, budget: int, *, in_place: bool) -> TurnOptions:
         """The options of a question's turn; one in its place finds the view as it is there.
 
         What is recalled for the question takes no room from what is in view, and always fits.
         """
-        kept = None if in_place else 0
+        kept, recent = None if in_place else 0, self.evaluation.recent
         return TurnOptions(
-            keep_messages=kept if self.recent is None else self.recent,
-            window=self.window + budget,
+            keep_messages=kept if recent is None else recent,
+            window=self.evaluation.window + budget,
         )
-
-
-def _set_budget(settings: Settings, budget: int) -> Settings:
-    return settings.model_copy(update={"recall_tokens": budget})
 
 
 def _measure(

@@ -85,23 +85,14 @@ def make_deps(
     """
     check_names(models.by_role)
     embedder = open_embedder(settings.embedder if embedder is None else embedder)
-    main = models.of("responder")
-    counter = CachedTokenCounter(counter or choose_counter(get_model_name(main or "")))
-    meter = PrefixMeter()
-    open_for = partial(open_role_model, settings, models)
-    opened = open_for("responder", main) if main is not None and roles is None else None
-    known = get_window_size(opened, DEFAULT_WINDOW) if opened else DEFAULT_WINDOW
-    chat = ChatOptions(
-        meter=meter,
-        window=settings.window or known,
-        reader_window=settings.topic_window,
-        deadline=settings.role_seconds,
-        prompts=Prompts.of(settings.prompts),
-        reply_tokens=settings.reply_tokens,
+    counter = CachedTokenCounter(
+        counter or choose_counter(get_model_name(models.of("responder") or ""))
     )
     if roles is None:
         others = others or embedded_roles(embedder)
-        roles = choose_roles(models, others, open_for, chat, domain=domain)
+        roles, chat = _open_roles(settings, models, others, domain=domain)
+    else:
+        chat = _make_chat_options(settings, DEFAULT_WINDOW)
     window = _make_window(
         settings, roles, chat, embedder, counter, tools, instructions, domain=domain
     )
@@ -121,13 +112,37 @@ def make_deps(
         others=OtherThreads(workspaces, embedder, load_cues("past")),
         adsorber=open_adsorber(choose_zone(settings.adsorber, roles), embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),
-        meter=meter,
+        meter=chat.meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=_read_facts,
         person_facts=partial(_read_person_facts, settings.across_threads == "off"),
         share_facts=lambda kept, store, session: share_facts(ReflectionStore(kept), store, session),
         clock=clock or read_system_clock,
         waits=Waits(settings.role_seconds),
+    )
+
+
+def _open_roles(
+    settings: Settings, models: RoleModels, others: Roles, *, domain: bool
+) -> tuple[Roles, ChatOptions]:
+    """The roles with what models play of them, and what all that models play have in common."""
+    open_for = partial(open_role_model, settings, models)
+    main = models.of("responder")
+    opened = open_for("responder", main) if main is not None else None
+    known = get_window_size(opened, DEFAULT_WINDOW) if opened else DEFAULT_WINDOW
+    chat = _make_chat_options(settings, known)
+    return choose_roles(models, others, open_for, chat, domain=domain), chat
+
+
+def _make_chat_options(settings: Settings, known: int) -> ChatOptions:
+    """What roles that models play have in common; `known` is the main model's window."""
+    return ChatOptions(
+        meter=PrefixMeter(),
+        window=settings.window or known,
+        reader_window=settings.topic_window,
+        deadline=settings.role_seconds,
+        prompts=Prompts.of(settings.prompts),
+        reply_tokens=settings.reply_tokens,
     )
 
 

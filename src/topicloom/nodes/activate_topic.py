@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from langchain_core.runnables import Runnable
@@ -129,6 +129,61 @@ class _Query:
 
 
 @dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search found, before any of it is activated."""
+
+    query: _Query
+    """What was searched for in the end."""
+    route: Route
+    briefs: int
+    """How many topics the router looked at."""
+    asked: Set[str]
+    """Topics that may be activated out of the archive."""
+    unsearched: int
+    """How many archived topics nobody looked at."""
+    missed: str
+    """The days that were asked for, if nothing was said on them; else ""."""
+    other_days: bool
+    """True if these are of other days than the ones asked for."""
+
+    @property
+    def best(self) -> list[str]:
+        """The topics that are relevant, the best first."""
+        relevance = self.route.relevance
+        return sorted(relevance, key=lambda t: -relevance[t])
+
+    def describe(self, active: tuple[str, ...], read: int, policy: ActivationPolicy) -> Search:
+        """The search as the receipt and the reply have it.
+
+        Args:
+            active: The topics that are active now, the best first.
+            read: How many topics are to be read.
+            policy: By what they were activated.
+        """
+        query, route, best = self.query, self.route, self.best
+        dated = query.days is not None or bool(self.missed)
+        alike = route.alternatives or (() if dated else find_ambiguous(route.relevance, policy))
+        scope = SearchScope(
+            briefs=self.briefs,
+            read=read,
+            unsearched=self.unsearched,
+            other_days=self.other_days,
+            missed=self.missed,
+        )
+        return Search(
+            query=query.request.query,
+            when=query.request.when,
+            days=query.days.ends if query.days else None,
+            archived=query.request.include_archived,
+            found=active,
+            listed=tuple(best[: policy.ceiling]) if dated or alike else (),
+            candidates=alike,
+            reason="" if best else route.reason,
+            scope=scope,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TopicSearch:
     """Finds topics by their briefs and activates them by rank."""
 
@@ -149,8 +204,24 @@ class TopicSearch:
             policy = policy.scale_thresholds(settings.deep_share)
         days = parse_when(request.when, self.deps.clock()) if request.when else None
         query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
+        found = yield from self._find(query, turn, policy)
+        waiting = turn.unread
+        session, turn = activate_topics(
+            workspace.store, session, turn, found.route.relevance, policy, asked=found.asked
+        )
+        active = tuple(t for t in found.best if t in session.active)
+        # What was read before in this turn was not read for this query.
+        unread = tuple(dict.fromkeys((*waiting, *active)))
+        search = found.describe(active, len(unread), policy)
+        update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
+        turn = turn.model_copy(update=update)
+        return {**dump(session, turn), "calls": dumped(query.calls)}
+
+    def _find(self, query: _Query, turn: Turn, policy: ActivationPolicy) -> Step[_Found]:
+        """The topics that may be meant: of the days, else of any, and of the archive if need be."""
+        request = query.request
         topics = query.select_topics(archived=request.include_archived)
-        missed = str(days) if days and not topics else ""
+        missed = str(query.days) if query.days and not topics else ""
         other_days = bool(missed) and request.include_archived
         if missed:  # any other time will do then, but not what is put away
             request = request.model_copy(update={"include_archived": False})
@@ -164,42 +235,14 @@ class TopicSearch:
             more, looked = yield from self._ask_routers(query, put_away)
             route, briefs = _join_routes(route, more), briefs + looked
         asked = looked_at = {t.id for t in topics if request.include_archived}
-        active = activate_candidates(session.active, route.relevance, policy).active
+        active = activate_candidates(query.session.active, route.relevance, policy).active
         if not missed and route.relevance.keys().isdisjoint(active):
             archived = yield from self._ask_archive(query, put_away)
             if archived is not None:
                 asked, looked_at = asked | archived.keys(), {t.id for t in put_away}
                 route = replace(route, relevance={**route.relevance, **archived})
-        relevance, waiting = route.relevance, turn.unread
-        session, turn = activate_topics(
-            workspace.store, session, turn, relevance, policy, asked=asked
-        )
-        best = sorted(relevance, key=lambda t: -relevance[t])
-        found = tuple(t for t in best if t in session.active)
-        # What was read before in this turn was not read for this query.
-        unread = tuple(dict.fromkeys((*waiting, *found)))
-        alike = route.alternatives or (() if days else find_ambiguous(relevance, policy))
-        scope = SearchScope(
-            briefs=briefs,
-            read=len(unread),
-            unsearched=sum(t.id not in looked_at for t in put_away),
-            other_days=other_days,
-            missed=missed,
-        )
-        search = Search(
-            query=request.query,
-            when=request.when,
-            days=query.days.ends if query.days else None,
-            archived=request.include_archived,
-            found=found,
-            listed=tuple(best[: policy.ceiling]) if days or alike else (),
-            candidates=alike,
-            reason="" if relevance else route.reason,
-            scope=scope,
-        )
-        update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
-        turn = turn.model_copy(update=update)
-        return {**dump(session, turn), "calls": dumped(query.calls)}
+        unsearched = sum(t.id not in looked_at for t in put_away)
+        return _Found(query, route, briefs, asked, unsearched, missed, other_days)
 
     def _ask_routers(self, query: _Query, topics: Sequence[Topic]) -> Step[tuple[Route, int]]:
         """The route among some topics, and how many the router looked at.

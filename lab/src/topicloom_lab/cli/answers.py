@@ -14,7 +14,7 @@ from rich.table import Table
 from topicloom.cli.console import print_dim
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import Question
+from topicloom.recordings.conversations import Conversation, Question
 from topicloom_lab.cli.output import make_table, open_figures, show_mean
 from topicloom_lab.comparison.config import Comparison, load_named, name_of
 from topicloom_lab.comparison.measures import (
@@ -60,12 +60,7 @@ def run_answers(
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If a result cannot be written.
     """
-    for name in layouts:
-        if name not in LAYOUTS:
-            known = ", ".join(LAYOUTS)
-            raise ConfigurationError(
-                "there is no layout {name!r}: take some of {known}", name=name, known=known
-            )
+    _check_layouts(layouts)
     console = open_figures(as_json=as_json)
     ways = (*WAYS, *dict.fromkeys(layouts))
     rows = Rows(out, {"model": model.name, "budget": budget})
@@ -73,12 +68,7 @@ def run_answers(
     bench = Bench(default_embedder(), "")
     drawn = Comparison(files=tuple(files), questions=questions, out=Path())
     for conversation in load_named(files, conversations):
-        short = tuple(
-            question
-            for question in conversation.questions
-            if question.category not in skip and 0 < len(answer_words(question.answer)) <= longest
-        )
-        chosen = drawn.chosen(conversation.model_copy(update={"questions": short}))
+        chosen = drawn.chosen(_drop_questions(conversation, skip, longest))
         trial = Trial("", conversation, chosen, bench)
         ids = [question.id for _, asked_here in trial.stretches() for question in asked_here]
         cases = [f"{conversation.id} {id_} {way}" for id_ in ids for way in ways]
@@ -100,6 +90,26 @@ def run_answers(
             requests=model.requests,
         )
     print_dim(console, f"Answers: {out}")
+
+
+def _check_layouts(names: Sequence[str]) -> None:
+    """Raise `ConfigurationError` if there is no layout of one of the names."""
+    for name in names:
+        if name not in LAYOUTS:
+            known = ", ".join(LAYOUTS)
+            raise ConfigurationError(
+                "there is no layout {name!r}: take some of {known}", name=name, known=known
+            )
+
+
+def _drop_questions(conversation: Conversation, skip: Sequence[str], longest: int) -> Conversation:
+    """The conversation without the questions of some categories, and those with long answers."""
+    kept = tuple(
+        question
+        for question in conversation.questions
+        if question.category not in skip and 0 < len(answer_words(question.answer)) <= longest
+    )
+    return conversation.model_copy(update={"questions": kept})
 
 
 def print_layouts(*, as_json: bool) -> None:
