@@ -94,8 +94,9 @@ def _entry(name: str, value: Any, level: str) -> str:
 def _class(name: str, kind: type) -> str:
     fields = _fields(kind)
     text = _docstring(kind)
-    if not fields and "__init__" in vars(kind) and not getattr(kind, "_is_protocol", False):
-        text = _fenced(_signature(name, kind)) + text + _sections(vars(kind)["__init__"])
+    begun = next((vars(c)["__init__"] for c in _parts(kind) if "__init__" in vars(c)), None)
+    if not fields and begun is not None and not getattr(kind, "_is_protocol", False):
+        text = _fenced(_signature(name, kind)) + text + _sections(begun)
     if issubclass(kind, BaseModel) and kind in _SETTINGS:
         text += "Its fields stand in [Settings](settings.md).\n\n"
     elif fields:
@@ -125,9 +126,15 @@ def _fields(kind: type) -> list[tuple[str, str, str]]:
     return found
 
 
+def _parts(kind: type) -> list[type]:
+    """A class, and the classes that it is made of and that have no place on this page."""
+    ours = [c for c in kind.__mro__[1:] if c.__module__.startswith("topicloom.")]
+    return [kind, *(c for c in ours if c.__name__ not in topicloom.__all__)]
+
+
 def _methods(kind: type) -> Iterator[tuple[str, str]]:
     """Signature and first sentence of the methods and properties that a class has of its own."""
-    for name, value in vars(kind).items():
+    for name, value in [pair for part in _parts(kind) for pair in vars(part).items()]:
         inner = ("_", "model_", "settings_")  # the last two are of pydantic
         public = not name.startswith(inner) or name in ("__call__", "__getitem__")
         if isinstance(value, property) and public:

@@ -16,6 +16,8 @@ from talks import talk_file
 from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom_lab.kept_vectors import KeptEmbedder
+from topicloom_lab.ranked_questions import FRAME
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "ranking.py"
 SAID = (
@@ -74,7 +76,7 @@ def a_file(path: Path) -> str:
 
 
 def test_a_turn_is_asked_in_its_place(ranking: Any, tmp_path: Path) -> None:
-    kept = ranking.KeptEmbedder(HashingEmbedder(), tmp_path)
+    kept = KeptEmbedder(HashingEmbedder(), tmp_path)
     source = a_file(tmp_path / "talk.jsonl")
     cases = iter(ranking.read("kind", source, 9, kept))
     turn = next(cases)
@@ -87,7 +89,7 @@ def test_a_turn_is_asked_in_its_place(ranking: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_in_view_is_found_and_not_quoted(ranking: Any, tmp_path: Path) -> None:
-    kept = ranking.KeptEmbedder(HashingEmbedder(), tmp_path)
+    kept = KeptEmbedder(HashingEmbedder(), tmp_path)
     source = a_file(tmp_path / "talk.jsonl")
     turn = next(iter(ranking.read("kind", source, 9, kept, 2)))
     weights = ranking.weights_for(turn.messages)
@@ -99,14 +101,14 @@ def test_what_is_in_view_is_found_and_not_quoted(ranking: Any, tmp_path: Path) -
     shown, tokens, *_ = turn.shown(best, 10**6, in_part=True)
     assert (shown, tokens) == (1, 1)
     assert turn.others["last"] == [1, 1, 1]
-    room = int(turn.messages.costs[:2].sum()) + 2 * ranking.FRAME
+    room = int(turn.messages.costs[:2].sum()) + 2 * FRAME
     assert turn.recall(best, room) == 1  # those in view cost nothing
 
 
-def test_vectors_are_made_once(ranking: Any, tmp_path: Path) -> None:
+def test_vectors_are_made_once(tmp_path: Path) -> None:
     encoder = Counting()
-    ranking.KeptEmbedder(encoder, tmp_path).prepare(["one", "two", "one"])
-    again = ranking.KeptEmbedder(encoder, tmp_path)
+    KeptEmbedder(encoder, tmp_path).prepare(["one", "two", "one"])
+    again = KeptEmbedder(encoder, tmp_path)
     again.prepare(["two", "three", "one"])
     assert encoder.texts == 3
     expected = HashingEmbedder().embed(["one", "two", "three"])
@@ -114,7 +116,7 @@ def test_vectors_are_made_once(ranking: Any, tmp_path: Path) -> None:
 
 
 def test_the_report_leaves_whole_kinds_out(ranking: Any, tmp_path: Path) -> None:
-    kept = ranking.KeptEmbedder(HashingEmbedder(), tmp_path)
+    kept = KeptEmbedder(HashingEmbedder(), tmp_path)
     source = a_file(tmp_path / "talk.jsonl")
     found = {
         kind: [ranking.measure(case) for case in ranking.read(kind, source, 9, kept)]

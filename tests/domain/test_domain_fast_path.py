@@ -34,7 +34,8 @@ from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
 from topicloom.graph.session import build_session_graph, wire_graph
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.session_index import Hits, SessionIndex
+from topicloom.index.hits import Hits
+from topicloom.index.session_index import SessionIndex
 from topicloom.memory.stored import Graph
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces

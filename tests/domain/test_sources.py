@@ -36,7 +36,7 @@ from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.session_index import Hits
+from topicloom.index.hits import Hits
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.file_rows import vectors_in

@@ -140,7 +140,7 @@ def test_cards_are_made_anew(people: People) -> None:
     assert BOILER in people.say("voice", ASKED)
     others = people.graph.builder.deps.others  # type: ignore[attr-defined]
     assert isinstance(others, OtherThreads)
-    assert others.remake_profiles(people.store, "ann") == 4
+    assert others.profiles.remake(people.store, "ann") == 4
 
 
 def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

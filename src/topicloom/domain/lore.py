@@ -29,8 +29,8 @@ from topicloom.errors import ConfigurationError
 from topicloom.index.bm25 import passages_of
 from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
+from topicloom.index.hits import SURE_COSINE, SURE_COVER
 from topicloom.index.ranking import Floats, standardize
-from topicloom.index.session_index import SURE_COSINE, SURE_COVER
 from topicloom.index.words import NameFinder
 from topicloom.state.safe_text import digest_text
 from topicloom.storage.vectors import VectorLog

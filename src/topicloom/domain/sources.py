@@ -14,8 +14,8 @@ from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whites
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.recall_source import RecallQuery, RecallSource, check_hit
 from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.hits import SURE_COVER
 from topicloom.index.ranking import Floats
-from topicloom.index.session_index import SURE_COVER
 from topicloom.state.language import CJK_RUN
 from topicloom.state.session import Session
 

@@ -13,21 +13,19 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, cast
-from uuid import uuid4
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
-from langgraph.config import get_config
-from langgraph.runtime import Runtime, get_runtime
+from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
 
-from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.token_count import TokenCounter
 from topicloom.effects import Step, both, either
 from topicloom.errors import ConfigurationError, NoNewMessageError
 from topicloom.extras import name_install
+from topicloom.graph.agent_state import find_loop, find_run, find_searches, read_turn, take_over
 from topicloom.graph.deps import DEFAULT_WINDOW, choose_models, make_deps
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.graph.session import trace_steps, wire_memory
@@ -42,7 +40,7 @@ from topicloom.nodes.main_generate import (
     note_left_out,
     offers_search,
 )
-from topicloom.nodes.runs import Run, warn_of_left_out, warn_of_lost, warn_of_part
+from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
 from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failure, turn_options
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
@@ -51,8 +49,8 @@ from topicloom.roles.choice import ModelSpec, RoleModelSpec
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.identity import count_unchanged, mark_seen
-from topicloom.state.message_form import make_result_storable, make_storable, select_usable
+from topicloom.state.identity import mark_seen
+from topicloom.state.message_form import make_result_storable, make_storable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import REMOVED, get_text
@@ -169,11 +167,11 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
     def _before_model(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
         """Make the searches that the model called for."""
         update: Update | None = None
-        for call in _find_searches(state["messages"]):
+        for call in find_searches(state["messages"]):
             known = (update or cast("Update", state)).get("topicloom")
             if known is None:
                 return None
-            session, turn = _read(known)
+            session, turn = read_turn(known)
             if not offers_search(self.deps, session, turn):
                 return update
             asked = find_search_request(AIMessage("", tool_calls=[call]), ACTIVATE_TOPIC)
@@ -186,7 +184,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         """Keep the replies, and write the receipt."""
         if (known := state.get("topicloom")) is None:
             return None
-        session, turn = _read(known)
+        session, turn = read_turn(known)
         if turn.number <= session.turn:
             return None
         shown = {m.id for m in state["messages"]}
@@ -196,8 +194,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _perform(self, work: Runnable[Any, Update], state: TopicState) -> Step[Update]:
         """Have a part of the turn done; the update of the agent's state by that."""
-        known, before, messages = _take_over(state)
-        run, fork = _find_run(known)
+        known, before, messages = take_over(state)
+        run, fork = find_run(known)
         if not known and ":" in run.namespace:  # the name of a task, which is another every time
             warn_of_part(messages)
         given = {"readings": [], "calls": [], **known, "messages": messages}
@@ -231,10 +229,10 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         if (known := state.get("topicloom")) is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
         deps, counter = self.deps, self.deps.window.counter
-        run, fork = _find_run(known)
+        run, fork = find_run(known)
         session, turn, workspace = self._take_edits(state, run)
         view = workspace.store.messages(session, session.view)
-        loop = _find_loop(request.messages, view[-1].source if view else None)
+        loop = find_loop(request.messages, view[-1].source if view else None)
         offered = offers_search(deps, session, turn)
         others = [t for t in request.tools if getattr(t, "name", None) != ACTIVATE_TOPIC]
         head = [request.system_message] if request.system_message else []
@@ -275,8 +273,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _take_edits(self, state: TopicState, run: Run) -> tuple[Session, Turn, Workspace]:
         """The session behind what hooks of others edited since this turn was taken in."""
-        known, _, messages = _take_over(state)
-        session, turn = _read(known)
+        known, _, messages = take_over(state)
+        session, turn = read_turn(known)
         session = run.place(session)
         workspace = open_workspace(self.deps.workspaces, session)
         session, _, edits = take_edits(self.deps, workspace, session, messages)
@@ -295,66 +293,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
 def _point_to_memory(runtime: ToolRuntime[Any, Any], **arguments: object) -> str:
     known = runtime.state.get("topicloom")
-    return get_wording(_read(known)[0].language if known else "en").searched_for
-
-
-def _read(known: Mapping[str, Any]) -> tuple[Session, Turn]:
-    return Session.model_validate(known["session"]), Turn.model_validate(known["turn"])
-
-
-def _find_run(known: Mapping[str, Any]) -> tuple[Run, str | None]:
-    """The run of the agent whose hook this is called in, and the checkpoint that it forks from."""
-    info, named = get_runtime().execution_info, get_config()["metadata"].get("checkpoint_id")
-    assert info is not None  # in a hook there is always one
-    around = info.checkpoint_ns.rpartition("|")[0]
-    fork = uuid4().hex if named and named != known.get("fork") else ""
-    return Run(str(info.thread_id or ""), around, fork, time.time()), named
-
-
-def _take_over(state: TopicState) -> tuple[Update, list[AnyMessage], list[AnyMessage]]:
-    """What is known of the session, and the messages: those that need no look, and the newest.
-
-    Of a long conversation only these are compared with what is stored, as long as all before them
-    are what they were. A summary that stands for messages is none of the session's, but where it is
-    older than that.
-    """
-    known, messages = state.get("topicloom") or {}, state["messages"]
-    cut = max(0, count_unchanged(messages, known.get("seen")) - LOOK_BACK)
-    if summed_up := any(map(_is_summary, messages)):
-        cut, plain = 0, {"additional_kwargs": dict[str, Any]()}
-        said = (m.model_copy(update=plain) if _is_summary(m) else m for m in messages)
-        messages = [m for m in messages if not _is_summary(m)] if known else list(said)
-    if known and (summed_up or cut):
-        # The messages do not show all, and what they lack was not removed.
-        known = {**known, "session": {**known["session"], "shown": 0}}
-    usable, faults = select_usable(messages[cut:])
-    if faults:
-        warn_of_left_out(faults)
-    return known, messages[:cut], usable
-
-
-def _is_summary(message: BaseMessage) -> bool:
-    return message.additional_kwargs.get("lc_source") == "summarization"
-
-
-def _find_searches(messages: Sequence[BaseMessage]) -> list[Any]:
-    """The calls of the newest reply for searches that were not refused."""
-    asked = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
-    if asked is None or messages[-1] is asked:
-        return []
-    done = {m.tool_call_id for m in messages if isinstance(m, ToolMessage) and m.status != "error"}
-    return [c for c in asked.tool_calls if c["name"] == ACTIVATE_TOPIC and c["id"] in done]
-
-
-def _find_loop(messages: Sequence[AnyMessage], newest: str | None) -> Sequence[AnyMessage]:
-    """What was said behind the newest stored message; raises if a summary stands for messages."""
-    if any(map(_is_summary, messages)):
-        raise ConfigurationError(
-            "SummarizationMiddleware has put a summary into the place of what TopicMiddleware shows"
-            " word for word: take it out of the agent's middleware"
-        )
-    places = [place for place, message in enumerate(messages) if message.id == newest]
-    return messages[places[-1] + 1 :] if places else messages
+    return get_wording(read_turn(known)[0].language if known else "en").searched_for
 
 
 def _join(parts: Sequence[SystemMessage]) -> SystemMessage | None:

@@ -1,19 +1,19 @@
 """What a user's other threads bring to a turn: facts by their spans, and messages word for word.
 
-Which threads to open is told by their profiles; what is quoted is read from the threads themselves,
-each time that a prompt shows it. So what is purged, forgotten or archived there is gone here too.
+Which threads to open is told by their profiles (`profiled_threads.py`); what is quoted is read from
+the threads themselves, each time that a prompt shows it. So what is purged, forgotten or archived
+there is gone here too.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
 from langgraph.store.base import BaseStore
 
+from topicloom.graph.profiled_threads import ProfiledThreads, open_thread
 from topicloom.index.embedder import Embedder
 from topicloom.index.time_expressions import Days, parse_when, time_in
 from topicloom.index.words import words_of
@@ -22,31 +22,13 @@ from topicloom.prompts.loader import Cues
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.persons import see_facts
 from topicloom.reflection.store import ReflectionStore
-from topicloom.state.persons import Person, find_person, get_person
+from topicloom.state.persons import Person, get_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
-from topicloom.state.stored_message import REMOVED, StoredMessage, parse_iso_seconds
+from topicloom.state.stored_message import REMOVED, parse_iso_seconds
 from topicloom.state.thread_quotes import ThreadQuote
-from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.thread_profiles import (
-    Hashes,
-    ThreadProfile,
-    TopicProfile,
-    hash_words,
-    pack_vector,
-    pack_words,
-    read_profile,
-    read_profiles,
-    write_profile,
-)
-from topicloom.storage.writers import catch_up, find_newest, read_tips
 
-_THREADS = 3
-"""Other threads that a turn opens at most."""
-_LEAST_FIT = 0.3
-"""Fit of a topic's profile from which its thread is opened: the share of the query's words that it
-has, by what they tell, or the likeness of the vectors."""
 _LEAST_WORTH = 0.8
 """Worth from which a message of another thread is quoted: it is found for sure there."""
 _MESSAGES, _FACTS, _NEW_FACTS = 6, 4, 6
@@ -57,7 +39,7 @@ which nothing is in the prompt."""
 _LEAST_LIKE, _OF_BEST = 0.3, 0.6
 """Likeness from which a message fits, and the share of that of the best one."""
 _TEXT = 1_200
-"""Characters of a topic by which its vector is made."""
+"""Characters of a message by which it is compared."""
 _DAY = 86_400.0
 
 
@@ -69,6 +51,11 @@ class OtherThreads:
     embedder: Embedder
     past: Cues
     """Words that speak of the past."""
+
+    @property
+    def profiles(self) -> ProfiledThreads:
+        """The threads, by what their profiles say of them."""
+        return ProfiledThreads(self.workspaces, self.embedder)
 
     def find_facts(
         self,
@@ -159,7 +146,7 @@ class OtherThreads:
             return []
         known = {(quote.thread, quote.message) for quote in shown}
         found = list[tuple[float, ThreadQuote]]()
-        for thread in self._choose_threads(kept, person, session.id, query):
+        for thread in self.profiles.choose(kept, person, session.id, query):
             opened = self._open(kept, person, thread)
             if opened is None:
                 continue
@@ -221,130 +208,13 @@ class OtherThreads:
         return texts
 
     def update_profile(self, kept: BaseStore, session: Session) -> None:
-        """Bring the profile of a thread up to date, by what is stored of it now.
-
-        If it has none though it is not new, those of all the user's threads may be gone: they are
-        made anew then.
-        """
-        person = get_person(session)
-        if person is None:
-            return
-        before = read_profile(kept, person, session.id)
-        if before is None and session.turn > 1:
-            self.remake_profiles(kept, person.user)
-        else:
-            self._write(kept, person, session, before)
-
-    def remake_profiles(self, kept: BaseStore, user: str) -> int:
-        """Make the profiles of all threads of a user anew; returns how many there are.
-
-        It looks at every session of the storage, once.
-        """
-        storage, count = self.workspaces.choose_storage(kept), 0
-        for name in storage.sessions():
-            store = SessionStore(storage.open(name))
-            owner = find_person(tip.session for tip in read_tips(store))
-            if owner is not None and owner.user == user:
-                self._write(kept, owner, catch_up(store, find_newest(store, name)), None)
-                count += 1
-        return count
-
-    def _write(
-        self, kept: BaseStore, person: Person, session: Session, before: ThreadProfile | None
-    ) -> None:
-        store = self.workspaces.open(session.id, kept).store
-        same = before is not None and before.space == self.embedder.fingerprint
-        known = {t.id: t for t in before.topics} if before is not None and same else {}
-        table = store.topic_table(session)
-        parts = {
-            t.id: (str(t.head), store.topic_messages(t))
-            for t in _list_open(table)
-            if known.get(t.id, TopicProfile(id="")).head != str(t.head)
-        }
-        tail = store.messages(session, session.tail)
-        head = f"{session.transcript}-{session.superseded}"
-        if tail and known.get("", TopicProfile(id="")).head != head:
-            parts[""] = head, tail
-        made = self._make_profiles(table, parts)
-        names = [*(t.id for t in _list_open(table)), *([""] if tail else [])]
-        topics = tuple(made.get(n) or known[n] for n in names)
-        profile = ThreadProfile(
-            session=session.id,
-            user=person.user,
-            scope=person.scope,
-            space=self.embedder.fingerprint,
-            topics=topics,
-        )
-        if profile != before:
-            ReflectionStore(kept).set_person(session.id, person)
-            write_profile(kept, profile)
-
-    def _make_profiles(
-        self, table: TopicTable, parts: Mapping[str, tuple[str, Sequence[StoredMessage]]]
-    ) -> dict[str, TopicProfile]:
-        if not parts:
-            return {}
-        texts = []
-        for topic, (_, messages) in parts.items():
-            named = table[topic] if topic else None
-            about = f"{named.name}\n{named.brief}\n" if named else ""
-            said = "\n".join(m.text[:300] for m in messages if m.role == "user")
-            texts.append(f"{about}{said[-_TEXT:]}")
-        vectors = self.embedder.embed(texts)
-        return {
-            topic: TopicProfile(
-                id=topic,
-                head=head,
-                words=pack_words(hash_words(w for m in messages for w in words_of(m.text))),
-                vector=pack_vector(vector),
-            )
-            for (topic, (head, messages)), vector in zip(parts.items(), vectors, strict=True)
-        }
-
-    def _choose_threads(self, kept: BaseStore, person: Person, own: str, query: str) -> list[str]:
-        """The threads with the topics that fit a query best."""
-        profiles = read_profiles(kept, person, but=own)
-        for profile in profiles:
-            if profile.stale and (opened := self._open(kept, person, profile.session)) is not None:
-                self._write(kept, person, opened[0], None)
-        if any(profile.stale for profile in profiles):
-            profiles = read_profiles(kept, person, but=own)
-        words = hash_words(words_of(query))
-        topics = [
-            (profile, topic, topic.read_words()) for profile in profiles for topic in profile.topics
-        ]
-        if not topics or not len(words):
-            return []
-        held: Counter[int] = Counter()
-        for _, _, own_words in topics:
-            held.update(np.intersect1d(words, own_words).tolist())
-        weights = {w: np.log(1 + len(topics) / (1 + held[w])) for w in words.tolist()}
-        (vector,) = self.embedder.embed([query])
-        best = dict[str, float]()
-        for profile, topic, own_words in topics:
-            fit = _fit(words, own_words, weights)
-            if profile.space == self.embedder.fingerprint and len(vector) == len(
-                topic.read_vector()
-            ):
-                fit = max(fit, float(topic.read_vector() @ vector) / 127)
-            best[profile.session] = max(best.get(profile.session, 0.0), fit)
-        ranked = sorted(best, key=lambda thread: -best[thread])
-        return [thread for thread in ranked[:_THREADS] if best[thread] >= _LEAST_FIT]
+        """Bring the profile of a thread up to date, by what is stored of it now."""
+        self.profiles.update(kept, session)
 
     def _open(
         self, kept: BaseStore, person: Person, thread: str
     ) -> tuple[Session, Workspace] | None:
-        """Another thread as its last turn left it; None if it may not be seen, or is gone."""
-        workspace = self.workspaces.open(thread, kept)
-        session = find_newest(workspace.store, thread)
-        owner = get_person(session)
-        if owner is None or owner.user != person.user or owner.scope not in ("", person.scope):
-            return None
-        return catch_up(workspace.store, session), workspace
-
-
-def _list_open(table: TopicTable) -> list[Topic]:
-    return [t for t in (*table.open(), *table.loose()) if t.head is not None]
+        return open_thread(self.workspaces, kept, person, thread)
 
 
 def _find_hidden(store: SessionStore, session: Session) -> set[int]:
@@ -367,8 +237,3 @@ def _describe(span: FactSpan) -> str:
 def _cover(words: set[str], text: str) -> float:
     """Share of some words that a text has; 0 for fewer than two."""
     return len(words & set(words_of(text))) / len(words) if len(words) > 1 else 0.0
-
-
-def _fit(words: Hashes, own: Hashes, weights: Mapping[int, float]) -> float:
-    shared = np.intersect1d(words, own).tolist()
-    return sum(weights[w] for w in shared) / sum(weights.values())

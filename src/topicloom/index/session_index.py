@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import replace
 from threading import RLock
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from topicloom.index.belonging import FiledRuns, Ties, file_runs, find_ties, tie_rounds
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, dot_products
+from topicloom.index.hits import EXCERPT_PARTS, Compared, Hits, sort_descending, worth
 from topicloom.index.message_columns import (
     KNOWN_APART,
     Codes,
@@ -47,11 +48,6 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.log import SessionLog
 
-EXCERPT_PARTS = 4
-"""An original that is quoted in part has at most one in so many tokens of a turn's recall. One that
-is longer is charged no more than that: it is quoted in part, or passed over."""
-_REACH = 8
-"""Recall budgets of best messages past which nothing is worth quoting."""
 _PART = 8_192
 """Messages that are read and entered at a time: of a long session not all are held at once."""
 _COMPARED, _NEWEST = 6_000, 24
@@ -59,37 +55,10 @@ _COMPARED, _NEWEST = 6_000, 24
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _NO_CONTEXT = TurnContext()
-SURE_COSINE, SURE_COVER = 0.45, 0.6
-"""Similarity, and share of the query's words, from which something was found for sure."""
 _CALLS_FOR, _MOST_STANDING = 0.25, 3
 """Similarity from which a message calls for a standing request of the user, and how many at most.
 Of 335 messages that need nothing, at most 4 % come so near to one, in any of seven conversations
 (`prompts/cues/standing_*.txt` has the words that tell them)."""
-_FIT_COSINE, _FIT_ALONE, _FIT_WORDS = 0.25, 0.26, 0.25
-"""What somebody who searches is shown: similarity of a message, the same where no message has any
-word of the query, and share of the best BM25. On LoCoMo a search is shown the half of a session and
-6 of 172 messages of evidence less (172 in 120 questions); a word that nobody used finds nothing,
-though its pieces are in other words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """The messages and topics that a query finds."""
-
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
-    topics: Mapping[str, float] = field(default_factory=dict)
-    """Relevance of topics, by id, 0 to 1."""
-    owners: Mapping[str, str] = field(default_factory=dict)
-    """The topic that owns each of these messages, by short id of the message."""
-    doubtful: frozenset[str] = frozenset()
-    """Those of them that fit the query neither in meaning nor in words; none if `priced`."""
-    idle: bool = False
-    """True if the user's message needs nothing from earlier messages: then nothing is found."""
-
-    def find_in_other_topics(self, topics: Container[str], least: float) -> list[str]:
-        """The messages of other topics than these whose worth is at least so much, best first."""
-        return [m for m, w in self.weights.items() if w >= least and self.owners[m] not in topics]
 
 
 class SessionIndex:
@@ -319,7 +288,7 @@ class SessionIndex:
 
         priority = rank_again(query, cosine, lexical, messages, manner, trust, echoes)
         flat = search_flat(cosine, lexical, trust)
-        best = _descending(priority)
+        best = sort_descending(priority)
         hidden = [] if include_archived else self._archived
         if priced:
             weights = self._weigh_topics(vector, context, flat, hidden)
@@ -355,7 +324,7 @@ class SessionIndex:
         view = self._table.view
         hidden = view.held_by([] if include_archived else self._archived)
         fits = np.where(view.standing & ~hidden, likeness, 0.0)
-        best = [p for p in _descending(fits)[:_MOST_STANDING].tolist() if fits[p] >= _CALLS_FOR]
+        best = [p for p in sort_descending(fits)[:_MOST_STANDING].tolist() if fits[p] >= _CALLS_FOR]
         if not best:
             return Hits(idle=True)
         owners = {f"m{view.numbers[place]}": view.topic(place) for place in best}
@@ -390,59 +359,12 @@ class SessionIndex:
         columns = view.messages.from_user, view.opens, view.standing
         alone = prefer_own_words(priority, *columns, view.others)
         preferred = prefer_topics(alone, weights, view.grouping)
-        return fill_in_turn(_descending(alone), _descending(preferred), costs, self._budget)
+        return fill_in_turn(sort_descending(alone), sort_descending(preferred), costs, self._budget)
 
-    def _compare(self, query: str, vector: NDArray[np.float32]) -> _Compared:
+    def _compare(self, query: str, vector: NDArray[np.float32]) -> Compared:
         view = self._table.view
         likeness = dot_products(self._table.matrix, vector).astype(float)[view.order]
         lexical, cover = self._table.words.scores(query)
         cosine = level_languages(likeness, view.chinese)
         best, trust = float(likeness.max()), trust_words(query, cover)
-        return _Compared(likeness, cosine, lexical[view.order], best, cover, trust)
-
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """All messages [n], compared with a query."""
-
-    likeness: NDArray[np.float64]
-    """The cosine, as it is."""
-    cosine: NDArray[np.float64]
-    """The same, with less of what its language alone gives it."""
-    lexical: NDArray[np.float64]
-    """BM25."""
-    best: float
-    """The highest cosine, as it is."""
-    cover: float
-    """Share of the weight of the query's words that the best message holds."""
-    trust: float
-    """How far BM25 is to be trusted, 0 to 1."""
-
-    @property
-    def fits(self) -> NDArray[np.bool_]:
-        """True for messages that fit the query in meaning or in words."""
-        most = float(self.lexical.max(initial=0.0))
-        if most <= 0:
-            return self.likeness >= _FIT_ALONE
-        return (self.likeness >= _FIT_COSINE) | (self.lexical >= _FIT_WORDS * most)
-
-    @property
-    def sure(self) -> float:
-        """From 1 on, something was found for sure."""
-        return max(self.best / SURE_COSINE, self.cover / SURE_COVER)
-
-
-def _descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Places [n] of scores, the highest first."""
-    return np.argsort(-scores, kind="stable")
-
-
-def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
-    """Worth of messages by their place in the ranking.
-
-    The scale of priorities says nothing across queries; the place says whether a message would
-    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on. Costs are
-    tokens of messages [n], the best first.
-    """
-    before = np.cumsum(costs) - costs
-    return np.where(before < _REACH * budget, budget / (budget + before), 0.0)
+        return Compared(likeness, cosine, lexical[view.order], best, cover, trust)

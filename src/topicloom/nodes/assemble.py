@@ -13,7 +13,7 @@ from topicloom.context.notes import format_quote_line, format_summary
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.index.bm25 import find_sentence, select_sentences
-from topicloom.index.session_index import EXCERPT_PARTS
+from topicloom.index.hits import EXCERPT_PARTS
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn

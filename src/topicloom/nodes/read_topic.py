@@ -9,7 +9,7 @@ from operator import attrgetter
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
-from topicloom.index.session_index import Hits
+from topicloom.index.hits import Hits
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace

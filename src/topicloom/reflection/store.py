@@ -1,4 +1,4 @@
-"""Facts, progress, briefs to apply and leases of reflection, in a LangGraph store.
+"""Facts, progress and briefs to apply of reflection, in a LangGraph store.
 
     (topicloom, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
     (topicloom, %owners)            session -> the user and the scope that it belongs to
@@ -6,36 +6,26 @@
     (topicloom, %reflected)         session -> how far it was reflected upon
     (topicloom, %talks, <user>)     session -> its profile; see `storage/thread_profiles.py`
     (topicloom, %briefs)            session -> briefs for the graph to take in
-    (topicloom, %reflecting)        session/owner -> since when, how long, and the process
+    (topicloom, %reflecting)        session/owner -> its lease; see `leases.py`
 
 The first is for the application to read and search; the others are our own. What is kept of a user
 is a copy, an item a session, so that nobody writes what another writes; `remake` makes it anew.
-Stores have no compare-and-set, so a lease is taken by raising a flag and looking for other flags:
-of two who do so at once at least one sees the other, and gives way. It falls with its process where
-others on the same machine look, and runs out for all.
 """
 
 from __future__ import annotations
 
-import os
-import platform
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from threading import RLock
-from typing import Any, TypeVar
-from uuid import getnode, uuid4
-from weakref import WeakKeyDictionary
+from typing import Any
 
-from langgraph.store.base import BaseStore, Item, PutOp
-from pydantic import BaseModel, Field, ValidationError
+from langgraph.store.base import Item, PutOp
+from pydantic import BaseModel
 
-from topicloom.errors import SessionBusyError
-from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_within
+from topicloom.reflection.due import ReflectionProgress
 from topicloom.reflection.fact_spans import ThreadFact
 from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.leases import Leases
+from topicloom.reflection.own_items import PREFIX, clean, read_item
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.persons import Person, sees
 from topicloom.storage.store_items import (
@@ -48,31 +38,15 @@ from topicloom.storage.store_items import (
 )
 from topicloom.storage.thread_profiles import delete_profile, delete_profiles, forget_profile
 
-_PREFIX = "topicloom"
-"""What everything is put under; `StoreStorage` does so too."""
 _OWNERS = "%owners"
-_LOOKS = 3
-"""How often the one who goes first looks if the others have given way."""
-
-_locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
-"""One lock a store: the memory store may not be searched while it is written to."""
 
 
-class ReflectionStore:
+class ReflectionStore(Leases):
     """The store of reflection, for all sessions. Safe for several threads and processes."""
-
-    def __init__(self, store: BaseStore, *, pause: float = 0.02) -> None:
-        """Reflection's items in a store that is set up.
-
-        The pause is that between two looks at who else wants a lease, in seconds.
-        """
-        self._store = store
-        self._pause = pause
-        self._lock = _locks.setdefault(store, RLock())
 
     def facts_namespace(self, session: str) -> Namespace:
         """The namespace of a session's facts: `("topicloom", <session>, "facts")`."""
-        return (_PREFIX, label(session), "facts")
+        return (PREFIX, label(session), "facts")
 
     def facts(self, session: str) -> dict[str, Fact]:
         """Facts of a session by key, those that were said first in front.
@@ -88,7 +62,7 @@ class ReflectionStore:
     def change_facts(self, session: str, changes: FactChanges) -> None:
         """Write new facts, indexed for search where the store does so, and remove old ones."""
         namespace = self.facts_namespace(session)
-        ops = [PutOp(namespace, f.key, _clean(f.value)) for f in changes.written]
+        ops = [PutOp(namespace, f.key, clean(f.value)) for f in changes.written]
         ops += [PutOp(namespace, key, None) for key in changes.retired]
         if not ops:
             return
@@ -103,7 +77,7 @@ class ReflectionStore:
     def person(self, session: str) -> Person | None:
         """The person that a session belongs to, as far as anything is kept of its facts."""
         with self._lock:
-            items = items_at(self._store, (_PREFIX, _OWNERS), [label(session)])
+            items = items_at(self._store, (PREFIX, _OWNERS), [label(session)])
         return next((Person(o.user, o.scope) for o in _read_owners(items)), None)
 
     def set_person(self, session: str, person: Person) -> None:
@@ -132,7 +106,7 @@ class ReflectionStore:
         people = _find_people(person.user)
         with self._lock:
             before = [
-                _read(_Shared, i.value) for i in items_at(self._store, people, [label(session)])
+                read_item(_Shared, i.value) for i in items_at(self._store, people, [label(session)])
             ]
         hidden = hidden if hidden is not None else [k for b in before if b for k in b.hidden]
         gone = {*hidden, *without}
@@ -146,13 +120,13 @@ class ReflectionStore:
         )
         if before != [shared]:
             with self._lock:
-                put_items(self._store, people, {label(session): _clean(shared.model_dump())})
+                put_items(self._store, people, {label(session): clean(shared.model_dump())})
 
     def shared_facts(self, person: Person, but: str = "") -> list[ThreadFact]:
         """The facts of a user's sessions that one in the person's scope may see, `but` its own."""
         with self._lock:
             items = list(items_in(self._store, _find_people(person.user)))
-        read = (_read(_Shared, item.value) for item in items)
+        read = (read_item(_Shared, item.value) for item in items)
         # A label may be of several very long names: the names themselves are compared.
         of_user = [s for s in read if s and s.user == person.user and s.session != but]
         return [
@@ -166,7 +140,7 @@ class ReflectionStore:
     def threads(self, user: str) -> dict[str, Person]:
         """The sessions of a user of which facts are kept, whatever their scope."""
         with self._lock:
-            owners = _read_owners(items_in(self._store, (_PREFIX, _OWNERS)))
+            owners = _read_owners(items_in(self._store, (PREFIX, _OWNERS)))
         return {o.session: Person(o.user, o.scope) for o in owners if o.user == user}
 
     def remake(self, user: str) -> None:
@@ -174,7 +148,7 @@ class ReflectionStore:
         people, threads = _find_people(user), self.threads(user)
         with self._lock:
             items = list(items_in(self._store, people))
-            known = {item.key: _read(_Shared, item.value) for item in items}
+            known = {item.key: read_item(_Shared, item.value) for item in items}
             left = [k for k, s in known.items() if s is None or s.user == user]
             delete_items(self._store, people, set(left) - set(map(label, threads)))
             delete_profiles(self._store, user, but=list(threads))
@@ -185,8 +159,8 @@ class ReflectionStore:
         """The progress of some sessions; of a damaged item, as if there were none."""
         names = {label(session): session for session in sessions}
         with self._lock:
-            items = items_at(self._store, (_PREFIX, "%reflected"), list(names))
-        read = {item.key: _read(ReflectionProgress, item.value) for item in items}
+            items = items_at(self._store, (PREFIX, "%reflected"), list(names))
+        read = {item.key: read_item(ReflectionProgress, item.value) for item in items}
         return {names[key]: found or ReflectionProgress() for key, found in read.items()}
 
     def save_progress(self, session: str, progress: ReflectionProgress) -> None:
@@ -195,8 +169,8 @@ class ReflectionStore:
     def briefs(self, session: str) -> tuple[BriefUpdate, ...]:
         """Briefs left for the graph, the ones that it has taken in among them."""
         with self._lock:
-            items = items_at(self._store, (_PREFIX, "%briefs"), [label(session)])
-        read = (_read(_Briefs, item.value) for item in items)
+            items = items_at(self._store, (PREFIX, "%briefs"), [label(session)])
+        read = (read_item(_Briefs, item.value) for item in items)
         return tuple(update for found in read if found for update in found.briefs)
 
     def save_briefs(self, session: str, updates: Sequence[BriefUpdate]) -> None:
@@ -237,82 +211,16 @@ class ReflectionStore:
             keys = [item.key for item in items_in(self._store, facts)]
             delete_items(self._store, facts, keys)
             for own in ("%briefs", "%reflected", _OWNERS):
-                delete_items(self._store, (_PREFIX, own), [label(session)])
+                delete_items(self._store, (PREFIX, own), [label(session)])
 
     def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
         """The facts that rest on any of some messages, by key."""
         facts = self.facts(session).items()
         return {key: fact for key, fact in facts if not set(messages).isdisjoint(fact.messages)}
 
-    def leases(self, now: float, policy: ReflectionPolicy) -> dict[str, dict[str, float]]:
-        """Leases that count: since when, by owner, by the session's label."""
-        found: dict[str, dict[str, float]] = {}
-        with self._lock:
-            items = list(items_in(self._store, (_PREFIX, "%reflecting")))
-        for item in items:
-            session, _, owner = item.key.partition("/")
-            lease = _read(_Lease, item.value)
-            if lease is None or (lease.process and lease.process.has_ended()):
-                continue
-            if is_within(lease.since, now, lease.seconds or policy.lease_seconds):
-                found.setdefault(session, {})[owner] = lease.since
-        return found
-
-    def acquire_lease(
-        self, session: str, owner: str, since: float, policy: ReflectionPolicy
-    ) -> bool:
-        """Take the lease of a session; False if another has it, or wants it and goes first.
-
-        No two who may ask at once may have the same name as owner.
-        """
-        self.renew_lease(session, owner, since, policy)
-        for look in range(_LOOKS):
-            others = self.leases(since, policy).get(label(session), {}).keys() - {owner}
-            if not others:
-                return True
-            if min(others) < owner:
-                break
-            time.sleep(self._pause if look + 1 < _LOOKS else 0)
-        self.release_lease(session, owner)
-        return False
-
-    def renew_lease(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> None:
-        """Have a lease that is held begin anew."""
-        lease = _Lease(since=since, seconds=policy.lease_seconds, process=_Process.current())
-        self._put_own("%reflecting", f"{label(session)}/{owner}", lease.model_dump())
-
-    @contextmanager
-    def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
-        """Keep reflection away from a session while the context lasts, as long as a lease does.
-
-        It gives the owner of the lease, to renew it.
-
-        Raises:
-            SessionBusyError: It is being reflected upon.
-        """
-        owner = uuid4().hex
-        if not self.acquire_lease(session, owner, since, policy):
-            raise SessionBusyError(
-                "session {session!r} is being reflected upon; try again when that is over",
-                session=session,
-            )
-        try:
-            yield owner
-        finally:
-            self.release_lease(session, owner)
-
-    def release_lease(self, session: str, owner: str) -> None:
-        """Give a lease back, if it is held."""
-        with self._lock:
-            delete_items(self._store, (_PREFIX, "%reflecting"), [f"{label(session)}/{owner}"])
-
-    def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
-        with self._lock:
-            put_items(self._store, (_PREFIX, name), {key: _clean(value)})
-
 
 def _find_people(user: str) -> Namespace:
-    return (_PREFIX, "%people", label(user))
+    return (PREFIX, "%people", label(user))
 
 
 class _Owner(BaseModel, frozen=True):
@@ -337,64 +245,5 @@ class _Briefs(BaseModel, frozen=True):
     briefs: tuple[BriefUpdate, ...] = ()
 
 
-class _Process(BaseModel, frozen=True):
-    """A process that holds a lease."""
-
-    host: str
-    pid: int = Field(gt=0, lt=2**31)
-
-    @classmethod
-    def current(cls) -> _Process:
-        return cls(host=_name_host(), pid=os.getpid())
-
-    def has_ended(self) -> bool:
-        """True if it ran on this machine and has ended; False also if that cannot be told.
-
-        Another process may have its id by now. Then the lease runs out.
-        """
-        if os.name != "posix" or self.host != _name_host():
-            return False
-        try:
-            os.kill(self.pid, 0)
-        except OSError as error:
-            return isinstance(error, ProcessLookupError)
-        return False
-
-
-class _Lease(BaseModel, frozen=True):
-    """Since when a session is reflected upon, for how long at most, and by whom."""
-
-    since: float
-    seconds: float | None = None
-    """How long it counts; None if its owner did not say."""
-    process: _Process | None = None
-
-
-M = TypeVar("M", bound=BaseModel)
-
-
-def _read(kind: type[M], value: Mapping[str, Any]) -> M | None:
-    """What an item of our own holds; None if it is damaged."""
-    try:
-        return kind.model_validate(value)
-    except ValidationError:
-        return None
-
-
 def _read_owners(items: Iterable[Item]) -> list[_Owner]:
-    return [owner for item in items if (owner := _read(_Owner, item.value)) is not None]
-
-
-def _name_host() -> str:
-    """What tells machines and containers apart: process ids mean nothing in another."""
-    space = Path("/proc/self/ns/pid")
-    return f"{platform.node()} {getnode():x} {os.readlink(space) if space.exists() else ''}"
-
-
-def _clean(value: Any) -> Any:
-    """JSON data without what PostgreSQL refuses: NUL characters and lone surrogates."""
-    if isinstance(value, str):
-        return value.replace("\0", "").encode("utf-8", "replace").decode()
-    if isinstance(value, Mapping):
-        return {key: _clean(v) for key, v in value.items()}
-    return [_clean(v) for v in value] if isinstance(value, list | tuple) else value
+    return [owner for item in items if (owner := read_item(_Owner, item.value)) is not None]

@@ -269,7 +269,7 @@ _MUST_QUOTE = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 _DUE, _FITS = 1 / 2, 1 / 2.5
 """Shares of the best weight. From the first on, an original had been quoted if none before it were
-passed over (`index.session_index.worth`): in part, where it does not fit. Before that come those
+passed over (`index.hits.worth`): in part, where it does not fit. Before that come those
 from the second on that fit whole, the others after it."""
 _BELIEVED = 4
 """Budgets' worth with which readers begin if nearly all name nothing. With more, ideal ones gain

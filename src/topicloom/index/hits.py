@@ -1,0 +1,89 @@
+"""What a query finds in a session: how well messages fit it, and what they are worth in a note."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+EXCERPT_PARTS = 4
+"""An original that is quoted in part has at most one in so many tokens of a turn's recall. One that
+is longer is charged no more than that: it is quoted in part, or passed over."""
+_REACH = 8
+"""Recall budgets of best messages past which nothing is worth quoting."""
+SURE_COSINE, SURE_COVER = 0.45, 0.6
+"""Similarity, and share of the query's words, from which something was found for sure."""
+_FIT_COSINE, _FIT_ALONE, _FIT_WORDS = 0.25, 0.26, 0.25
+"""What somebody who searches is shown: similarity of a message, the same where no message has any
+word of the query, and share of the best BM25. On LoCoMo a search is shown the half of a session and
+6 of 172 messages of evidence less (172 in 120 questions); a word that nobody used finds nothing,
+though its pieces are in other words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The messages and topics that a query finds."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
+    topics: Mapping[str, float] = field(default_factory=dict)
+    """Relevance of topics, by id, 0 to 1."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The topic that owns each of these messages, by short id of the message."""
+    doubtful: frozenset[str] = frozenset()
+    """Those of them that fit the query neither in meaning nor in words; none if `priced`."""
+    idle: bool = False
+    """True if the user's message needs nothing from earlier messages: then nothing is found."""
+
+    def find_in_other_topics(self, topics: Container[str], least: float) -> list[str]:
+        """The messages of other topics than these whose worth is at least so much, best first."""
+        return [m for m, w in self.weights.items() if w >= least and self.owners[m] not in topics]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All messages [n], compared with a query."""
+
+    likeness: NDArray[np.float64]
+    """The cosine, as it is."""
+    cosine: NDArray[np.float64]
+    """The same, with less of what its language alone gives it."""
+    lexical: NDArray[np.float64]
+    """BM25."""
+    best: float
+    """The highest cosine, as it is."""
+    cover: float
+    """Share of the weight of the query's words that the best message holds."""
+    trust: float
+    """How far BM25 is to be trusted, 0 to 1."""
+
+    @property
+    def fits(self) -> NDArray[np.bool_]:
+        """True for messages that fit the query in meaning or in words."""
+        most = float(self.lexical.max(initial=0.0))
+        if most <= 0:
+            return self.likeness >= _FIT_ALONE
+        return (self.likeness >= _FIT_COSINE) | (self.lexical >= _FIT_WORDS * most)
+
+    @property
+    def sure(self) -> float:
+        """From 1 on, something was found for sure."""
+        return max(self.best / SURE_COSINE, self.cover / SURE_COVER)
+
+
+def sort_descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Places [n] of scores, the highest first."""
+    return np.argsort(-scores, kind="stable")
+
+
+def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
+    """Worth of messages by their place in the ranking.
+
+    The scale of priorities says nothing across queries; the place says whether a message would
+    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on. Costs are
+    tokens of messages [n], the best first.
+    """
+    before = np.cumsum(costs) - costs
+    return np.where(before < _REACH * budget, budget / (budget + before), 0.0)

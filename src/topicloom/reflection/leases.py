@@ -1,0 +1,142 @@
+"""Who reflects upon a session: at most one at a time, by a lease in the store.
+
+    (topicloom, %reflecting)        session/owner -> since when, how long, and the process
+
+Stores have no compare-and-set, so a lease is taken by raising a flag and looking for other flags:
+of two who do so at once at least one sees the other, and gives way. It falls with its process where
+others on the same machine look, and runs out for all.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import getnode, uuid4
+
+from langgraph.store.base import BaseStore
+from pydantic import BaseModel, Field
+
+from topicloom.errors import SessionBusyError
+from topicloom.reflection.due import ReflectionPolicy, is_within
+from topicloom.reflection.own_items import PREFIX, OwnItems, read_item
+from topicloom.storage.store_items import delete_items, items_in, label
+
+_LOOKS = 3
+"""How often the one who goes first looks if the others have given way."""
+
+
+class Leases(OwnItems):
+    """The leases of a store, for all sessions. Safe for several threads and processes."""
+
+    def __init__(self, store: BaseStore, *, pause: float = 0.02) -> None:
+        """Reflection's items in a store that is set up.
+
+        The pause is that between two looks at who else wants a lease, in seconds.
+        """
+        super().__init__(store)
+        self._pause = pause
+
+    def leases(self, now: float, policy: ReflectionPolicy) -> dict[str, dict[str, float]]:
+        """Leases that count: since when, by owner, by the session's label."""
+        found: dict[str, dict[str, float]] = {}
+        with self._lock:
+            items = list(items_in(self._store, (PREFIX, "%reflecting")))
+        for item in items:
+            session, _, owner = item.key.partition("/")
+            lease = read_item(_Lease, item.value)
+            if lease is None or (lease.process and lease.process.has_ended()):
+                continue
+            if is_within(lease.since, now, lease.seconds or policy.lease_seconds):
+                found.setdefault(session, {})[owner] = lease.since
+        return found
+
+    def acquire_lease(
+        self, session: str, owner: str, since: float, policy: ReflectionPolicy
+    ) -> bool:
+        """Take the lease of a session; False if another has it, or wants it and goes first.
+
+        No two who may ask at once may have the same name as owner.
+        """
+        self.renew_lease(session, owner, since, policy)
+        for look in range(_LOOKS):
+            others = self.leases(since, policy).get(label(session), {}).keys() - {owner}
+            if not others:
+                return True
+            if min(others) < owner:
+                break
+            time.sleep(self._pause if look + 1 < _LOOKS else 0)
+        self.release_lease(session, owner)
+        return False
+
+    def renew_lease(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> None:
+        """Have a lease that is held begin anew."""
+        lease = _Lease(since=since, seconds=policy.lease_seconds, process=_Process.current())
+        self._put_own("%reflecting", f"{label(session)}/{owner}", lease.model_dump())
+
+    @contextmanager
+    def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
+        """Keep reflection away from a session while the context lasts, as long as a lease does.
+
+        It gives the owner of the lease, to renew it.
+
+        Raises:
+            SessionBusyError: It is being reflected upon.
+        """
+        owner = uuid4().hex
+        if not self.acquire_lease(session, owner, since, policy):
+            raise SessionBusyError(
+                "session {session!r} is being reflected upon; try again when that is over",
+                session=session,
+            )
+        try:
+            yield owner
+        finally:
+            self.release_lease(session, owner)
+
+    def release_lease(self, session: str, owner: str) -> None:
+        """Give a lease back, if it is held."""
+        with self._lock:
+            delete_items(self._store, (PREFIX, "%reflecting"), [f"{label(session)}/{owner}"])
+
+
+class _Process(BaseModel, frozen=True):
+    """A process that holds a lease."""
+
+    host: str
+    pid: int = Field(gt=0, lt=2**31)
+
+    @classmethod
+    def current(cls) -> _Process:
+        return cls(host=_name_host(), pid=os.getpid())
+
+    def has_ended(self) -> bool:
+        """True if it ran on this machine and has ended; False also if that cannot be told.
+
+        Another process may have its id by now. Then the lease runs out.
+        """
+        if os.name != "posix" or self.host != _name_host():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except OSError as error:
+            return isinstance(error, ProcessLookupError)
+        return False
+
+
+class _Lease(BaseModel, frozen=True):
+    """Since when a session is reflected upon, for how long at most, and by whom."""
+
+    since: float
+    seconds: float | None = None
+    """How long it counts; None if its owner did not say."""
+    process: _Process | None = None
+
+
+def _name_host() -> str:
+    """What tells machines and containers apart: process ids mean nothing in another."""
+    space = Path("/proc/self/ns/pid")
+    return f"{platform.node()} {getnode():x} {os.readlink(space) if space.exists() else ''}"

@@ -1,0 +1,52 @@
+"""How reflection keeps items of its own in a LangGraph store, and reads them leniently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import RLock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from langgraph.store.base import BaseStore
+from pydantic import BaseModel, ValidationError
+
+from topicloom.storage.store_items import put_items
+
+PREFIX = "topicloom"
+"""What everything is put under; `StoreStorage` does so too."""
+_locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
+"""One lock a store: the memory store may not be searched while it is written to."""
+
+
+class OwnItems:
+    """A store with the lock that everybody takes who reads or writes it."""
+
+    def __init__(self, store: BaseStore) -> None:
+        """The items of a store that is set up."""
+        self._store = store
+        self._lock = _locks.setdefault(store, RLock())
+
+    def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
+        """Write an item of our own under its name, such as `%briefs`."""
+        with self._lock:
+            put_items(self._store, (PREFIX, name), {key: clean(value)})
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_item(kind: type[M], value: Mapping[str, Any]) -> M | None:
+    """What an item of our own holds; None if it is damaged."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError:
+        return None
+
+
+def clean(value: Any) -> Any:
+    """JSON data without what PostgreSQL refuses: NUL characters and lone surrogates."""
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {key: clean(v) for key, v in value.items()}
+    return [clean(v) for v in value] if isinstance(value, list | tuple) else value
