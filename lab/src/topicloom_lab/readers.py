@@ -183,15 +183,15 @@ def _ids_to_choose_from(role: SimulatedRole, prompt: Sequence[BaseMessage]) -> l
     return _LISTED.findall(part)
 
 
-def summarize_said(texts: Sequence[str], query: str, limit: int = _SUMMARY) -> str:
+def summarize_said(texts: Sequence[str], query: str) -> str:
     """What some texts have on a question: of each the sentences that say most of it.
 
-    They share `limit` characters; one whose best sentence is longer than its share is cut.
+    They share `_SUMMARY` characters; one whose best sentence is longer than its share is cut.
     """
     parts = list[str]()
     for place, text in enumerate(texts):
         # A line end between two parts counts as well.
-        room = (limit - sum(len(part) + 1 for part in parts)) // (len(texts) - place)
+        room = (_SUMMARY - sum(len(part) + 1 for part in parts)) // (len(texts) - place)
         stretches = select_sentences(text, query, room, len)
         found = " ".join(text[begin:end].strip() for begin, end in stretches)
         part = " ".join(found.split()) or cut_at_word(text, room)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from topicloom.cli.words import say, say_plural
+from topicloom.errors import InputError
 from topicloom.state.language import LanguageChoice
 
 
@@ -34,6 +37,18 @@ def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
     """Print JSON lines."""
     for row in rows:
         sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def write_file(path: Path, parts: Iterable[str]) -> None:
+    """Write texts into a file that its owner alone may read; raises `InputError` if it cannot be.
+
+    A file that is there keeps its mode.
+    """
+    try:
+        with open(path, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+            file.writelines(parts)
+    except OSError as error:
+        raise InputError("cannot write {path}: {error}", path=path, error=error) from error
 
 
 def open_console(*, quiet: bool = False) -> Console:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -20,6 +18,7 @@ from topicloom.cli.console import (
     print_json,
     print_line,
     to_one_line,
+    write_file,
 )
 from topicloom.cli.context import open_context
 from topicloom.cli.reflect import render_spans
@@ -75,7 +74,7 @@ def _report(console: Console, name: str, receipt: DeletionReceipt, *, as_json: b
     console.print_json(json.dumps(receipt.value))
     print_dim(console, "the key of the hashes, to be kept apart from them: {key}", key=receipt.key)
     for place in receipt.left:
-        print_line(console, "not removed: {place}", style="yellow", place=place)
+        print_line(console, "not removed: {place}", style="yellow", place=say(place))
 
 
 def _show(console: Console, person: PersonMemory, threads: list[PersonThread]) -> None:
@@ -102,12 +101,7 @@ def _show(console: Console, person: PersonMemory, threads: list[PersonThread]) -
 
 def _write(out: Path, person: PersonMemory) -> int:
     rows = person.export()
-    try:
-        with open(out, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
-            for row in rows:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise InputError("cannot write {path}: {error}", path=out, error=error) from error
+    write_file(out, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return len(rows)
 
 

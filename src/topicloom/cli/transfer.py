@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from functools import partial
 from pathlib import Path
 
 from topicloom.cli._pages import ExportKind, write_page
-from topicloom.cli.console import CliOptions, count_of, open_console, print_dim, to_one_line
+from topicloom.cli.console import (
+    CliOptions,
+    count_of,
+    open_console,
+    print_dim,
+    to_one_line,
+    write_file,
+)
 from topicloom.cli.context import open_context
-from topicloom.errors import InputError
 from topicloom.state.rounds import sort_by_time
 
 
@@ -26,10 +30,5 @@ def run_export(
     if out is None:
         sys.stdout.write(text)
         return
-    try:
-        # Its owner's alone, as what it is made of; a file that is there keeps its mode.
-        with open(out, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
-            file.write(text)
-    except OSError as error:
-        raise InputError("cannot write {path}: {error}", path=out, error=error) from error
+    write_file(out, [text])
     print_dim(open_console(), f"{count_of(len(messages), 'message')}: {to_one_line(str(out))}")

@@ -71,9 +71,9 @@ _NEWEST = 24
 """Runs of a topic that others are compared with: the newest ones."""
 
 
-def rate_pairs(runs: Runs, rows: NDArray[np.intp], weights: BelongingWeights = WEIGHTS) -> Odds:
+def rate_pairs(runs: Runs, rows: NDArray[np.intp]) -> Odds:
     """Log odds that some runs [r], by their places, belong together with each run [r, k]."""
-    return apply_weights(compare_pairs(runs, rows), weights)
+    return apply_weights(compare_pairs(runs, rows), WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,30 +212,20 @@ class Ties:
         return {t: float(odds[used].max()) for t, odds in self.topics.items() if len(used)}
 
 
-def tie_rounds(
-    rounds: Sequence[Round],
-    continues: Sequence[float],
-    embedder: Embedder,
-    weights: BelongingWeights = WEIGHTS,
-) -> Ties:
+def tie_rounds(rounds: Sequence[Round], continues: Sequence[float], embedder: Embedder) -> Ties:
     """The ties of rounds by themselves; `continues` are log odds, for each, of going on."""
     if not rounds:
         return Ties(np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
     words, voices = Codes(), Codes()
     columns = read_rounds(rounds, continues, embedder, words, voices)
-    return find_ties(cut_runs(columns, words, voices), rounds, {}, weights)
+    return find_ties(cut_runs(columns, words, voices), rounds, {})
 
 
-def find_ties(
-    runs: Runs,
-    rounds: Sequence[Round],
-    topics: Mapping[int, str],
-    weights: BelongingWeights = WEIGHTS,
-) -> Ties:
+def find_ties(runs: Runs, rounds: Sequence[Round], topics: Mapping[int, str]) -> Ties:
     """The ties of rounds in a conversation's runs to one another and to topics, by their codes."""
     fresh = np.flatnonzero(runs.topic == NO_TOPIC)
     held = np.searchsorted(runs.first[fresh], [b.first for b in rounds], side="right") - 1
-    odds = rate_pairs(runs, fresh, weights)
+    odds = rate_pairs(runs, fresh)
     found: dict[str, Odds] = {}
     sizes: dict[str, int] = {}
     for code, topic in topics.items():
@@ -260,12 +250,10 @@ class FiledRuns:
     """Log odds of pairs [r, r]."""
 
 
-def file_runs(
-    runs: Runs, topics: Mapping[int, str], weights: BelongingWeights = WEIGHTS
-) -> FiledRuns:
+def file_runs(runs: Runs, topics: Mapping[int, str]) -> FiledRuns:
     """The runs of some topics, by their codes, and those that are loose."""
     kept = np.flatnonzero(np.isin(runs.topic, [*topics, LOOSE_TOPIC]))
-    odds = rate_pairs(runs, kept, weights)[:, kept]
+    odds = rate_pairs(runs, kept)[:, kept]
     return FiledRuns(
         topics=tuple(topics.get(code, "") for code in runs.topic[kept].tolist()),
         first=tuple(runs.first[kept].tolist()),

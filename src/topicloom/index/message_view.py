@@ -116,11 +116,3 @@ class MessageView:
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
         return np.asarray(np.array(chosen)[self._sorted[column]])
-
-    def places(self) -> dict[str, NDArray[np.intp]]:
-        """Places of the rows of each topic, as they were added."""
-        codes = self._rows["topic"]
-        order = np.argsort(codes, kind="stable")
-        begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        parts = np.split(order, begins[1:])
-        return {self._topics[codes[p[0]]]: p for p in parts if len(p)}

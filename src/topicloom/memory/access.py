@@ -34,6 +34,7 @@ from topicloom.state.session import Session, Turn
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up, come_behind, find_newest, write_tip
+from topicloom.texts import FilledText
 
 
 class OpenSession(NamedTuple):
@@ -125,14 +126,14 @@ class StorageAccess:
         _, store, _ = yield from self.open()
         first()
         store.purge(plan)
-        left = f"the checkpoints of thread {self.thread!r}"
-        if self.agent is None:
-            way = "until Memory.of(graph, config).forget removes it for good"
-            return (f"{left}, {way}",)
-        way = (
-            "until its next turn, and older ones until you remove them by the checkpointer's means"
+        left = (
+            "the checkpoints of thread {thread!r}, until Memory.of(graph, config).forget removes it"
+            " for good"
+            if self.agent is None
+            else "the checkpoints of thread {thread!r}: the agent's state shows it until its next"
+            " turn, and older ones until you remove them by the checkpointer's means"
         )
-        return (f"{left}: the agent's state shows it {way}",)
+        return (FilledText(left, thread=self.thread),)
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session; its checkpoints too, where an agent leads to them."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -31,7 +31,12 @@ from topicloom.storage.base import Storage
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
+from topicloom.texts import FilledText
 
+if TYPE_CHECKING:
+    from langgraph.store.sqlite import SqliteStore
+
+_CHECKPOINTS = "free pages of the checkpoints' file, which another process uses"
 _NEWEST = "SELECT checkpoint_ns, MAX(checkpoint_id) FROM checkpoints WHERE thread_id = :thread"
 _SQLITE = (
     *(
@@ -149,9 +154,9 @@ def _drop_older(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> str:
         else:
             saver.prune([name], strategy="keep_latest")
     except NotImplementedError:
-        return (
-            f"older checkpoints of the thread: {type(saver).__name__} cannot remove them; do so by"
-            " its own means"
+        return FilledText(
+            "older checkpoints of the thread: {saver} cannot remove them; do so by its own means",
+            saver=type(saver).__name__,
         )
     return ""
 
@@ -160,9 +165,7 @@ def _drop_in_sqlite(saver: SqliteSaver, name: str) -> str:
     with saver.cursor() as cursor:
         for statement in _SQLITE:
             cursor.execute(statement, {"thread": name})
-    with saver.lock:
-        gone = compact_file(saver.conn)
-    return "" if gone else "free pages of the checkpoints' file, which another process uses"
+    return _compact(saver, _CHECKPOINTS)
 
 
 def _drop_in_memory(saver: InMemorySaver, thread: RunnableConfig) -> None:
@@ -249,38 +252,44 @@ def delete_person(
     for thread in threads:
         with hold(thread):
             if isinstance(saver, BaseCheckpointSaver):
-                for name in (thread, make_review_thread(thread)):
-                    delete, adelete = (
-                        partial(saver.delete_thread, name),
-                        partial(saver.adelete_thread, name),
-                    )
-                    yield from either(delete, adelete)
+                yield from _delete_checkpoints(thread, saver.delete_thread, saver.adelete_thread)
             _delete_stored(graph, thread)
     if store is not None:
         ReflectionStore(store).remake(user)
-    left = list[str]()
-    if isinstance(saver, SqliteSaver):
-        with saver.lock:
-            gone = compact_file(saver.conn)
-        left += [] if gone else ["free pages of the checkpoints' file, which another process uses"]
-    elif isinstance(saver, AsyncSqliteSaver):
-        yield from either(lambda: None, partial(_compact_async, saver))
-    elif not isinstance(saver, InMemorySaver | None):
-        left.append(f"free space of {type(saver).__name__}'s tables, until their next VACUUM")
-    return (*left, *_compact_store(store))
+    left = yield from _compact_checkpoints(saver)
+    return tuple(filter(None, (left, _compact_store(store))))
 
 
-def _compact_store(store: BaseStore | None) -> Iterator[str]:
-    """Write the file of a store of facts anew; yields where bytes may be left."""
+def _compact_store(store: BaseStore | None) -> str:
+    """Write the file of a store of facts anew; returns where bytes may be left, or ""."""
     from langgraph.store.sqlite import SqliteStore  # only here: it is not loaded with the package
 
     if isinstance(store, SqliteStore):
-        with store.lock:
-            gone = compact_file(store.conn)
-        if not gone:
-            yield "free pages of the facts' file, which another process uses"
-    elif not isinstance(store, InMemoryStore | None):
-        yield f"free space of {type(store).__name__}'s tables, until their next VACUUM"
+        return _compact(store, "free pages of the facts' file, which another process uses")
+    return "" if isinstance(store, InMemoryStore | None) else _name_tables(store)
+
+
+def _compact_checkpoints(saver: object) -> Step[str]:
+    """Write the file of a checkpointer anew; returns where bytes may be left, or ""."""
+    if isinstance(saver, SqliteSaver):
+        return _compact(saver, _CHECKPOINTS)
+    if isinstance(saver, AsyncSqliteSaver):
+        yield from either(lambda: None, partial(_compact_async, saver))
+    elif not isinstance(saver, InMemorySaver | None):
+        return _name_tables(saver)
+    return ""
+
+
+def _compact(held: SqliteSaver | SqliteStore, left: str) -> str:
+    """Write a file anew; returns what to say if others are at it, or ""."""
+    with held.lock:
+        return "" if compact_file(held.conn) else left
+
+
+def _name_tables(owner: object) -> str:
+    return FilledText(
+        "free space of {owner}'s tables, until their next VACUUM", owner=type(owner).__name__
+    )
 
 
 def _delete_threads(
@@ -290,13 +299,15 @@ def _delete_threads(
     adelete: Callable[[str], Awaitable[None]],
 ) -> Step[None]:
     """Delete the checkpoints of a session's threads, and what they leave in a file of SQLite."""
+    yield from _delete_checkpoints(thread, delete, adelete)
+    yield from _compact_checkpoints(saver)
+
+
+def _delete_checkpoints(
+    thread: str, delete: Callable[[str], None], adelete: Callable[[str], Awaitable[None]]
+) -> Step[None]:
     for name in (thread, make_review_thread(thread)):
         yield from either(partial(delete, name), partial(adelete, name))
-    if isinstance(saver, SqliteSaver):
-        with saver.lock:
-            compact_file(saver.conn)
-    elif isinstance(saver, AsyncSqliteSaver):
-        yield from either(lambda: None, partial(_compact_async, saver))
 
 
 async def _compact_async(saver: AsyncSqliteSaver) -> None:

@@ -35,11 +35,8 @@ def check_session(
         An entry for each fault; none for a session that is whole, or that does not exist.
     """
     try:
-        storage = storage or find_storage(graph)
-        session = get_session(graph, config)
-        store = _open_anew(storage, session.id)
-        lost = not session.count and session.id in storage.sessions()
-        faults = [_tell_lost(graph, session, store)] if lost else find_faults(session, store)
+        session, store, lost = _open_anew(graph, config, storage or find_storage(graph))
+        faults = lost or find_faults(session, store)
         return [*_find_unusable(graph, config).values(), *faults]
     except (StorageError, StorageUnavailableError) as error:
         return [Fault("session", str(error))]
@@ -68,11 +65,8 @@ def repair_session(
         SessionBusyError: Another process holds the session.
     """
     storage = storage or find_storage(graph)
-    session = get_session(graph, config)
-    store = _open_anew(storage, session.id)
-    with storage.lock(session.id):
-        lost = not session.count and session.id in storage.sessions()
-        faults = [_tell_lost(graph, session, store)] if lost else []
+    with storage.lock(get_session(graph, config).id):
+        session, store, faults = _open_anew(graph, config, storage)
         shown = list[AnyMessage]()
         if any(fault.mend for fault in faults):
             session = gather(store, session.id).model_copy(update={"shown": 0})
@@ -106,6 +100,14 @@ def _tell_lost(graph: Graph, session: Session, store: SessionStore) -> Fault:
     return Fault("checkpoints", "there is none of this session", mend)
 
 
-def _open_anew(storage: Storage, session: str) -> SessionStore:
-    """A session's store that has nothing in memory yet: what is stored is read."""
-    return SessionStore(SessionLog(storage.backend(session), BodyCache(DEFAULT_BYTES, len)))
+def _open_anew(
+    graph: Graph, config: RunnableConfig, storage: Storage
+) -> tuple[Session, SessionStore, list[Fault]]:
+    """A session, its store, and the fault that it has lost its checkpoints, if it has.
+
+    The store has nothing in memory yet: what is stored is read.
+    """
+    session = get_session(graph, config)
+    log = SessionLog(storage.backend(session.id), BodyCache(DEFAULT_BYTES, len))
+    store, lost = SessionStore(log), not session.count and session.id in storage.sessions()
+    return session, store, [_tell_lost(graph, session, store)] if lost else []

@@ -150,9 +150,12 @@ class FileBackend(Backend):
             if not there:
                 yield
                 return
-            busy = (
-                f"session {self.session!r} could not be written to: another process has held"
-                f" {self._lock.lock_file} for {_APPEND_SECONDS:.0f} seconds"
+            busy = FilledText(
+                "session {session!r} could not be written to: another process has held {path} for"
+                " {seconds:.0f} seconds",
+                session=self.session,
+                path=self._lock.lock_file,
+                seconds=_APPEND_SECONDS,
             )
             with _hold(self._lock, self._folder, busy, needed=create):
                 if create:

@@ -52,14 +52,9 @@ class FirstAndLast(Strategy):
     Of rounds that don't fit together the oldest go, the first one last.
     """
 
-    def __init__(self, policy: ContextWindowPolicy | None = None) -> None:
-        """An empty memory, with a policy that says how many rounds."""
-        super().__init__()
-        self._policy = policy or ContextWindowPolicy()
-
     def context(self, question: str, budget: int) -> Context:
         """See `Strategy.context`."""
-        first, _, last = self._policy.select(group_rounds(stored_of(self._messages)))
+        first, _, last = ContextWindowPolicy().select(group_rounds(stored_of(self._messages)))
         by_id = {m.id: m for m in self._messages}
         kept: list[RecordedMessage] = []
         for round_ in [*reversed(last[-1:]), *first, *reversed(last[:-1])]:

@@ -56,6 +56,8 @@ class ExportFormat(Protocol):
         ...
 
 
+Tell = Callable[[str, Mapping[str, Any], ExportedConversation], None]
+"""Reads the message of an id into a conversation."""
 ReadConversation = Callable[
     [Mapping[str, Any], ExportedConversation, Source], Iterable[ExportedConversation]
 ]
@@ -110,7 +112,7 @@ def read_branches(
     parents: Mapping[str, object],
     conversation: ExportedConversation,
     source: Source,
-    tell: Callable[[str, Mapping[str, Any], ExportedConversation], None],
+    tell: Tell,
     *,
     time: str,
     leaf: object = None,

@@ -25,14 +25,13 @@ from topicloom.recordings.formats.base import (
     begin_titled,
     join_parts,
     name_file,
-    read_branches,
     read_each,
 )
 from topicloom.recordings.formats.citations import resolve_marks
+from topicloom.recordings.formats.tree import list_messages, read_tree
 from topicloom.recordings.json_stream import Entry
 from topicloom.texts import FilledText
 
-_TREE = "mapping"
 _LEFT_OUT = {
     "user_editable_context": INSTRUCTIONS,
     "model_editable_context": INSTRUCTIONS,
@@ -57,11 +56,10 @@ class ChatGPT:
 
     def recognizes(self, entry: Any) -> bool:
         """A tree of messages that name their author."""
-        if not (isinstance(entry, dict) and isinstance(entry.get(_TREE), dict)):
-            return False
-        nodes = entry[_TREE].values()
-        said = [n["message"] for n in nodes if isinstance(n, dict) and n.get("message")]
-        return not said or any(isinstance(m, dict) and "author" in m for m in said)
+        said = list_messages(entry)
+        return said is not None and (
+            not said or any(isinstance(m, dict) and "author" in m for m in said)
+        )
 
     def read(self, entries: Iterable[Entry], source: Source) -> Iterator[ExportedConversation]:
         """The conversations of a file."""
@@ -74,11 +72,7 @@ class ChatGPT:
 def _read(
     value: Mapping[str, Any], conversation: ExportedConversation, source: Source
 ) -> Iterator[ExportedConversation]:
-    nodes: Mapping[str, Any] = value[_TREE]
-    parents = {name: node.get("parent") for name, node in nodes.items()}
-    said = {name: node.get("message") or {} for name, node in nodes.items()}
-    leaf = value.get("current_node")
-    return read_branches(said, parents, conversation, source, _tell, time="create_time", leaf=leaf)
+    return read_tree(value, conversation, source, _tell, time="create_time")
 
 
 def _tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:

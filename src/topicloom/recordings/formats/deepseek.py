@@ -23,14 +23,13 @@ from topicloom.recordings.formats.base import (
     begin_titled,
     join_parts,
     name_file,
-    read_branches,
     read_each,
 )
 from topicloom.recordings.formats.citations import resolve_numbers
+from topicloom.recordings.formats.tree import list_messages, read_tree
 from topicloom.recordings.json_stream import Entry
 from topicloom.texts import FilledText
 
-_TREE = "mapping"
 _ROLES = {"REQUEST": "user", "RESPONSE": "assistant", "TEMPLATE_RESPONSE": "assistant"}
 _LEFT_OUT = {"THINK": REASONING, "TIP": REASONING}
 
@@ -42,10 +41,9 @@ class DeepSeek:
 
     def recognizes(self, entry: Any) -> bool:
         """A tree of messages that consist of fragments."""
-        if not (isinstance(entry, dict) and isinstance(entry.get(_TREE), dict)):
+        said = list_messages(entry)
+        if said is None:
             return False
-        nodes = entry[_TREE].values()
-        said = [n["message"] for n in nodes if isinstance(n, dict) and n.get("message")]
         known = any(isinstance(m, dict) and ("fragments" in m or "author" not in m) for m in said)
         return "inserted_at" in entry if not said else known
 
@@ -58,17 +56,12 @@ class DeepSeek:
 def _read(
     value: Mapping[str, Any], conversation: ExportedConversation, source: Source
 ) -> Iterator[ExportedConversation]:
-    nodes: Mapping[str, Any] = value[_TREE]
-    parents = {name: node.get("parent") for name, node in nodes.items()}
-    said = {name: node.get("message") or {} for name, node in nodes.items()}
-
     def tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:
         if message:
             # Nodes are numbered alike in all conversations.
             _tell(f"{conversation.id}-{name}", message, into)
 
-    leaf = value.get("current_node")
-    return read_branches(said, parents, conversation, source, tell, time="inserted_at", leaf=leaf)
+    return read_tree(value, conversation, source, tell, time="inserted_at")
 
 
 def _tell(name: str, message: Mapping[str, Any], into: ExportedConversation) -> None:
