@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,6 +53,23 @@ def spoil(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     lines[-1] = lines[-1].replace(b'":', b'_":', 1)
     path.write_bytes(b"".join(lines))
+
+
+def test_faults_are_told_in_chinese(
+    run: Run,
+    talked: Callable[[int], Outcome],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (folder_of(tmp_path) / "timeline.jsonl").unlink()
+    spoil(folder_of(tmp_path) / "roster.jsonl")
+    monkeypatch.setenv("TOPICLOOM_LANGUAGE", "zh")
+    found = run("check", "talk")
+    assert found.code == 1
+    assert "的链 'timeline' 里没有条目" in found.out
+    assert "`topicloom repair talk`：根据话题重建" in found.out
+    assert "和写入时不一样" in found.out
+    assert not re.search("belongs|written|made anew", found.out)
 
 
 SIDES = ["turns", "ledger", "timeline", "roster", "topics/topic-t1", "topics/*"]

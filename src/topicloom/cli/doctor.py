@@ -216,5 +216,8 @@ def _print_faults(console: Console, faults: Sequence[tuple[str, Fault]], *, as_j
     if as_json:
         print_json({"session": session, **asdict(fault)} for session, fault in faults)
     for session, fault in faults:
-        mend = f"; `topicloom repair {session}`: {fault.mend}" if fault.mend else ""
-        print_line(console, f"{session}: {fault.place}: {fault.what}{mend}")
+        repaired = FilledText(
+            "; `topicloom repair {session}`: {mend}", session=session, mend=FilledText(fault.mend)
+        )
+        mend = say(repaired) if fault.mend else ""
+        print_line(console, f"{session}: {fault.place}: {say(fault.what)}{mend}")

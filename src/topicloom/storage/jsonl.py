@@ -21,6 +21,7 @@ from topicloom.storage.disk import (
     replace_file,
     sync_file,
 )
+from topicloom.texts import FilledText
 
 
 @dataclass(slots=True)
@@ -219,8 +220,13 @@ class ChainFile(Rows[RawEntry]):
             append_bytes(aside, torn + b"\n", fsync=self._fsync)
             file.truncate(self._seen.end)
         self._reports.append(
-            f"{path}: the last line was cut off in the middle; its {len(torn)} bytes were"
-            f" moved to {aside.name}"
+            FilledText(
+                "{path}: the last line was cut off in the middle; its {size} bytes were moved to"
+                " {name}",
+                path=path,
+                size=len(torn),
+                name=aside.name,
+            )
         )
 
     def _index(self, line: bytes) -> RawEntry | None:
@@ -228,7 +234,11 @@ class ChainFile(Rows[RawEntry]):
         seen.lines += 1
         raw = split_line(line)
         if raw is None:
-            report = f"{self._paths.find()}: line {seen.lines} is not an entry and was passed over"
+            report = FilledText(
+                "{path}: line {number} is not an entry and was passed over",
+                path=self._paths.find(),
+                number=seen.lines,
+            )
             if report not in self._reports:
                 self._reports.append(report)
         else:

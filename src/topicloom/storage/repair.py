@@ -26,6 +26,7 @@ from topicloom.storage.base import (
 from topicloom.storage.log import SessionLog
 from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
+from topicloom.texts import FilledText
 
 _MENDS = {
     ROSTER: "all messages go back to the tail, and the next turns split them into topics anew",
@@ -86,7 +87,7 @@ def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault])
         raise StorageError(
             "the transcript of session {session!r} is damaged: {problem}",
             session=session.id,
-            problem=_BACKUP,
+            problem=FilledText(_BACKUP),
         )
     for chain in broken & {TURNS, EDITS, SUPERSEDED, CHANGES}:
         session = session.model_copy(update={chain: _find_longest(store.log, chain)})
