@@ -228,9 +228,9 @@ def _describe(error: ValidationError, given: Collection[str]) -> str:
     code = not place or place[0] in given
     name = ".".join(place) if code else _PREFIX + "__".join(place).upper()
     if problem["type"] != "extra_forbidden":
-        reason = problem["msg"].removeprefix("Value error, ")
-        given_as = FilledText(", not {value!r}", value=problem["input"])
-        seen = "" if problem["type"] == "value_error" else given_as
+        ours = problem["type"] == "value_error"
+        reason = str(problem["ctx"]["error"]) if ours else problem["msg"]
+        seen = "" if ours else FilledText(", not {value!r}", value=problem["input"])
         unusable = "{name} cannot be used: {reason}{seen}"
         return FilledText(unusable, name=name, reason=reason, seen=seen)
     group: Any = Settings

@@ -282,6 +282,27 @@ def test_the_language_of_commands(
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("ROLE_MODELS", '{"nix": "openai:x"}', "TOPICLOOM_ROLE_MODELS 用不了：没有角色 'nix'"),
+        ("PROMPTS", "/nix", "TOPICLOOM_PROMPTS 用不了：没有存放提示的文件夹 '/nix'"),
+        ("ADSORBER__LOW", "0.99", "TOPICLOOM_ADSORBER 用不了：low 0.99 大于 high"),
+        ("ACTIVATION__USUAL", "99", "TOPICLOOM_ACTIVATION 用不了：激活要求 floor"),
+        ("WINDOW", "5", "，而不是 '5'"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_told_in_chinese(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.setenv(f"TOPICLOOM_{name}", value)
+    outcome = run("topics", "s")
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["quote"], "缺少参数 'NAME'"),

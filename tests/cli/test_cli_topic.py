@@ -49,6 +49,7 @@ def test_a_refused_change_is_told_in_chinese_and_leaves_no_trace(
         (("rename", "talk", other, "Lake house"), f"{one} 已经叫“Lake house”"),
         (("merge", "talk", one, one), f"{one} 不能合并到自己"),
         (("restore", "talk", other), f"{other} 的状态是"),
+        (("pin", "talk", "t99"), "里没有话题 't99'（现有：t1 到 t"),
         (("split", "talk", one, "m99", "x"), "没有消息 'm99'"),
     ):
         refused = talk("topic", *arguments)

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from topicloom.errors import ConfigurationError
 from topicloom.state.language import Language
 
 _SPEC: dict[str, Any] = {
@@ -62,7 +63,9 @@ class AdsorberPolicy(BaseModel, frozen=True, extra="forbid"):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.low > self.high:
-            raise ValueError(f"low {self.low} lies over high {self.high}: exchange them")
+            raise ConfigurationError(
+                "low {low} lies over high {high}: exchange them", low=self.low, high=self.high
+            )
         return self
 
 

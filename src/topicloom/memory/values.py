@@ -239,7 +239,9 @@ def read_number(message_id: str, session: Session) -> int:
 
 def _name_ids(letter: str, count: int) -> str:
     """The short ids that there are, in words."""
-    return f"{letter}1 to {letter}{count}" if count else FilledText("none yet")
+    if not count:
+        return FilledText("none yet")
+    return FilledText("{first} to {last}", first=f"{letter}1", last=f"{letter}{count}")
 
 
 def read_day(day: str | date | None, otherwise: date) -> date:

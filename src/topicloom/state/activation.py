@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field, model_validator
 
+from topicloom.errors import ConfigurationError
 from topicloom.state.receipt import Receipt
 
 INITIAL_RELEVANCE = 0.6
@@ -34,9 +35,11 @@ class ActivationPolicy(BaseModel, frozen=True, extra="forbid"):
     @model_validator(mode="after")
     def _check_order(self) -> ActivationPolicy:
         if not self.floor <= self.usual <= self.ceiling:
-            raise ValueError(
-                f"activation wants floor <= usual <= ceiling, not "
-                f"{self.floor} <= {self.usual} <= {self.ceiling}"
+            raise ConfigurationError(
+                "activation wants floor <= usual <= ceiling, not {floor} <= {usual} <= {ceiling}",
+                floor=self.floor,
+                usual=self.usual,
+                ceiling=self.ceiling,
             )
         return self
 
