@@ -97,7 +97,7 @@ def test_typer_has_the_places_where_its_own_words_are_put() -> None:
 
 
 SPOKEN = re.compile(
-    r"say|say_plural|print_dim|print_line|render_heading|typer.confirm|FilledText|\w+Error"
+    r"say|say_plural|print_dim|print_line|render_heading|typer.confirm|FilledText|warnings.warn|\w+Error"
 )
 
 
@@ -135,7 +135,7 @@ def test_whatever_a_command_says_has_chinese(file: Path) -> None:
 
 ERRORS = {
     *(name for name, value in vars(errors).items() if isinstance(value, type)),
-    *("UnpacksTooMuchError", "UnknownFormError", "FilledText"),
+    *("UnpacksTooMuchError", "UnknownFormError", "FilledText", "warnings.warn"),
 } - {
     "UnusableAnswerError",  # never leaves a turn: it stands in receipts, which are data
     "BrokenInvariantError",  # stands in results of comparisons, which are data too
@@ -162,7 +162,7 @@ def test_errors_that_people_see_are_templates_with_chinese() -> None:
     assert not english
 
 
-OPTIONS = {"style", "reason", "status", "retry_after", "number"}
+OPTIONS = {"stacklevel", "style", "reason", "status", "retry_after", "number"}
 """What else those that speak are told by name."""
 
 
