@@ -7,10 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from topicloom.index.belonging import compare_pairs, tie_rounds
+from topicloom.index.embedder import unit_rows
 from topicloom.index.encoders import default_embedder
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.message_columns import NO_TOPIC, Codes, read_rounds
-from topicloom.index.runs import Runs, cut_runs, find_sittings
+from topicloom.index.message_columns import (
+    NO_TOPIC,
+    Codes,
+    VectorRows,
+    join_rows,
+    read_rounds,
+)
+from topicloom.index.runs import SHRINK, Runs, cut_runs, find_sittings
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
 
@@ -132,3 +139,26 @@ def test_one_round_alone_and_none_are_rated_too() -> None:
 
 def test_runs_of_rounds_in_no_topic_have_no_topic() -> None:
     assert set(runs_of(said(KITCHEN), [3.0] * 3).topic.tolist()) == {NO_TOPIC}
+
+
+def test_joined_rows_are_those_of_their_parts_in_order() -> None:
+    first = np.arange(12, dtype=np.float32).reshape(6, 2)
+    second = -np.arange(4, dtype=np.float32).reshape(2, 2)
+    rows = join_rows(
+        [VectorRows((first,), np.array([4, 0, 2])), VectorRows((second,), np.arange(2))]
+    )
+    expected = np.concatenate([first[[4, 0, 2]], second])
+    assert (rows.read(slice(0, 5)) == expected).all()
+    assert (rows.read(slice(2, 4)) == expected[2:4]).all()
+
+
+def test_the_vectors_of_a_long_conversation_are_those_of_a_short_one() -> None:
+    """They are read some hundred at a time; runs of 7 messages do not end where that does."""
+    texts = [f"{text} {n}" for n in range(240) for text in (*KITCHEN, *LISBON, "And now?")]
+    continues = [-3.0 if n % 7 == 0 else 3.0 for n in range(len(texts))]
+    runs = runs_of(said(texts), continues)
+    assert len(runs) == 240
+    said_vectors = HashingEmbedder(64).embed([f"user: {text}" for text in texts])
+    sums = unit_rows(said_vectors.reshape(240, 7, 64).sum(axis=1))
+    expected = unit_rows(sums - sums.sum(axis=0) / (240 + SHRINK))
+    assert np.allclose(runs.vectors, expected, atol=1e-5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,38 @@ NO_TOPIC, LOOSE_TOPIC = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
+class VectorRows:
+    """Vectors of messages [n, d], read where they lie: copies of all would be most of a split."""
+
+    parts: tuple[Vectors, ...]
+    """Tables that they are rows of."""
+    place: NDArray[np.intp]
+    """Where each is, counted through all parts [n]."""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers of a vector."""
+        return int(self.parts[0].shape[1])
+
+    def read(self, some: slice) -> Vectors:
+        """A copy of some of them [k, d]."""
+        place = self.place[some]
+        vectors, first = np.empty((len(place), self.dimension), dtype=np.float32), 0
+        for part in self.parts:
+            own = (place >= first) & (place < first + len(part))
+            vectors[own] = part[place[own] - first]
+            first += len(part)
+        return vectors
+
+
+def join_rows(rows: Sequence[VectorRows]) -> VectorRows:
+    """Join rows, one table after another."""
+    sizes = np.cumsum([0, *(sum(map(len, r.parts)) for r in rows)])
+    place = [r.place + size for r, size in zip(rows, sizes, strict=False)]
+    return VectorRows(tuple(p for r in rows for p in r.parts), np.concatenate(place))
+
+
+@dataclass(frozen=True, slots=True)
 class MessageColumns:
     """Messages in the order of the conversation, as columns [n]."""
 
@@ -36,8 +68,8 @@ class MessageColumns:
     """Code of its speaker."""
     continues: NDArray[np.float64]
     """Log odds that the round that it begins goes on with the one before."""
-    vectors: Vectors
-    """Vector of each message [n, d]."""
+    vectors: VectorRows
+    """Vector of each message."""
     word_at: NDArray[np.int64]
     """The message that each word below is in, as its row."""
     word: NDArray[np.int64]
@@ -54,14 +86,16 @@ def join_columns(parts: Sequence[MessageColumns]) -> MessageColumns:
     offsets = np.cumsum([0, *map(len, parts)])[:-1]
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("number", "begins", "topic", "seconds", "voice", "continues", "vectors")
+        for name in ("number", "begins", "topic", "seconds", "voice", "continues")
     }
+    vectors = join_rows([part.vectors for part in parts])
     order = np.argsort(columns["number"], kind="stable")
     at = np.concatenate([p.word_at + o for p, o in zip(parts, offsets, strict=True)])
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return MessageColumns(
         **{name: column[order] for name, column in columns.items()},
+        vectors=replace(vectors, place=vectors.place[order]),
         word_at=place[at],
         word=np.concatenate([p.word for p in parts]),
         times=np.concatenate([p.times for p in parts]),
@@ -95,7 +129,7 @@ def read_rounds(
         seconds=np.array([read_seconds(m) for m in messages], dtype=np.float64),
         voice=np.array([voices[m.label] for m in messages], dtype=np.int64),
         continues=odds.astype(np.float64),
-        vectors=embedder.embed([m.line for m in messages]),
+        vectors=VectorRows((embedder.embed([m.line for m in messages]),), np.arange(len(messages))),
         word_at=np.repeat(np.arange(len(messages)), [len(c) for c in counts]),
         word=np.array([words[w] for c in counts for w in c], dtype=np.int64),
         times=np.array([n for c in counts for n in c.values()], dtype=np.float64),

@@ -12,7 +12,13 @@ from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import is_chinese
-from topicloom.index.message_columns import KNOWN, LOOSE_TOPIC, MessageColumns, read_seconds
+from topicloom.index.message_columns import (
+    KNOWN,
+    LOOSE_TOPIC,
+    MessageColumns,
+    VectorRows,
+    read_seconds,
+)
 from topicloom.index.message_view import MessageView
 from topicloom.index.vectors import GrowingRows, Place, StoredVectors
 from topicloom.prompts.loader import load_cues
@@ -131,7 +137,7 @@ class MessageTable:
             seconds=rows["seconds"],
             voice=voice,
             continues=np.where(rows["opens"], -KNOWN, KNOWN),
-            vectors=self.matrix[chosen],
+            vectors=VectorRows((self.matrix,), chosen),
             word_at=at[at >= 0],
             word=words.word[at >= 0],
             times=words.times[at >= 0],

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.index.embedder import Vectors, unit_rows
-from topicloom.index.message_columns import MessageColumns
+from topicloom.index.message_columns import MessageColumns, VectorRows
 from topicloom.index.words import words_of
 
 _CONTINUES = 4.0
@@ -31,6 +31,8 @@ _FEW = 2.0
 """Sittings about several matters that are taken for known before any is."""
 _CUT = (-2.2, 1.0)
 """Log odds of going on below which a run ends, in sittings of one matter and of several."""
+_AT_ONCE = 512
+"""Messages whose vectors are read at a time, unless one run has more."""
 
 
 def find_sittings(columns: MessageColumns) -> NDArray[np.bool_]:
@@ -102,9 +104,6 @@ def cut_runs(columns: MessageColumns, words: Mapping[str, int], voices: Mapping[
     count = int(run[-1]) + 1 if len(run) else 0
     begin = np.flatnonzero(starts)
     end = np.append(begin, len(columns))[1:] - 1
-    sums = np.zeros((count, columns.vectors.shape[1]), dtype=np.float64)
-    if count:
-        np.add.reduceat(columns.vectors, begin, axis=0, dtype=np.float64, out=sums)
     near = np.zeros(count, dtype=np.bool_)
     near[1:] = columns.number[begin[1:]] == columns.number[begin[1:] - 1] + 1
     odds = np.clip(columns.continues[begin], -_CONTINUES, _CONTINUES)
@@ -115,7 +114,7 @@ def cut_runs(columns: MessageColumns, words: Mapping[str, int], voices: Mapping[
         last=columns.number[end],
         topic=columns.topic[begin],
         rounds=np.maximum(1, np.bincount(run, columns.begins, minlength=count)).astype(np.int64),
-        vectors=_centre(sums),
+        vectors=_centre(_sum_runs(columns.vectors, np.append(begin, len(columns)))),
         length=np.asarray(length, dtype=np.float64),
         follows=np.where(near & ~sits[begin], odds, np.nan),
         sits=near & sits[begin],
@@ -154,11 +153,26 @@ def _find_starts(
     return starts, parts
 
 
-def _centre(sums: NDArray[np.float64]) -> Vectors:
+def _sum_runs(vectors: VectorRows, bounds: NDArray[np.intp]) -> Vectors:
+    """Sums [k, d] of the vectors of runs, which lie between bounds [k + 1]; some at a time."""
+    count = len(bounds) - 1
+    sums = np.zeros((count, vectors.dimension), dtype=np.float32)
+    first = 0
+    while first < count:
+        last = int(np.searchsorted(bounds, bounds[first] + _AT_ONCE, side="right")) - 1
+        last = max(last, first + 1)
+        part = vectors.read(slice(bounds[first], bounds[last]))
+        begin = bounds[first:last] - bounds[first]
+        sums[first:last] = np.add.reduceat(part, begin, axis=0, dtype=np.float64)
+        first = last
+    return sums
+
+
+def _centre(sums: Vectors) -> Vectors:
     """Unit rows of sums [k, d], less what all have in common, as far as that is known by now."""
-    rows = unit_rows(sums.astype(np.float32))
-    common = rows.sum(axis=0) / (len(rows) + SHRINK)
-    return unit_rows(rows - common)
+    rows = unit_rows(sums)
+    rows -= rows.sum(axis=0) / (len(rows) + SHRINK)
+    return unit_rows(rows)
 
 
 def _weigh_words(
