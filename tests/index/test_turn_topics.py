@@ -10,9 +10,14 @@ from hypothesis.extra.numpy import arrays
 from topicloom.index.embedder import unit_rows
 from topicloom.index.ranking import Floats
 from topicloom.index.turn_topics import (
+    ANY,
+    GOING_ON,
     Grouping,
+    asks_for_fact,
     fill_in_turn,
     group_by_topic,
+    is_with_assistant,
+    prefer_lately_said,
     prefer_own_words,
     prefer_topics,
     weigh_topics,
@@ -24,6 +29,7 @@ DIRECTIONS = unit_rows(RNG.normal(size=(4, 16)).astype(np.float32))
 CODE = np.array([KITCHEN, KITCHEN, GARDEN, GARDEN, KITCHEN, ARCHIVED, GARDEN])
 MEAN = DIRECTIONS[CODE].mean(axis=0)
 NOTHING_FITS = np.zeros(len(CODE))
+NONE_BEGINS = np.zeros(len(CODE), dtype=np.bool_)
 
 
 def grouping() -> Grouping:
@@ -70,13 +76,21 @@ class TestTopicsOfATurn:
 class TestPreference:
     def test_messages_of_a_likely_topic_rise_the_newest_most(self) -> None:
         weights = np.array([0.0, 0.0, 1.0, 0.0])
-        found = prefer_topics(np.full(len(CODE), 1.5), weights, grouping())
+        found = prefer_topics(np.full(len(CODE), 1.5), weights, grouping(), NONE_BEGINS)
         assert np.argsort(-found, kind="stable")[:3].tolist() == [6, 3, 2]
+        assert (found[CODE != GARDEN] == 1.5).all()
+
+    def test_what_a_stretch_of_a_likely_topic_began_with_rises_most(self) -> None:
+        weights = np.array([0.0, 0.0, 1.0, 0.0])
+        beginnings = np.array([True, False, True, False, False, False, False])
+        found = prefer_topics(np.full(len(CODE), 1.5), weights, grouping(), beginnings, GOING_ON)
+        assert np.argsort(-found, kind="stable")[:3].tolist() == [2, 6, 3]
         assert (found[CODE != GARDEN] == 1.5).all()
 
     def test_what_does_not_fit_by_itself_does_not_rise(self) -> None:
         weights = np.array([0.0, 0.0, 1.0, 0.0])
-        assert (prefer_topics(np.full(len(CODE), 0.9), weights, grouping()) == 0.9).all()
+        found = prefer_topics(np.full(len(CODE), 0.9), weights, grouping(), ~NONE_BEGINS, GOING_ON)
+        assert (found == 0.9).all()
 
     @pytest.mark.parametrize("names", [[""], ["Assistant"], ["", "assistant"]])
     def test_own_words_rise_in_talk_with_an_assistant(self, names: list[str]) -> None:
@@ -95,11 +109,72 @@ class TestPreference:
         marks = np.array([True, False])
         found = prefer_own_words(np.zeros(2), np.array(user), marks, marks, names)
         assert found.tolist() == [0.0, 0.0]
+        assert not is_with_assistant(np.array(user), names)
+
+    def test_what_was_said_lately_rises_and_the_order_of_equals_is_by_age(self) -> None:
+        found = prefer_lately_said(np.zeros(1_000))
+        assert np.argsort(-found).tolist() == list(reversed(range(1_000)))
+        assert 1 < found[-1] <= 2
+        assert 0 < found[0] < 0.02
 
     def test_most_of_the_budget_is_filled_by_the_message_alone(self) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]
         found = fill_in_turn(alone, preferred, np.full(6, 10.0), budget=40)
         assert found.tolist() == [0, 1, 5, 4, 3, 2]
+
+    def test_topics_fill_more_of_it_for_a_message_that_goes_on(self) -> None:
+        alone, preferred = np.arange(6), np.arange(6)[::-1]
+        found = fill_in_turn(alone, preferred, np.full(6, 10.0), budget=40, manner=GOING_ON)
+        assert found.tolist() == [0, 5, 4, 3, 2, 1]
+
+
+FACT_QUESTIONS = """
+When did we book the ferry to Bari?
+Which bus did I take from the port to the old town?
+How many people are in the choir by now?
+Have I ever been to the dentist on Mill Road?
+What was the name of the man who sold me the boat?
+How many days passed between the move and the concert?
+Which improvement happened first, the roof or the boiler?
+Sum up what happened with the boiler so far, please.
+Who was it that lent me the ladder last summer?
+我们是什么时候订的去巴里的船票？
+合唱团现在一共有多少人参加了？
+我有没有去过磨坊路上的那家牙医诊所？
+上次借给我梯子的那个人是谁来着？
+总结一下锅炉的事情到目前为止怎么样了。
+我上次在港口的市场里买了些什么？
+奶奶住院的时候我们是哪两天去看她的？
+她爸妈当年是怎么认识的？
+Which illness does Mum have?
+"""
+NO_FACT_QUESTIONS = """
+Okay, the paint is dry. On to the next wall then.
+I'm back from the port, and the ticket office was closed.
+Let's go with the second plan you made for the garden.
+Same times as last week.
+What did I score?
+What can't she eat?
+The doctor called. Please change the diet plan accordingly.
+I have counted the planks. How many did we say the terrace needs?
+好的，油漆干了，那我们接着刷下一面墙吧。
+我从港口回来了，售票处关着门。
+就按你给花园做的第二个方案来吧。
+时间跟上周一样。
+客户是哪国的？
+医生来电话了，请把饮食计划改一下。
+木板我数过了。我们说露台一共需要多少块来着？
+"""
+
+
+class TestFactQuestions:
+    @pytest.mark.parametrize("message", FACT_QUESTIONS.strip().splitlines())
+    def test_a_question_for_a_fact_is_about_any_time(self, message: str) -> None:
+        assert asks_for_fact(message)
+
+    @pytest.mark.parametrize("message", NO_FACT_QUESTIONS.strip().splitlines())
+    def test_whatever_else_is_said_goes_on_with_what_is_going_on(self, message: str) -> None:
+        assert not asks_for_fact(message)
 
 
 @given(
@@ -120,9 +195,11 @@ def test_whatever_the_topics_every_message_is_ranked_once(
     assert (found >= 0).all()
     held = {int(topic) for topic in code}
     assert {topic for topic in range(6) if found[topic] > 0} <= held - {0}
-    preferred = prefer_topics(flat, found, topics)
-    order = fill_in_turn(_descending(flat), _descending(preferred), costs, budget)
-    assert sorted(order.tolist()) == list(range(len(code)))
+    begins = rng.random(len(code)) < 0.3
+    for manner in (ANY, GOING_ON):
+        preferred = prefer_topics(flat, found, topics, begins, manner)
+        order = fill_in_turn(_descending(flat), _descending(preferred), costs, budget, manner)
+        assert sorted(order.tolist()) == list(range(len(code)))
     assert topics.newer.tolist() == [int((code[i + 1 :] == c).sum()) for i, c in enumerate(code)]
 
 

@@ -18,7 +18,7 @@ CONFIG = thread()
 def test_each_message_was_had_or_lost_at_one_step(tmp_path: Path) -> None:
     reader = SteadyReader({"雨": 0.9}, otherwise=0.0, quotes=1)
     reader.model = "small"
-    graph = open_graph(tmp_path, fake_roles(reader=reader), recall_tokens=200)
+    graph = open_graph(tmp_path, fake_roles(reader=reader), recall_tokens=200, window=3_000)
     record(graph, CONFIG, *past("茶", "雨", rounds=6))
     tell(graph, CONFIG, "雨：第2次说到雨的事情", keep=0)
     tell(graph, CONFIG, "雨：第2次说到雨的事情呢？")

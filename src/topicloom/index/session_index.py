@@ -35,8 +35,13 @@ from topicloom.index.ranking import (
 from topicloom.index.runs import cut_runs
 from topicloom.index.time_expressions import Days
 from topicloom.index.turn_topics import (
+    ANY,
+    GOING_ON,
     TurnContext,
+    asks_for_fact,
     fill_in_turn,
+    is_with_assistant,
+    prefer_lately_said,
     prefer_own_words,
     prefer_topics,
     weigh_topics,
@@ -292,7 +297,8 @@ class SessionIndex:
         hidden = [] if include_archived else self._archived
         if priced:
             weights = self._weigh_topics(vector, context, flat, hidden)
-            best = self._order(priority, weights, costs)
+            goes_on = from_user and not (things or asks_for_fact(query))
+            best = self._order(priority, weights, costs, goes_on=goes_on)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
         listed = [flat + search_flat(p.cosine, p.lexical, p.trust) for p in parts]
@@ -353,13 +359,19 @@ class SessionIndex:
         priority: NDArray[np.float64],
         weights: NDArray[np.float64],
         costs: NDArray[np.float64],
+        *,
+        goes_on: bool,
     ) -> NDArray[np.intp]:
         """Places of messages, the best first, by the message and by the topics of the turn."""
         view = self._table.view
-        columns = view.messages.from_user, view.opens, view.standing
-        alone = prefer_own_words(priority, *columns, view.others)
-        preferred = prefer_topics(alone, weights, view.grouping)
-        return fill_in_turn(sort_descending(alone), sort_descending(preferred), costs, self._budget)
+        own, manner = view.messages.from_user, ANY
+        alone = prefer_own_words(priority, own, view.opens, view.standing, view.others)
+        if goes_on and is_with_assistant(own, view.others):
+            alone, manner = prefer_lately_said(alone), GOING_ON
+        beginnings = view.opens & (own > 0)
+        preferred = prefer_topics(alone, weights, view.grouping, beginnings, manner)
+        orders = sort_descending(alone), sort_descending(preferred)
+        return fill_in_turn(*orders, costs, self._budget, manner)
 
     def _compare(self, query: str, vector: NDArray[np.float32]) -> Compared:
         view = self._table.view

@@ -3,19 +3,27 @@
 A topic is likelier the nearer its mean vector is to the message, and to the rounds that the message
 goes on with, and the better the best of its messages fit. The messages of likely topics come
 earlier, the newest of a topic first; but a share of the budget is filled by the message alone, so
-that a wrong topic costs little. `docs/research/recall.md` has figures, and what else was tried.
+that a wrong topic costs little.
+
+In talk with an assistant the user's own messages come earlier. A message there that asks for no
+fact goes on with what is going on: what was said lately comes earlier, topics fill more of the
+budget, and of a topic the messages with which a stretch of it began. `docs/research/recall.md` has
+figures, and what else was tried.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Vectors, dot_products, unit_rows
 from topicloom.index.ranking import Floats, standardize
+from topicloom.prompts.loader import load_patterns
 from topicloom.state.session import NOTHING_BEFORE
 from topicloom.state.stored_message import StoredMessage
 
@@ -31,15 +39,39 @@ which its newest message rises on top, and after how many messages a third of th
 _FITS = 1.0
 """Spreads over the mean from which a message fits by itself. One that does not is not raised: a
 large topic would else fill the budget with its newest messages, whatever they say."""
-_BY_MESSAGE = 0.65
-"""Share of the budget that is filled without regard to topics. With less, BEAM loses evidence that
-stands in other topics; with more, RealMem gains less."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicWeights:
+    """How much a turn's recall follows its topics."""
+
+    beginning: float
+    """Spreads by which those of the user's messages rise on top with which a stretch of a topic
+    began that the turn is in for sure: they say what it was about."""
+    by_message: float
+    """Share of the budget that is filled without regard to topics."""
+
+
+ANY = TopicWeights(beginning=0.0, by_message=0.65)
+"""Of any message. With a smaller share BEAM loses evidence that stands in other topics."""
+GOING_ON = TopicWeights(beginning=3.0, by_message=0.4)
+"""Of one that goes on with what is going on, in talk with an assistant; see `asks_for_fact`. With a
+larger share RealMem gains less."""
+
 _OWN, _BEGAN = 0.4, 0.3
 """Spreads by which the user's own messages rise in talk with an assistant, and on top those with
 which a topic begins: most of what such talk is asked for is there."""
 _STANDING = 1.0
 """Spreads by which the user's standing requests ("from now on ...") rise in such talk: what they
 ask for holds for messages that are hardly like them."""
+_LATELY, _WHILE = 1.5, 200.0
+"""Spreads by which the newest message rises in such talk where the user goes on with what is going
+on, and after how many messages a third of that is left."""
+_SHORT, _HEAD = 5, 1_000
+"""Tokens of a question that leaves out what it is about, such as "What did I score?": it goes on
+too. And the characters of a message that are looked at."""
+_FACT_QUESTION = re.compile(load_patterns("cues/fact_questions")[0]["asks"], re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?]\s|[。！？]")
 _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 """Names that no person has."""
 
@@ -126,8 +158,14 @@ def weigh_topics(
     return found
 
 
-def prefer_topics(priority: Floats, weights: Floats, topics: Grouping) -> Floats:
-    """Priorities [n] of messages with those of likely topics first, the newest of each before all.
+def prefer_topics(
+    priority: Floats,
+    weights: Floats,
+    topics: Grouping,
+    beginnings: NDArray[np.bool_],
+    manner: TopicWeights = ANY,
+) -> Floats:
+    """Priorities [n] of messages with those of likely topics first.
 
     A message that does not fit by itself stays where it is.
 
@@ -135,10 +173,13 @@ def prefer_topics(priority: Floats, weights: Floats, topics: Grouping) -> Floats
         priority: Standardised priorities by the message alone [n].
         weights: Probability of each topic [k]; see `weigh_topics`.
         topics: The messages by topic.
+        beginnings: True for the user's messages with which a stretch of their topic began [n].
+        manner: How much which of them rise.
     """
     newest = np.exp(-topics.newer / _FADING)
-    raised = weights[topics.code] * (_PRIOR + _NEWEST * newest)
-    preferred: Floats = priority + np.where(priority >= _FITS, raised, 0.0)
+    raised = _PRIOR + _NEWEST * newest + manner.beginning * beginnings
+    fits = priority >= _FITS
+    preferred: Floats = priority + np.where(fits, weights[topics.code] * raised, 0.0)
     return preferred
 
 
@@ -159,25 +200,51 @@ def prefer_own_words(
         speakers: Names of all speakers but the user; "" for one without a name.
     """
     scaled = standardize(priority)
-    if from_user.all() or not {name.casefold() for name in speakers} <= _ASSISTANT:
+    if not is_with_assistant(from_user, speakers):
         return scaled
     return scaled + from_user * (_OWN + _BEGAN * opens + _STANDING * standing)
 
 
+def prefer_lately_said(priority: Floats) -> Floats:
+    """Standardised priorities [n], in conversation order, with what was said lately earlier."""
+    age = np.arange(len(priority))[::-1]
+    return np.asarray(priority + _LATELY * np.exp(-age / _WHILE))
+
+
+def is_with_assistant(from_user: Floats, speakers: Sequence[str]) -> bool:
+    """True if one person talks to an assistant; see `prefer_own_words` for the arguments."""
+    return not from_user.all() and {name.casefold() for name in speakers} <= _ASSISTANT
+
+
+def asks_for_fact(message: str) -> bool:
+    """True if a message asks for a fact, whenever that was said: "Which bus did I take to Kotor?"
+
+    Any other message goes on with what is going on. So does one that says something before it asks,
+    and a short question, which leaves out what it is about.
+    """
+    head = message[:_HEAD]
+    first, *_ = _SENTENCE_END.split(head, maxsplit=1)
+    return bool(_FACT_QUESTION.search(first)) and count_budget_tokens(head) > _SHORT
+
+
 def fill_in_turn(
-    by_message: NDArray[np.intp], by_topic: NDArray[np.intp], costs: Floats, budget: float
+    by_message: NDArray[np.intp],
+    by_topic: NDArray[np.intp],
+    costs: Floats,
+    budget: float,
+    manner: TopicWeights = ANY,
 ) -> NDArray[np.intp]:
-    """Places of messages, the best first: `_BY_MESSAGE` of the budget in one order, then the other.
+    """Places of messages, the best first: a share of the budget in one order, then the other.
 
     Args:
         by_message: Places by the message alone, the best first.
         by_topic: The same places, those of likely topics first.
         costs: Tokens of all messages [n].
         budget: Tokens that a turn's recall may add.
+        manner: How much of it is filled in the first order.
     """
-    first = by_message[
-        : np.searchsorted(np.cumsum(costs[by_message]), _BY_MESSAGE * budget, "right")
-    ]
+    room = manner.by_message * budget
+    first = by_message[: np.searchsorted(np.cumsum(costs[by_message]), room, "right")]
     taken = np.zeros(len(costs), dtype=np.bool_)
     taken[first] = True
     return np.concatenate([first, by_topic[~taken[by_topic]]])
