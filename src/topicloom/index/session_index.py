@@ -297,7 +297,7 @@ class SessionIndex:
         hidden = [] if include_archived else self._archived
         if priced:
             weights = self._weigh_topics(vector, context, flat, hidden)
-            goes_on = from_user and not (things or asks_for_fact(query))
+            goes_on = from_user and not asks_for_fact(query)
             best = self._order(priority, weights, costs, goes_on=goes_on)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
