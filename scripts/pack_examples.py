@@ -1,6 +1,7 @@
-"""Embed the examples of messages that need something or nothing: `python scripts/pack_examples.py`.
+"""Embed the examples of kinds of messages that ship: `python scripts/pack_examples.py`.
 
-Run it after a change of `prompts/cues/idle_*.txt` or `needing_*.txt`, or of the encoder that ships.
+Run it after a change of `idle_*.txt`, `needing_*.txt`, `fact_*.txt` or `going_on_*.txt` in
+`prompts/cues/`, or of the encoder that ships.
 Until then everything works, but the first turn of each process embeds them anew.
 """
 

@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from topicloom.index.contrast import nearness
 from topicloom.index.embedder import Vectors, dot_products
 from topicloom.index.encoders import default_embedder
-from topicloom.index.need import NeedExamples, load_need_examples, nearness
+from topicloom.index.need import NeedExamples, judge_need, load_need_examples
 from topicloom.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import load_source
 from topicloom_lab.strategies.base import line_of
@@ -70,18 +71,18 @@ def measure(
     asked = [q for q in conversation.questions if q.evidence]
     for question in rng.sample(asked, min(questions, len(asked))):
         (vector,) = embedder.embed([question.question])
-        lean = lean_of(vector, examples.needing, examples.idle)
+        lean = examples.kinds.measure_lean(vector)
         end = places[question.asked_at] - _IN_VIEW if question.asked_at else len(said)
         yield Case(kind, "asked", float(dot_products(said[: max(5, end)], vector).max()), lean)
     near = _NEAR.get(conversation.id) or _NEAR.get(kind, [])
     for vector in embedder.embed(near):
-        lean = lean_of(vector, examples.needing, examples.idle)
+        lean = examples.kinds.measure_lean(vector)
         yield Case(kind, "near", float(dot_products(said, vector).max()), lean)
     for share in _STAGES:
         known = said[: max(20, int(share * len(said)))]
         for sort, own, other, sign in (
-            ("needing", examples.needing, examples.idle, 1),
-            ("idle", examples.idle, examples.needing, -1),
+            ("needing", examples.kinds.first, examples.kinds.second, 1),
+            ("idle", examples.kinds.second, examples.kinds.first, -1),
         ):
             for place in rng.sample(range(len(own)), _EXAMPLES):
                 lean = sign * lean_of(own[place], np.delete(own, place, axis=0), other)
@@ -126,7 +127,8 @@ def main() -> None:
             cases += measure(kind, conversation, examples, given.questions)
     model = fit(cases)
     (best, lean), (bias,) = model.coef_[0], model.intercept_
-    fitted = best, lean * examples.half, bias + lean * examples.middle
+    middle, half = examples.kinds.middle, examples.kinds.half
+    fitted = best, lean * half, bias + lean * middle
     print("fitted:", *(f"{weight:.1f}" for weight in fitted), f"of {len(cases):,} cases")
     print("kind        AUC   under .25: questions, needing   over .25: near, idle")
     for kind in dict.fromkeys(c.kind for c in cases):
@@ -134,7 +136,7 @@ def main() -> None:
         without = fit([c for c in cases if c.kind != kind])
         features = [(c.best, c.lean) for c in judged]
         show(f"{kind}, left out", judged, without.predict_proba(features)[:, 1])
-        shipped = np.array([examples.judge(c.best, c.lean) for c in judged])
+        shipped = np.array([judge_need(c.best, (c.lean - middle) / half) for c in judged])
         show(f"{kind}, as shipped", judged, shipped)
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from topicloom.index.contrast import contrast
 from topicloom.index.encoders import default_embedder, open_embedder
-from topicloom.index.need import (
-    NeedExamples,
-    load_need_examples,
-    make_need_examples,
-)
-from topicloom.index.packed_examples import load_examples, read_packed
+from topicloom.index.need import NeedExamples, load_need_examples
+from topicloom.index.packed_examples import KINDS, load_examples, read_packed
 from topicloom.prompts.loader import LANGUAGES, load_rows
 
 
@@ -68,7 +65,8 @@ def test_another_encoder_is_judged_by_its_own_distances() -> None:
     """Its cosines mean something else: how near a message of the talk is does not count."""
     rng = np.random.default_rng(3)
     idle, needing = (rng.normal(0, 0.2, (20, 8)) + np.eye(8)[axis] for axis in (0, 1))
-    found = make_need_examples(idle.astype(np.float32), needing.astype(np.float32), fitted=False)
+    kinds = contrast(needing.astype(np.float32), idle.astype(np.float32))
+    found = NeedExamples(kinds, fitted=False)
     assert found.rate(np.eye(8, dtype=np.float32)[1], 0.0) > 0.9
     assert found.rate(np.eye(8, dtype=np.float32)[0], 0.9) < found.rate(
         np.eye(8, dtype=np.float32)[1], 0.0
@@ -78,7 +76,7 @@ def test_another_encoder_is_judged_by_its_own_distances() -> None:
 def test_no_example_stands_twice() -> None:
     rows = [
         row.casefold()
-        for kind in ("idle", "needing")
+        for kind in KINDS
         for language in LANGUAGES
         for row in load_rows(f"cues/{kind}_{language}")
     ]

@@ -1,7 +1,8 @@
-"""The examples of `index.need`, and their vectors by the encoder that ships.
+"""Examples of the kinds of messages that are told apart, and their vectors.
 
-Embedding them takes two seconds of the first turn of a process, so their vectors ship as well
-(`scripts/pack_examples.py`). Where texts or encoder are others, they are not taken.
+Embedding them takes seconds of the first turn of a process, so their vectors by the encoder that
+ships are packed (`scripts/pack_examples.py`). Where texts or encoder are others, they are not
+taken.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache
 
-from topicloom.index.embedder import Vectors, unit_rows
+from topicloom.index.contrast import NEAREST, Contrast, contrast
+from topicloom.index.embedder import Embedder, Vectors, unit_rows
 from topicloom.prompts.loader import LANGUAGES, load_rows
 
-KINDS = "idle", "needing"
-"""Of messages that need nothing, and of those that need something."""
+KINDS = "idle", "needing", "fact", "going_on"
+"""Of messages that need nothing, and of those that need something (`index.need`); of those that ask
+for a fact, and of those that go on with what is going on (`index.turn_topics`)."""
 PACKED = Path(__file__).parent / "model" / "examples.npz"
 """The vectors."""
 
@@ -47,6 +52,38 @@ def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[st
         if str(file["of"]) != _digest(fingerprint, texts):
             return None
         return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in KINDS}
+
+
+def load_contrast(embedder: Embedder, first: str, second: str) -> Contrast | None:
+    """Two of the kinds, as an encoder sees them; None while it has no vectors for them.
+
+    The vectors of the encoder that ships are read; others are made once a process.
+    """
+    key = embedder.fingerprint, first, second
+    with _LOADING:
+        found = _CONTRASTS.get(key)
+        if found is None:
+            vectors = _load_vectors(embedder)
+            both = [vectors[kind][vectors[kind].any(axis=1)] for kind in (first, second)]
+            if min(map(len, both)) <= NEAREST:
+                _VECTORS.pop(embedder.fingerprint, None)
+                return None  # its provider may be back later
+            found = _CONTRASTS[key] = contrast(*both)
+        return found
+
+
+def _load_vectors(embedder: Embedder) -> dict[str, Vectors]:
+    key = embedder.fingerprint
+    if key not in _VECTORS:
+        texts = load_examples()
+        _VECTORS[key] = read_packed(key, texts) or {k: embedder.embed(texts[k]) for k in KINDS}
+    found: dict[str, Vectors] = _VECTORS[key]
+    return found
+
+
+_CONTRASTS: LRUCache[tuple[str, str, str], Contrast] = LRUCache(8)
+_VECTORS: LRUCache[str, dict[str, Vectors]] = LRUCache(1)
+_LOADING = Lock()
 
 
 def _digest(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> str:

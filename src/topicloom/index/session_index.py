@@ -38,8 +38,8 @@ from topicloom.index.turn_topics import (
     ANY,
     GOING_ON,
     TurnContext,
-    asks_for_fact,
     fill_in_turn,
+    goes_on,
     is_with_assistant,
     prefer_lately_said,
     prefer_own_words,
@@ -297,8 +297,8 @@ class SessionIndex:
         hidden = [] if include_archived else self._archived
         if priced:
             weights = self._weigh_topics(vector, context, flat, hidden)
-            goes_on = from_user and not asks_for_fact(query)
-            best = self._order(priority, weights, costs, goes_on=goes_on)
+            going_on = from_user and goes_on(query, vector, self._embedder)
+            best = self._order(priority, weights, costs, going_on=going_on)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
         listed = [flat + search_flat(p.cosine, p.lexical, p.trust) for p in parts]
@@ -360,13 +360,13 @@ class SessionIndex:
         weights: NDArray[np.float64],
         costs: NDArray[np.float64],
         *,
-        goes_on: bool,
+        going_on: bool,
     ) -> NDArray[np.intp]:
         """Places of messages, the best first, by the message and by the topics of the turn."""
         view = self._table.view
         own, manner = view.messages.from_user, ANY
         alone = prefer_own_words(priority, own, view.opens, view.standing, view.others)
-        if goes_on and is_with_assistant(own, view.others):
+        if going_on and is_with_assistant(own, view.others):
             alone, manner = prefer_lately_said(alone), GOING_ON
         beginnings = view.opens & (own > 0)
         preferred = prefer_topics(alone, weights, view.grouping, beginnings, manner)

@@ -13,7 +13,6 @@ figures, and what else was tried.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.embedder import Vectors, dot_products, unit_rows
+from topicloom.index.embedder import Embedder, Vectors, dot_products, unit_rows
+from topicloom.index.packed_examples import load_contrast
 from topicloom.index.ranking import Floats, standardize
-from topicloom.prompts.loader import load_patterns
 from topicloom.state.session import NOTHING_BEFORE
 from topicloom.state.stored_message import StoredMessage
 
@@ -55,7 +54,7 @@ class TopicWeights:
 ANY = TopicWeights(beginning=0.0, by_message=0.65)
 """Of any message. With a smaller share BEAM loses evidence that stands in other topics."""
 GOING_ON = TopicWeights(beginning=3.0, by_message=0.4)
-"""Of one that goes on with what is going on, in talk with an assistant; see `asks_for_fact`. With a
+"""Of one that goes on with what is going on, in talk with an assistant; see `goes_on`. With a
 larger share RealMem gains less."""
 
 _OWN, _BEGAN = 0.4, 0.3
@@ -68,10 +67,8 @@ _LATELY, _WHILE = 1.5, 200.0
 """Spreads by which the newest message rises in such talk where the user goes on with what is going
 on, and after how many messages a third of that is left."""
 _SHORT, _HEAD = 5, 1_000
-"""Tokens of a question that leaves out what it is about, such as "What did I score?": it goes on
-too. And the characters of a message that are looked at."""
-_FACT_QUESTION = re.compile(load_patterns("cues/fact_questions")[0]["asks"], re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?]\s|[。！？]")
+"""Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
+too. And the characters that are counted."""
 _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 """Names that no person has."""
 
@@ -216,15 +213,22 @@ def is_with_assistant(from_user: Floats, speakers: Sequence[str]) -> bool:
     return not from_user.all() and {name.casefold() for name in speakers} <= _ASSISTANT
 
 
-def asks_for_fact(message: str) -> bool:
-    """True if a message asks for a fact, whenever that was said: "Which bus did I take to Kotor?"
+def goes_on(text: str, message: Vectors, embedder: Embedder) -> bool:
+    """True if a message goes on with what is going on: "I'm back from the gym, what's next?"
 
-    Any other message goes on with what is going on. So does one that says something before it asks,
-    and a short question, which leaves out what it is about.
+    One that asks for a fact, such as "Which bus did I take to Kotor?", is about any time. They are
+    told apart by examples of both kinds (`prompts/cues/fact_*.txt`, `going_on_*.txt`). An encoder
+    that cannot do so says that none goes on.
+
+    Args:
+        text: The message.
+        message: Its vector [d].
+        embedder: What made it.
     """
-    head = message[:_HEAD]
-    first, *_ = _SENTENCE_END.split(head, maxsplit=1)
-    return bool(_FACT_QUESTION.search(first)) and count_budget_tokens(head) > _SHORT
+    kinds = load_contrast(embedder, "fact", "going_on")
+    if kinds is None or not kinds.half:
+        return False
+    return kinds.place(message) <= 0 or count_budget_tokens(text[:_HEAD]) <= _SHORT
 
 
 def fill_in_turn(

@@ -1,0 +1,66 @@
+"""Which of two kinds a message is of, by its nearest examples of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.index.embedder import Vectors, dot_products
+
+NEAREST = 16
+"""Examples of a kind that say how near it is."""
+_APART = 2.0
+"""Spreads between the means of the two kinds, at least: an encoder that shows less cannot tell them
+apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Examples of two kinds as an encoder sees them."""
+
+    first: Vectors
+    """Those of the first kind [n, d]."""
+    second: Vectors
+    """Those of the second [m, d]."""
+    middle: float
+    """Where the middle between the kinds lies; from the second kind to the first."""
+    half: float
+    """Half of the distance between them; 0 if the encoder cannot tell them apart."""
+
+    def measure_lean(self, message: Vectors) -> float:
+        """How much nearer a message [d] is to the first kind, in cosines."""
+        near = (nearness(dot_products(rows, message)) for rows in (self.first, self.second))
+        return float(next(near) - next(near))
+
+    def place(self, message: Vectors) -> float:
+        """The same, 1 where the first kind lies, -1 where the second does.
+
+        0 if they cannot be told apart, or if the message has no vector.
+        """
+        if not (self.half and message.any()):
+            return 0.0
+        return (self.measure_lean(message) - self.middle) / self.half
+
+
+def contrast(first: Vectors, second: Vectors) -> Contrast:
+    """The contrast of the vectors of two kinds of messages [n, d], [m, d]."""
+    leans = [-_lean_of_each(second, first), _lean_of_each(first, second)]
+    low, high = (float(lean.mean()) for lean in leans)
+    spread = max(float(lean.std()) for lean in leans)
+    apart = high - low >= _APART * spread > 0
+    return Contrast(first, second, (low + high) / 2, (high - low) / 2 if apart else 0.0)
+
+
+def nearness(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the `NEAREST` highest of some cosines [..., n] along the last axis."""
+    most = cosines.shape[-1] - NEAREST
+    return np.asarray(np.partition(cosines, most, axis=-1)[..., most:].mean(axis=-1))
+
+
+def _lean_of_each(own: Vectors, others: Vectors) -> NDArray[np.float32]:
+    """How much nearer each message [n, d] is to others of its own kind than to the other kind."""
+    alike = dot_products(own, own)
+    np.fill_diagonal(alike, -1)
+    return nearness(alike) - nearness(dot_products(own, others))
