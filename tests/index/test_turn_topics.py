@@ -185,9 +185,9 @@ class TestGoingOn:
         hashing = open_embedder("hashing")
         assert not goes_on("Okay!", hashing.embed(["Okay!"])[0], hashing)
 
-    def test_without_a_vector_a_message_is_taken_to_go_on(self) -> None:
+    def test_without_a_vector_none_goes_on(self) -> None:
         embedder = default_embedder()
-        assert goes_on("...", np.zeros(embedder.dimension, dtype=np.float32), embedder)
+        assert not goes_on("...", np.zeros(embedder.dimension, dtype=np.float32), embedder)
 
 
 @given(

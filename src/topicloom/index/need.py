@@ -53,7 +53,7 @@ class NeedExamples:
 
 
 def judge_need(best: float, kind: float) -> float:
-    """The same, of a message that lies there between the two kinds; see `Contrast.place`."""
+    """The same probability, by a message's place between the two kinds; see `Contrast.place`."""
     return 1 / (1 + math.exp(-(_HISTORY * best + _KIND * kind + _BIAS)))
 
 

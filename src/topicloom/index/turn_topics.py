@@ -217,15 +217,15 @@ def goes_on(text: str, message: Vectors, embedder: Embedder) -> bool:
     """True if a message goes on with what is going on: "I'm back from the gym, what's next?"
 
     One that asks for a fact, such as "Which bus did I take to Kotor?", is about any time. They are
-    told apart by examples of both kinds (`prompts/cues/fact_*.txt`, `going_on_*.txt`). An encoder
-    that cannot do so says that none goes on.
+    told apart by examples of both kinds (`prompts/cues/fact_*.txt`, `going_on_*.txt`). Where an
+    encoder cannot do so, or has no vector of the message, none goes on.
 
     Args:
         text: The message.
         message: Its vector [d].
         embedder: What made it.
     """
-    kinds = load_contrast(embedder, "fact", "going_on")
+    kinds = load_contrast(embedder, "fact", "going_on") if message.any() else None
     if kinds is None or not kinds.half:
         return False
     return kinds.place(message) <= 0 or count_budget_tokens(text[:_HEAD]) <= _SHORT
