@@ -61,28 +61,19 @@ def load_contrast(embedder: Embedder, first: str, second: str) -> Contrast | Non
     """
     key = embedder.fingerprint, first, second
     with _LOADING:
-        found = _CONTRASTS.get(key)
+        found = _LOADED.get(key)
         if found is None:
-            vectors = _load_vectors(embedder)
-            both = [vectors[kind][vectors[kind].any(axis=1)] for kind in (first, second)]
+            kinds, texts = (first, second), load_examples()
+            packed = read_packed(embedder.fingerprint, texts)
+            vectors = packed or {kind: embedder.embed(texts[kind]) for kind in kinds}
+            both = [vectors[kind][vectors[kind].any(axis=1)] for kind in kinds]
             if min(map(len, both)) <= NEAREST:
-                _VECTORS.pop(embedder.fingerprint, None)
                 return None  # its provider may be back later
-            found = _CONTRASTS[key] = contrast(*both)
+            found = _LOADED[key] = contrast(*both)
         return found
 
 
-def _load_vectors(embedder: Embedder) -> dict[str, Vectors]:
-    key = embedder.fingerprint
-    if key not in _VECTORS:
-        texts = load_examples()
-        _VECTORS[key] = read_packed(key, texts) or {k: embedder.embed(texts[k]) for k in KINDS}
-    found: dict[str, Vectors] = _VECTORS[key]
-    return found
-
-
-_CONTRASTS: LRUCache[tuple[str, str, str], Contrast] = LRUCache(8)
-_VECTORS: LRUCache[str, dict[str, Vectors]] = LRUCache(1)
+_LOADED: LRUCache[tuple[str, str, str], Contrast] = LRUCache(8)
 _LOADING = Lock()
 
 
