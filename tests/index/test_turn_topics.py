@@ -113,7 +113,7 @@ class TestPreference:
         assert not is_with_assistant(np.array(user), names)
 
     def test_what_was_said_lately_rises_and_the_order_of_equals_is_by_age(self) -> None:
-        found = prefer_lately_said(np.zeros(1_000))
+        found = prefer_lately_said(np.zeros(1_000), GOING_ON)
         assert np.argsort(-found).tolist() == list(reversed(range(1_000)))
         assert 1 < found[-1] <= 2
         assert 0 < found[0] < 0.02

@@ -53,7 +53,12 @@ class NeedExamples:
 
 
 def judge_need(best: float, kind: float) -> float:
-    """The same probability, by a message's place between the two kinds; see `Contrast.place`."""
+    """Probability that a message needs something from earlier messages.
+
+    Args:
+        best: Cosine of the earlier message that is nearest to it.
+        kind: Where it lies between the two kinds; see `Contrast.place`.
+    """
     return 1 / (1 + math.exp(-(_HISTORY * best + _KIND * kind + _BIAS)))
 
 

@@ -37,6 +37,7 @@ from topicloom.index.time_expressions import Days
 from topicloom.index.turn_topics import (
     ANY,
     GOING_ON,
+    TopicWeights,
     TurnContext,
     fill_in_turn,
     goes_on,
@@ -297,8 +298,9 @@ class SessionIndex:
         hidden = [] if include_archived else self._archived
         if priced:
             weights = self._weigh_topics(vector, context, flat, hidden)
-            going_on = from_user and goes_on(query, vector, self._embedder)
-            best = self._order(priority, weights, costs, going_on=going_on)
+            with_assistant = is_with_assistant(messages.from_user, view.others)
+            going_on = from_user and with_assistant and goes_on(query, vector, self._embedder)
+            best = self._order(priority, weights, costs, GOING_ON if going_on else ANY)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
         listed = [flat + search_flat(p.cosine, p.lexical, p.trust) for p in parts]
@@ -359,15 +361,13 @@ class SessionIndex:
         priority: NDArray[np.float64],
         weights: NDArray[np.float64],
         costs: NDArray[np.float64],
-        *,
-        going_on: bool,
+        manner: TopicWeights,
     ) -> NDArray[np.intp]:
         """Places of messages, the best first, by the message and by the topics of the turn."""
         view = self._table.view
-        own, manner = view.messages.from_user, ANY
+        own = view.messages.from_user
         alone = prefer_own_words(priority, own, view.opens, view.standing, view.others)
-        if going_on and is_with_assistant(own, view.others):
-            alone, manner = prefer_lately_said(alone), GOING_ON
+        alone = prefer_lately_said(alone, manner)
         beginnings = view.opens & (own > 0)
         preferred = prefer_topics(alone, weights, view.grouping, beginnings, manner)
         orders = sort_descending(alone), sort_descending(preferred)

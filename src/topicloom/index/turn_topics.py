@@ -42,8 +42,10 @@ large topic would else fill the budget with its newest messages, whatever they s
 
 @dataclass(frozen=True, slots=True)
 class TopicWeights:
-    """How much a turn's recall follows its topics."""
+    """How much a turn's recall follows what the talk is about."""
 
+    lately: float
+    """Spreads by which the newest message rises, whatever its topic."""
     beginning: float
     """Spreads by which those of the user's messages rise on top with which a stretch of a topic
     began that the turn is in for sure: they say what it was about."""
@@ -51,9 +53,9 @@ class TopicWeights:
     """Share of the budget that is filled without regard to topics."""
 
 
-ANY = TopicWeights(beginning=0.0, by_message=0.65)
+ANY = TopicWeights(lately=0.0, beginning=0.0, by_message=0.65)
 """Of any message. With a smaller share BEAM loses evidence that stands in other topics."""
-GOING_ON = TopicWeights(beginning=3.0, by_message=0.4)
+GOING_ON = TopicWeights(lately=1.5, beginning=3.0, by_message=0.4)
 """Of one that goes on with what is going on, in talk with an assistant; see `goes_on`. With a
 larger share RealMem gains less."""
 
@@ -63,9 +65,8 @@ which a topic begins: most of what such talk is asked for is there."""
 _STANDING = 1.0
 """Spreads by which the user's standing requests ("from now on ...") rise in such talk: what they
 ask for holds for messages that are hardly like them."""
-_LATELY, _WHILE = 1.5, 200.0
-"""Spreads by which the newest message rises in such talk where the user goes on with what is going
-on, and after how many messages a third of that is left."""
+_WHILE = 200.0
+"""Messages after which a third is left of what the newest one rises by."""
 _SHORT, _HEAD = 5, 1_000
 """Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
 too. And the characters that are counted."""
@@ -202,10 +203,10 @@ def prefer_own_words(
     return scaled + from_user * (_OWN + _BEGAN * opens + _STANDING * standing)
 
 
-def prefer_lately_said(priority: Floats) -> Floats:
+def prefer_lately_said(priority: Floats, manner: TopicWeights) -> Floats:
     """Standardised priorities [n], in conversation order, with what was said lately earlier."""
     age = np.arange(len(priority))[::-1]
-    return np.asarray(priority + _LATELY * np.exp(-age / _WHILE))
+    return np.asarray(priority + manner.lately * np.exp(-age / _WHILE))
 
 
 def is_with_assistant(from_user: Floats, speakers: Sequence[str]) -> bool:
