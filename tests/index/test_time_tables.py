@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from topicloom.index.time_expressions import parse_when, time_in
+from topicloom.prompts.loader import LANGUAGES, load_rows
 
 WEDNESDAY = datetime(2026, 3, 18, 9, 30, tzinfo=UTC)
 FRIDAY = datetime(2026, 8, 14, 9, 30, tzinfo=UTC)
@@ -38,6 +39,23 @@ ON_WEDNESDAY = {
     "happy Christmas": "None",
     "Easter eggs": "None",
     "before Christmas": "None",
+    "at Christmas": "2025-12-24 to 2025-12-26",
+    "over the Easter break": "03-01 to 04-30",
+    "What did I say I would get Mum for Christmas?": "None",
+    "about my plans for the Easter holidays": "None",
+    "Where is the Christmas dinner?": "None",
+    "between Christmas and Easter": "2025-12-24 to 04-30",
+    "Christmas and Easter": "2025-12-24 to 04-30",
+    "过年的时候": "01-01 to 02-28",
+    "过年前后": "01-01 to 02-28",
+    "去年过年": "2025-01-01 to 2025-02-28",
+    "春节我们吃了什么？": "01-01 to 02-28",
+    "从国庆到元旦": "2025-10-01 to 01-01",
+    "我们讨论过春节去哪儿吗？": "None",
+    "我说过圣诞节送妈妈什么吗？": "None",
+    "三十五一斤": "None",
+    "二十五一天": "None",
+    "五一期间": "2025-05-01 to 2025-05-05",
     # Days and weeks.
     "last night": "03-17 to 03-18",
     "the other day": "03-11 to 03-16",
@@ -151,6 +169,12 @@ AT_NEW_YEAR = {
     "上周三": "2026-12-23",
     "去年冬天": "2026-12-01 to 02-28",
 }
+
+
+def test_no_word_of_a_kind_looks_ahead() -> None:
+    # A word is read once more by itself, without what stands behind it.
+    rows = [row for language in LANGUAGES for row in load_rows(f"cues/times_{language}")]
+    assert [row for row in rows if row.startswith("@") and "(?=" in row] == []
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,8 @@ def talk(*said: str) -> list[str]:
         ("Could you draft a letter to the landlord?", "I cannot write that."),
         ("帮我写一份打包清单", "这个我写不了。"),
         ("Write down that the rent is due.", "Noted."),
+        ("Draft beer was served yesterday.", "Noted."),
+        ("Can you help me with the jar?", "I have nothing about that."),
         ("wat is the depozit", "I have nothing about that."),
         ("What was the first thing I told you?", "I have nothing about that."),
         ("你好呀！", "你好！"),
@@ -202,8 +204,10 @@ def test_replies_that_no_model_wrote_take_no_room_in_recall(tmp_path: Path) -> N
         ("What can you do?", "en"),
         ("so, who are you?", "en"),
         ("help", "en"),
+        ("How can you help me?", "en"),
         ("你能做什么？", "zh"),
         ("你好，你会干什么呀", "zh"),
+        ("你能帮我什么忙？", "zh"),
     ],
 )
 def test_it_says_what_it_can_do(asked: str, language: Language) -> None:
@@ -226,6 +230,8 @@ def test_what_it_says_of_itself_is_no_part_of_the_talk() -> None:
         "我最早跟你说的是什么？",
         "我一开始和你说了什么",
         "我跟你说的第一句话是什么？",
+        "Do you remember what I told you first?",
+        "一开始我们聊了什么",
     ],
 )
 def test_the_first_thing_is_known(tmp_path: Path, asked: str) -> None:
@@ -238,6 +244,19 @@ def test_the_first_thing_is_known(tmp_path: Path, asked: str) -> None:
     reply = state["messages"][-1].text
     assert reply.splitlines()[1].endswith("“Our boiler loses pressure.”")
     assert len(reply.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("What was the first thing I told you about the cellar?", "The cellar is damp."),
+        ("我第一次跟你说感冒是哪天？", "我感冒了。"),
+    ],
+)
+def test_the_first_thing_about_something_is_looked_for(asked: str, found: str) -> None:
+    reply = talk("Our boiler loses pressure.", "The cellar is damp.", "我感冒了。", asked)[-1]
+    assert f"“{found}”" in reply
+    assert "boiler" not in reply
 
 
 @pytest.mark.parametrize(

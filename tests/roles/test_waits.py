@@ -157,6 +157,31 @@ class TestRest:
         session.turns(1)
         assert session.ask("reader", 10) == ""
 
+    def test_who_had_no_time_at_all_does_not_rest_for_it(self) -> None:
+        """Its model may be a quick one, which nobody has asked for anything yet."""
+        session, quick = Session(), Player(model="quick")
+        session.ask("splitter", None)
+        assert session.waits.note_failure("brief", quick, took=0.01, allowed=0.0)
+        assert session.waits.refuse("brief", quick, waits=False) == "it was late in this turn"
+        session.turns(1)
+        assert session.ask("brief", 1, quick) == session.ask("reader", 1, quick) == ""
+
+    def test_it_rests_if_it_answers_never(self) -> None:
+        session, other = Session(), Player(model="other")
+        session.ask("splitter", None)
+        session.waits.note_failure("brief", other, took=0.01, allowed=0.0)
+        session.waits.note_end("brief", other, took=60, failed=True)
+        session.turns(1)
+        assert session.ask("brief", 1, other).startswith("it was late: it rests")
+
+    def test_an_answer_by_its_own_deadline_ends_the_rest(self) -> None:
+        session, other = Session(), Player(model="other")
+        session.ask("splitter", 30)
+        assert session.ask("brief", None, other) == ""
+        session.waits.note_end("brief", other, took=40, failed=False)
+        session.turns(1)
+        assert session.ask("brief", 1, other) == session.ask("reader", 1, other) == ""
+
     def test_a_failure_at_once_is_not_being_late(self) -> None:
         session = Session()
         assert not session.waits.note_failure("reader", Player(), took=0.2, allowed=60)

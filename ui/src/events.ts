@@ -37,6 +37,8 @@ const PARTS: Saying[] = [
 const REASONS: Saying[] = [
   [/^it was late in this turn$/, "It was too slow in this turn.", "它在本轮太慢。"],
   [/^it was late: it rests for (\d+) .*$/, "It was too slow, so it is not asked for {} more turns.", "它太慢，接下来 {} 轮不再询问。"],
+  [/^it was late: it rests for this turn$/, "It was too slow, so it is not asked in this turn.", "它太慢，本轮不再询问。"],
+  [/^(.*) was late in another role: it rests for this turn$/, "{} was too slow in another role, so it is not asked in this turn.", "{} 在别的角色中太慢，本轮不再询问。"],
   [/^(.*) was late in another role: it rests for (\d+) .*$/, "{} was too slow in another role, so it is not asked for {} more turns.", "{} 在别的角色中太慢，接下来 {} 轮不再询问。"],
   [/^the turn has waited ([\d.]+) s for other roles$/, "The turn had already waited {} s for other roles.", "本轮已为其他角色等待 {} 秒。"],
 ];

@@ -67,13 +67,23 @@ _FAR = 20
 """Runs between two that lie far apart, or a quarter of all."""
 _USUAL = ((0.05, 0.2), (0.2, 0.12))
 """Mean and spread of likeness and of the root of the cosine of words, while little is known."""
+_AT_ONCE = 256
+"""Runs that are compared with all others at a time: what speaks for a pair is many numbers."""
 _NEWEST = 24
 """Runs of a topic that others are compared with: the newest ones."""
 
 
 def rate_pairs(runs: Runs, rows: NDArray[np.intp]) -> Odds:
     """Log odds that some runs [r], by their places, belong together with each run [r, k]."""
-    return apply_weights(compare_pairs(runs, rows), WEIGHTS)
+    odds, usual = np.empty((len(rows), len(runs))), find_usual(runs)
+    for begin in range(0, len(rows), _AT_ONCE):
+        part = slice(begin, begin + _AT_ONCE)
+        odds[part] = apply_weights(compare_pairs(runs, rows[part], usual), WEIGHTS)
+    return odds
+
+
+Usual = list[tuple[float, float]]
+"""Mean and spread of likeness, and of words, in a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +118,11 @@ def apply_weights(pairs: Pairs, weights: BelongingWeights) -> Odds:
     )
 
 
-def compare_pairs(runs: Runs, rows: NDArray[np.intp]) -> Pairs:
-    """Compare some runs [r], by their places, with each run [k]."""
+def compare_pairs(runs: Runs, rows: NDArray[np.intp], usual: Usual | None = None) -> Pairs:
+    """Compare some runs [r], by their places, with each run [k]; `usual` as `find_usual` says."""
     count = len(runs)
     places = np.arange(count)
-    means = _find_usual(runs)
+    means = usual or find_usual(runs)
     alike = (runs.vectors[rows] @ runs.vectors.T - means[0][0]) / means[0][1]
     worded = (np.sqrt(np.maximum(_multiply_words(runs, rows), 0)) - means[1][0]) / means[1][1]
     shorter = np.minimum(runs.length[rows][:, None], runs.length[None, :])
@@ -154,7 +164,7 @@ def _multiply_words(runs: Runs, rows: NDArray[np.intp]) -> Odds:
     return found
 
 
-def _find_usual(runs: Runs) -> list[tuple[float, float]]:
+def find_usual(runs: Runs) -> Usual:
     """Mean and spread of likeness and of words over pairs that lie far apart."""
     count = len(runs)
     some = np.unique(np.linspace(0, count - 1, min(count, _REFERENCES)).astype(np.intp))

@@ -16,6 +16,7 @@ from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, dot_produ
 from topicloom.index.hits import EXCERPT_PARTS, Compared, Hits, sort_descending, worth
 from topicloom.index.message_columns import (
     KNOWN_APART,
+    LOOSE_TOPIC,
     Codes,
     join_columns,
     read_rounds,
@@ -32,7 +33,7 @@ from topicloom.index.ranking import (
     trust_words,
     weights_for,
 )
-from topicloom.index.runs import cut_runs
+from topicloom.index.runs import Runs, cut_runs
 from topicloom.index.time_expressions import Days
 from topicloom.index.turn_topics import (
     ANY,
@@ -210,18 +211,33 @@ class SessionIndex:
             runs = cut_runs(join_columns(parts), words, voices)
             return find_ties(runs, rounds, self._name_codes(held))
 
-    def filed(self, topics: Sequence[Topic], parted: Collection[int] = ()) -> FiledRuns:
+    def filed(
+        self, topics: Sequence[Topic], parted: Collection[int] = (), most: int = 2_000
+    ) -> FiledRuns:
         """The runs that topics hold, and how likely they belong together.
 
-        Messages of the numbers `parted` go on with nothing.
+        Args:
+            topics: Where to look. If they have too many runs, only the first ones.
+            parted: Numbers of messages that go on with nothing.
+            most: Runs that are compared, unless the first topic has more: all pairs of 2,000 take
+                two seconds and 50 MB.
         """
         with self._lock:
-            words, voices = Codes(self._table.words.occurrences().codes), Codes()
-            most = max((t.count for t in topics), default=0)
-            columns = self._table.read_columns(topics, voices, most)
-            columns.continues[np.isin(columns.number, list(parted))] = -KNOWN_APART
-            runs = cut_runs(columns, words, voices)
+            runs = self._cut_filed(topics, parted)
+            if len(runs) > most:
+                codes = [LOOSE_TOPIC if t.loose else self._table.code_of(t.id) for t in topics]
+                counts = [int((runs.topic == code).sum()) for code in codes]
+                fit = max(1, int(np.searchsorted(np.cumsum(counts), most, "right")))
+                topics = topics[:fit]
+                runs = self._cut_filed(topics, parted)
             return file_runs(runs, self._name_codes(topics))
+
+    def _cut_filed(self, topics: Sequence[Topic], parted: Collection[int]) -> Runs:
+        words, voices = Codes(self._table.words.occurrences().codes), Codes()
+        most = max((t.count for t in topics), default=0)
+        columns = self._table.read_columns(topics, voices, most)
+        columns.continues[np.isin(columns.number, list(parted))] = -KNOWN_APART
+        return cut_runs(columns, words, voices)
 
     def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:
         """The topics with messages, but for loose ends, by their codes."""
@@ -232,7 +248,7 @@ class SessionIndex:
         self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
     ) -> bool | None:
         """Take in what topics gained; True if it was anything, None if it does not fit."""
-        lost = [i for i in self._heads if not self._goes_on(table.get(i))]
+        lost = [i for i in self._heads if not self._has_only_gained(table.get(i))]
         for topic_id in lost:
             del self._heads[topic_id]
         if lost:
@@ -257,7 +273,7 @@ class SessionIndex:
         places = [(topic.chain, ref) for ref in refs[len(refs) - len(messages) :]]
         return Gain(topic.id, messages, places)
 
-    def _goes_on(self, topic: Topic | None) -> bool:
+    def _has_only_gained(self, topic: Topic | None) -> bool:
         """True if a topic in the index has at most gained messages."""
         if topic is None or topic.head is None:
             return False

@@ -74,8 +74,11 @@ class Grammar(NamedTuple):
 
     def are_linked(self, first: Expression, last: Expression, text: str) -> bool:
         """True if two expressions, one after the other, make a range."""
-        alike = last.sure or first.readings[0][-1].unit == last.readings[0][-1].unit
-        return alike and self.around["link"].fullmatch(text, first.end, last.start) is not None
+        if not self.around["link"].fullmatch(text, first.end, last.start):
+            return False
+        alike = first.readings[0][-1].unit == last.readings[0][-1].unit
+        both = first._replace(end=last.end)
+        return alike or last.sure or self.extend(both, text, "range") is not None
 
     def extend(self, found: Expression, text: str, name: str) -> Expression | None:
         """An expression with the words right next to it, if these are of some name."""

@@ -334,10 +334,12 @@ class Memory:
     def _merge(self, topic_id: str, into: str) -> Step[MemoryTopic]:
         """Merge a topic into another, which keeps its name.
 
+        No review and no split takes it apart again.
+
         Raises:
             InputError: There is no such topic, or one cannot be merged.
         """
-        return self._change(into, absorbs=topic_id)
+        return self._change(into, absorbs=topic_id, marks={"sorted": True})
 
     def _pin(self, topic_id: str, pinned: bool = True) -> Step[MemoryTopic]:
         """Keep a topic active from now on, so that it is read for every reply; or no longer.

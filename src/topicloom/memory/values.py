@@ -128,8 +128,8 @@ def invert_change(
 ) -> list[TopicChange]:
     """The changes that undo another one, by the topics before it, after it, and now.
 
-    Where a review moved messages, the topics count as sorted by a person from then on: neither a
-    split nor a review moves them so again.
+    Where messages were moved, the topics count as sorted by a person from then on: neither a split
+    nor a review moves them so again.
     """
     now = store.topic_table(session)
     before, after = (
@@ -143,8 +143,8 @@ def invert_change(
         if was != made and was.id in now:
             stay = {m.seq for m in store.topic_messages(made)}
             left = [m.seq for m in store.topic_messages(was) if m.seq not in stay]
-            by_review = entry.author == REVIEW and was.head != made.head
-            found.append(invert_topic(was, made, now[was.id], left, blank, settle=by_review))
+            moved = was.head != made.head
+            found.append(invert_topic(was, made, now[was.id], left, blank, settle=moved))
     return [change for change in found if change is not None]
 
 

@@ -95,7 +95,8 @@ class SplitDraft:
         if known:
             return max(known, key=lambda t: t.newest)
         words = get_wording(self.session.language)
-        name = make_distinct(words.loose_ends, [t.name for t in self.topics.values()], NAME_LIMIT)
+        taken = [t.name for t in self.topics.values() if t.status in ("open", "archived")]
+        name = make_distinct(words.loose_ends, taken, NAME_LIMIT)
         opened = self.open(name, words.about_loose_ends)
         return opened.model_copy(update={"loose": True})
 

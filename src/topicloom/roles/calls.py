@@ -75,6 +75,8 @@ def ask_role(
     if waits and (why := waits.refuse(name, role, waits=late is None)):
         return None, Call(role=name, topic=topic, model=role.model, failure=why, skipped=True)
     allowed = waits.allow(role) if waits else role.deadline
+    if waits and late:
+        late = partial(_give_up, late, partial(_note_end, waits, name, role, began))
     try:
         making = (
             partial(_call, role, request, allowed, late),
@@ -151,6 +153,22 @@ def read_late(name: RoleName, made: Future[Answer[A]]) -> A | None:
         return _check_value(name, made.result())
     except Exception:  # noqa: BLE001 - the receipt already says that it was too late
         return None
+
+
+def _give_up(
+    late: Callable[[Future[Answer[A]]], object],
+    ended: Callable[[Future[Answer[A]]], None],
+    made: Future[Answer[A]],
+) -> None:
+    """Hand over a call that the turn waits for no longer; `ended` is told of its end."""
+    made.add_done_callback(ended)
+    late(made)
+
+
+def _note_end(
+    waits: TurnWaits, name: RoleName, role: Role[Q, A], began: float, made: Future[Answer[A]]
+) -> None:
+    waits.note_end(name, role, time.monotonic() - began, failed=read_late(name, made) is None)
 
 
 def _call(

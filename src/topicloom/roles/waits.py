@@ -125,24 +125,38 @@ class TurnWaits:
     ) -> bool:
         """A role failed after `took` of the seconds that it was allowed; True if it was late.
 
-        If its model has answered before, and it was allowed less than its deadline as others had
-        taken the rest, it does not rest for it in later turns.
+        If others had taken nearly all the time, it does not rest for it in later turns; nor if they
+        had taken some of it, and its model has answered before.
         """
         if role.deadline is None or took < _NEARLY * allowed:
             return False
         key = (name, role.model)
         with self._lock:
-            first = key not in self._late
             self._late.add(key)
-            cut_short = allowed < _NEARLY * min(role.deadline, self.seconds)
+            full = min(role.deadline, self.seconds)
             able = any(model == role.model for _, model in self._answered)
-            if first and not (cut_short and able):
+            unheard = allowed <= (1 - _NEARLY) * full or (able and allowed < _NEARLY * full)
+            if not (unheard or self._rests.get(key, -1) > self._turn):
                 strikes = self._strikes[key] = self._strikes.get(key, 0) + 1
                 until = self._turn + min(REST * 2 ** (strikes - 1), LONGEST_REST)
                 self._rests[key] = until
                 self._slow[role.model] = max(self._slow.get(role.model, 0), until)
                 self._answered.discard(key)
         return True
+
+    def note_end(self, name: RoleName, role: Role[Any, Any], took: float, *, failed: bool) -> None:
+        """A call has ended that the turn waits for no longer.
+
+        If it failed after its whole deadline, its role rests. If it answered, that was in time by
+        its own deadline, and neither its role nor its model rests any more.
+        """
+        if failed:
+            self.note_failure(name, role, took, role.deadline or 0.0)
+            return
+        self.note_answer(name, role)
+        with self._lock:
+            self._rests.pop((name, role.model), None)
+            self._slow.pop(role.model, None)
 
     def _describe_rest(self, last: int) -> str:
         left = last - self._turn

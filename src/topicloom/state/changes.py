@@ -118,6 +118,12 @@ def _explain_to_person(change: TopicChange, table: TopicTable, tail: int) -> str
     late = [number for number in change.takes if number >= tail]
     if late:
         return FilledText("m{number} is in no topic yet", number=min(late))
+    topic = table.get(change.topic)
+    if topic is not None and topic.loose and (change.absorbs or change.marks.get("pinned")):
+        return FilledText(
+            "{topic} holds loose ends, which belong to no topic: give it a name of its own first",
+            topic=topic.id,
+        )
     same = [t.id for t in table if t.name == change.name and t.status != "merged"]
     others = [i for i in same if i != change.topic]
     if not change.name or not others:
@@ -128,7 +134,8 @@ def _explain_to_person(change: TopicChange, table: TopicTable, tail: int) -> str
 def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
     """The topic, which has all its messages, with a change's texts and marks.
 
-    A name that is taken is left out, and so is one that would replace a person's.
+    A name that is taken is left out, and so is one that would replace a person's. Loose ends that a
+    person gives a name are a topic like others from then on.
     """
     others = {t.name for t in table if t.id not in (topic.id, change.absorbs)}
     name = "" if change.name in others else change.name
@@ -143,7 +150,7 @@ def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
         )
     marks = {**dict.fromkeys(topic.by_hand, True), **change.marks}
     by_hand = tuple(sorted(mark for mark, holds in marks.items() if holds))
-    given = {"name": name} if name and change.author != REVIEW else {}
+    given = {"name": name, "loose": False} if name and change.author != REVIEW else {}
     return topic.model_copy(update={"by_hand": by_hand, **given})
 
 
