@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from sessions import check_kept, kept, open_graph, record, tell, thread
 
+from topicloom.errors import InputError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.memory import Memory
 from topicloom.memory.stored import Graph, get_session
@@ -58,6 +60,37 @@ def test_a_single_question_is_a_loose_end_that_no_reader_reads(tmp_path: Path) -
     assert loose.id not in {*receipt.scores, *receipt.split, *receipt.active}
     (found, *_) = Memory.of(graph, CONFIG).search("capital of Mongolia")
     assert found.message.text == SINGLE
+
+
+def test_loose_ends_are_no_topic_for_a_person_either(tmp_path: Path) -> None:
+    question = [HumanMessage(SINGLE), AIMessage("Ulaanbaatar.")]
+    graph, _, _, table = started(
+        tmp_path, [*said("oak", range(4)), *question, *said("lisbon", range(4))]
+    )
+    memory, (loose,) = Memory.of(graph, CONFIG), table.loose()
+    oak = next(t.id for t in table.open())
+    for change in (lambda: memory.pin(loose.id), lambda: memory.merge(oak, into=loose.id)):
+        with pytest.raises(InputError, match="holds loose ends"):
+            change()
+    named = memory.rename(loose.id, "Geography")
+    assert (named.loose, named.by_hand) == (False, ("named",))
+    assert memory.pin(loose.id).state == "active"
+
+
+def test_loose_ends_that_were_emptied_leave_their_name(tmp_path: Path) -> None:
+    """What they are called is not taken by what has been merged."""
+    question = [HumanMessage(SINGLE), AIMessage("Ulaanbaatar.")]
+    graph, _, _, table = started(
+        tmp_path, [*said("oak", range(4)), *question, *said("lisbon", range(4))]
+    )
+    (loose,) = table.loose()
+    oak = next(t.id for t in table.open())
+    Memory.of(graph, CONFIG).merge(loose.id, into=oak)
+    record(graph, CONFIG, *said("lisbon", range(4, 8)), *question, *said("oak", range(4, 8)))
+    tell(graph, CONFIG, "…", keep=0)
+    session = get_session(graph, CONFIG)
+    (again,) = kept(tmp_path, session).topic_table(session).loose()
+    assert (again.name, again.id != loose.id) == ("Loose ends", True)
 
 
 def test_loose_ends_become_a_topic_once_they_gather(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,9 +40,9 @@ FILED = [
 ]
 
 
-def said() -> Iterator[BaseMessage]:
+def said(filed: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:
     """Two rounds for each entry; a tag says into which topic they go."""
-    for place, (tag, subject) in enumerate(FILED):
+    for place, (tag, subject) in enumerate(filed):
         for n in (2 * place, 2 * place + 1):
             line = SUBJECTS[subject].format(n=n)
             yield HumanMessage(f"{tag}：{line}")
@@ -50,13 +50,13 @@ def said() -> Iterator[BaseMessage]:
 
 
 class Talk:
-    """A session in which two rounds were filed wrong."""
+    """A session, as a rule one in which two rounds were filed wrong."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, filed: Sequence[tuple[str, str]] = tuple(FILED)) -> None:
         self.folder = folder
         roles = ROLES.replace(SPLITTER, TaggedSplitter())
         self.graph: Graph = open_graph(folder, roles, window=16_000)
-        record(self.graph, CONFIG, *said())
+        record(self.graph, CONFIG, *said(filed))
         tell(self.graph, CONFIG, "…", keep=0)
 
     def held(self) -> list[set[str]]:
@@ -115,6 +115,32 @@ def test_what_a_person_settled_stays(talk: Talk) -> None:
     talk.memory.pin("t2")
     assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == ()
     assert {"lisbon", "piano"} in talk.held()
+
+
+def test_what_a_person_merged_stays_together(talk: Talk) -> None:
+    assert talk.memory.merge("t3", into="t2").by_hand == ("sorted",)
+    merged = talk.held()
+    review_session(talk.graph, CONFIG, roles=ROLES)
+    assert talk.held() == merged
+    record(talk.graph, CONFIG, HumanMessage("A：More oak."), AIMessage("A：Noted."))
+    tell(talk.graph, CONFIG, "…", keep=0)
+    assert {"lisbon", "piano"} in talk.held()
+
+
+def test_what_a_person_parted_again_is_not_merged(tmp_path: Path) -> None:
+    """One subject in two topics, which a review would merge, had it not been undone."""
+    talk = Talk(tmp_path, [("A", "oak"), ("B", "oak"), ("C", "piano")] * 3)
+    talk.memory.merge("t2", into="t1")
+    talk.memory.undo()
+    assert talk.held() == [{"oak"}, {"oak"}, {"piano"}]
+    review_session(talk.graph, CONFIG, roles=ROLES)
+    assert talk.held() == [{"oak"}, {"oak"}, {"piano"}]
+
+
+def test_a_review_merges_what_nobody_parted(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, [("A", "oak"), ("B", "oak"), ("C", "piano")] * 3)
+    review_session(talk.graph, CONFIG, roles=ROLES)
+    assert talk.held() == [{"oak"}, {"piano"}]
 
 
 def test_where_a_model_splits_nothing_is_put_right(talk: Talk) -> None:

@@ -128,8 +128,8 @@ def invert_change(
 ) -> list[TopicChange]:
     """The changes that undo another one, by the topics before it, after it, and now.
 
-    Where messages were moved, the topics count as sorted by a person from then on: neither a split
-    nor a review moves them so again.
+    Where a review moved messages, or anybody merged topics, the topics count as sorted by a person
+    from then on: neither a split nor a review does so again.
     """
     now = store.topic_table(session)
     before, after = (
@@ -137,14 +137,15 @@ def invert_change(
         for head in (entry.before, entry.after)
     )
     blank = TopicChange(topic="", author=author, undoes=change_id)
+    merged = any(after[t.id].merged_into != t.merged_into for t in before if t.id in after)
     found = []
     for was in before:
         made = after[was.id]
         if was != made and was.id in now:
             stay = {m.seq for m in store.topic_messages(made)}
             left = [m.seq for m in store.topic_messages(was) if m.seq not in stay]
-            moved = was.head != made.head
-            found.append(invert_topic(was, made, now[was.id], left, blank, settle=moved))
+            settle = (merged or entry.author == REVIEW) and was.head != made.head
+            found.append(invert_topic(was, made, now[was.id], left, blank, settle=settle))
     return [change for change in found if change is not None]
 
 

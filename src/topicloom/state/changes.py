@@ -268,7 +268,8 @@ def invert_topic(
     marks = {m: m in was.by_hand for m in {*was.by_hand} ^ {*made.by_hand}}
     restore = undone("status") and now.status != "open"
     if settle and (now.status == "open" or restore):
-        marks["sorted"] = True
+        marks.pop("sorted", None)
+        marks |= {} if "sorted" in now.by_hand else {"sorted": True}
     if now.name != made.name:
         marks.pop("named", None)  # what it is called now, somebody else may have meant
     texts: dict[str, object] = {"name": was.name} if undone("name") else {}
