@@ -401,6 +401,22 @@ class TestSummaries:
         (note,) = composed(told, by_index("t1", 0.9, *quotes), budget=400)
         assert 24 <= len(note.summary) <= 100
 
+    def test_its_heading_counts_into_that_quarter(self) -> None:
+        quotes = [(f"m{n}", 0.9) for n in range(1, 30)]
+        told = reading("t1", 0.9, *quotes, summary="s" * 1_000)
+        (alone,) = composed(told.model_copy(update={"summary": ""}))
+        (note,) = composed(told)
+        assert note.quotes == alone.quotes
+        assert HEADING + len(note.summary) == cost_of((alone,)) // 4
+
+    def test_a_reader_that_names_everything_sums_nothing_up(self) -> None:
+        told = reading("t1", 0.9, ("m1", 0.9), ("m2", 0.88), summary="s" * 24)
+        found = by_index("t1", 0.9, *((f"m{n}", 0.9) for n in range(1, 30)))
+        (note,) = composed(told, found)
+        assert note.summary == "s" * 24
+        (note,) = composed(told.model_copy(update={"selective": False}), found)
+        assert note.summary == ""
+
     def test_three_topics_are_summed_up(self) -> None:
         told = [
             reading(f"t{n}", 0.9 - n / 10, (f"m{n}", 0.9), summary="s" * 24) for n in range(1, 6)

@@ -94,7 +94,7 @@ def select_quotes(
     draft.add_quotes(doubtful, limit=round(budget * right / either))
     draft.add_quotes(_select_likely(found, _FITS))
     draft.add_quotes([*agreed, *_select_likely(found, _DUE)], in_part=True)
-    draft.add_summaries(ranked)
+    draft.add_summaries(chosen)
     everything = _rank_quotes(r for r in readers if r not in chosen)
     draft.add_quotes([*found, *doubtful, *everything])
     scores: dict[str, float] = {}
@@ -328,7 +328,7 @@ class _NoteDraft:
             if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
                 continue
             frame = self._costs.heading(reading.topic)
-            rest = min(room, self._left - frame)
+            rest = min(room, self._left) - frame
             if rest < _MIN_SUMMARY_TOKENS:
                 return
             text = self._costs.shorten(reading.summary, rest)
