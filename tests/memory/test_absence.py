@@ -58,15 +58,15 @@ def test_what_the_index_finds_lost_for_want_of_room_read_or_not() -> None:
 
 
 def test_what_a_reader_read_and_left_out_was_passed_over_though_the_index_found_it() -> None:
-    left_out = {"reading": ReadingEffect(kept_out=("m7",))}
+    left_out: dict[str, Any] = {"reading": ReadingEffect(kept_out=("m7",))}
     assert find_step(7, receipt(**left_out), [], "t1", "active", found=True) == "passed_over"
-    for changes in ({"crowded_out": ("m7",)}, {"scores": {}, "calls": ()}):
-        other = receipt(**left_out, **changes)
+    unread: dict[str, Any] = {"scores": {}, "calls": ()}
+    for other in (receipt(**left_out, crowded_out=("m7",)), receipt(**left_out, **unread)):
         assert find_step(7, other, [], "t1", "active", found=True) == "no_budget"
 
 
 def test_a_message_that_needs_nothing_looked_for_nothing_unless_a_search_was_made() -> None:
-    idle = {"idle": True, "scores": {}, "calls": ()}
+    idle: dict[str, Any] = {"idle": True, "scores": {}, "calls": ()}
     for state in ("active", "archived"):
         assert find_step(7, receipt(**idle), [], "t1", state, found=True) == "needs_nothing"
     assert find_step(6, receipt(**idle), EARLIER, "t1", "active", found=True) == "quoted_before"

@@ -196,7 +196,7 @@ def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
 
 
 def test_why_says_what_reading_cost_and_changed(page: Page) -> None:
-    told = {
+    told: dict[str, Any] = {
         "reading": {"added": ["m1"], "kept_out": ["m3", "m5"], "summaries": 1},
         "calls": [
             {"role": "reader", "model": "small", "input_tokens": 1_200, "output_tokens": 34},
