@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from command_line import Run
+from rich.console import Console
 
-from topicloom.cli._views import _format_failures
-from topicloom.state.receipt import Call
+from topicloom.cli._views import _format_failures, render_receipt
+from topicloom.cli.words import speak_chinese
+from topicloom.state.receipt import Call, Receipt
+from topicloom.state.session import ReadingEffect
 
 
 def test_one_for_people_all_for_programs(run: Run, recording: Path) -> None:
@@ -56,3 +60,24 @@ def test_the_same_failure_is_said_once() -> None:
         "2 x reader: no answer within 60 s",
         "reader: no score",
     ]
+
+
+def test_it_says_what_reading_cost_and_changed_in_both_languages() -> None:
+    read = Call(role="reader", model="small", input_tokens=1_200, output_tokens=34)
+    replied = Call(role="responder", model="large", input_tokens=9_000)
+    effect = ReadingEffect(added=("m1",), kept_out=("m3", "m5"), summaries=1)
+    receipt = Receipt(
+        turn=2, user="m9", started="", seconds=1, scores={}, calls=(read, replied), reading=effect
+    )
+
+    def show(shown: Receipt) -> str:
+        console = Console(width=100)
+        with console.capture() as capture:
+            console.print(render_receipt(shown, {}, {}))
+        return capture.get()
+
+    said = "1,234 tokens; quotes added: 1, kept out: 2; summaries: 1"
+    assert re.search(rf"^reading +{re.escape(said)}", show(receipt), re.M)
+    with speak_chinese(["topicloom.cli"]):
+        assert "1,234 词元；增加引用 1 条，略去 2 条；摘要 1 条" in show(receipt)
+    assert "reading" not in show(receipt.model_copy(update={"reading": None}))

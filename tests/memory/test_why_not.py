@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from sessions import chatter, open_graph, past, record, tell, thread
 
 from topicloom import FileStorage, InputError, Memory
 from topicloom.recordings.conversations import load_conversations, make_case
+from topicloom.settings import Settings
 from topicloom.testing import ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()
@@ -59,6 +60,38 @@ def test_what_a_reader_wanted_and_had_no_room_is_in_the_receipt(tmp_path: Path) 
     assert not set(quoted) & set(newest.crowded_out)
     lost = Memory.of(graph, CONFIG).why_not(newest.turn, newest.crowded_out[0])
     assert lost.step == "no_budget"
+
+
+def test_what_a_reader_kept_out_lost_by_its_choice_and_not_for_want_of_room(
+    tmp_path: Path,
+) -> None:
+    reader = SteadyReader(otherwise=0.1, quotes=0)
+    graph = open_graph(tmp_path, fake_roles(reader=reader), recall_tokens=300)
+    record(graph, CONFIG, *past("茶", rounds=6))
+    tell(graph, CONFIG, "茶：第2次说到茶的事情", keep=0)
+    memory = Memory.of(graph, CONFIG)
+    (newest,) = memory.receipts(1)
+    assert newest.reading is not None
+    assert newest.reading.kept_out
+    lost = memory.why_not(newest.turn, newest.reading.kept_out[0])
+    assert (lost.step, lost.place > 0) == ("passed_over", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "step"), [("ok", "needs_nothing"), ("Which wood was the floor?", "quoted")]
+)
+def test_a_message_that_needs_nothing_lost_nothing_for_want_of_room(
+    tmp_path: Path, said: str, step: str
+) -> None:
+    least = Settings.model_fields["recall_least"].default
+    graph = open_graph(tmp_path, recall_least=least, embedder="default")
+    floor = HumanMessage("The oak for the kitchen floor comes on the 12th of May.")
+    record(graph, CONFIG, floor, AIMessage("Noted."))
+    tell(graph, CONFIG, said, keep=0)
+    memory = Memory.of(graph, CONFIG)
+    (newest,) = memory.receipts(1)
+    assert newest.idle == (step == "needs_nothing")
+    assert memory.why_not(newest.turn, "m1").step == step
 
 
 def test_a_case_is_read_as_evaluations_read_them(tmp_path: Path) -> None:

@@ -380,6 +380,27 @@ class TestWhatReadersLeaveOut:
         notes = composed(self.FOUND, reading("t2", 0.1))
         assert notes[0].quotes == ("m1", "m2", "m3")
 
+    def test_their_room_is_not_filled_with_what_the_index_alone_would_not_have_quoted(self) -> None:
+        found = by_index("t1", 0.9, ("m1", 0.9), ("m2", 0.54), ("m3", 0.52))
+        worse = by_index("t2", 0.4, ("m4", 0.37), ("m5", 0.35))
+        room = COSTS.frame + COSTS.day_line + sum(map(COSTS.quote, ("m1", "m2", "m3")))
+        (alone,) = composed(found, worse, budget=room)
+        assert alone.quotes == ("m1", "m2", "m3")
+        (note,) = composed(found, worse, reading("t1", 0.1), budget=room)
+        assert note.quotes == ("m1",)
+        notes = composed(found, worse, reading("t1", 0.1), reading("t2", 0.8, ("m5", 0.8)))
+        assert [n.quotes for n in notes] == [("m5",), ("m1",)]
+
+    @given(readings, readings, st.integers(0, 400), st.sets(ids, max_size=10))
+    def test_what_no_reader_named_is_quoted_only_if_the_index_alone_would_have(
+        self, read: list[Reading], found: list[Reading], budget: int, seen: set[str]
+    ) -> None:
+        found = [r.model_copy(update={"source": "index", "summary": ""}) for r in found]
+        alone = select_quotes(found, {}, COSTS, budget, seen)
+        notes = select_quotes([*read, *found], {}, COSTS, budget, seen)
+        changed = compare_notes(Note(after=9, topics=notes), Note(after=9, topics=alone))
+        assert set(changed.added) <= {q.id for r in read for q in r.quotes}
+
     @pytest.mark.parametrize("changes", [{"failed": True}, {"selective": False}])
     def test_one_that_failed_or_named_everything_has_no_say(self, changes: dict[str, bool]) -> None:
         read = reading("t1", 0.1).model_copy(update=changes)
@@ -400,6 +421,22 @@ class TestSummaries:
         told = reading("t1", 0.9, ("m1", 0.9), summary="s" * 1_000)
         (note,) = composed(told, by_index("t1", 0.9, *quotes), budget=400)
         assert 24 <= len(note.summary) <= 100
+
+    def test_its_heading_counts_into_that_quarter(self) -> None:
+        quotes = [(f"m{n}", 0.9) for n in range(1, 30)]
+        told = reading("t1", 0.9, *quotes, summary="s" * 1_000)
+        (alone,) = composed(told.model_copy(update={"summary": ""}))
+        (note,) = composed(told)
+        assert note.quotes == alone.quotes
+        assert HEADING + len(note.summary) == cost_of((alone,)) // 4
+
+    def test_a_reader_that_names_everything_sums_nothing_up(self) -> None:
+        told = reading("t1", 0.9, ("m1", 0.9), ("m2", 0.88), summary="s" * 24)
+        found = by_index("t1", 0.9, *((f"m{n}", 0.9) for n in range(1, 30)))
+        (note,) = composed(told, found)
+        assert note.summary == "s" * 24
+        (note,) = composed(told.model_copy(update={"selective": False}), found)
+        assert note.summary == ""
 
     def test_three_topics_are_summed_up(self) -> None:
         told = [

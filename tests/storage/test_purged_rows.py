@@ -88,6 +88,7 @@ RECEIPT: dict[str, Any] = {
     "curated": [{"id": "lore_1", "kind": "lore", "title": "told"}],
     "crowded_out": ["m6"],
     "reading": {"added": ["m5"], "kept_out": ["m6"], "summaries": 1},
+    "idle": False,
     "view": 2,
     "noted": 1,
     "roster": "0123456789abcdef",

@@ -195,6 +195,32 @@ def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
     expect(page.locator("#why .head")).to_contain_text("第 2 轮")
 
 
+def test_why_says_what_reading_cost_and_changed(page: Page) -> None:
+    told: dict[str, Any] = {
+        "reading": {"added": ["m1"], "kept_out": ["m3", "m5"], "summaries": 1},
+        "calls": [
+            {"role": "reader", "model": "small", "input_tokens": 1_200, "output_tokens": 34},
+            {"role": "responder", "model": "large", "input_tokens": 9_000, "output_tokens": 100},
+        ],
+        "costs": [None, None],
+    }
+
+    def answer(route: Route) -> None:
+        receipt = route.fetch().json()
+        calls = [{**receipt["calls"][0], **call} for call in told["calls"]]
+        route.fulfill(json={**receipt, **told, "calls": calls})
+
+    page.route("**/receipts/m27?*", answer)
+    page.locator("[data-id=m25]").click()
+    page.locator("[data-id=m27]").click()
+    line = page.locator("#why .reading")
+    expect(line).to_have_text(
+        "Models read topics: 1,234 tokens · quotes added: 1 · kept out: 2 · summaries: 1"
+    )
+    page.get_by_role("button", name="中文").click()
+    expect(line).to_contain_text("增加引用 1 条 · 略去 2 条 · 摘要 1 条")
+
+
 def test_a_moment_shows_nothing_of_another(page: Page, graph: CompiledSessionGraph) -> None:
     later = [HumanMessage(f"The boat needs {n} cans of paint") for n in range(80)]
     graph.invoke({"messages": later}, THREAD, context=TurnOptions(answer=False))

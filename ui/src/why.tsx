@@ -29,6 +29,7 @@ function Account({ receipt }: { receipt: Receipt }) {
       <Grounds receipt={receipt} />
       {receipt.curated.length > 0 && <section class="part" aria-label={t("curated")}><h3>{t("curated")}</h3>
         <ul>{receipt.curated.map((item) => <li key={item.id}><b>{item.kind}</b> {item.title} <span class="id">{item.id}</span></li>)}</ul></section>}
+      <ReadingLine receipt={receipt} />
       <Scores receipt={receipt} />
       {(receipt.split.length > 0 || split.length > 0) && <section class="part" aria-label={t("movedInto")}><h3>{t("movedInto")}</h3>
         <p class="chips">{receipt.split.map((id) => <TopicChip id={id} key={id} />)}</p>
@@ -72,6 +73,15 @@ function Sentence({ ground, partial }: { ground: Ground; partial: boolean }) {
       <small>{nameSpeaker(ground.label, t)} · {shortDay(ground.time, language)}{ground.topic && <> · <Dot topic={ground.topic} />{nameOf(ground.topic)}</>}{partial && ` · ✂ ${t("partly")}`} <span class="id">{ground.id}</span></small>
     </button>
   );
+}
+
+/** What it cost that models read topics, and what it changed. */
+function ReadingLine({ receipt }: { receipt: Receipt }) {
+  const { t, language } = usePage();
+  const effect = receipt.reading;
+  if (!effect) return null;
+  const tokens = receipt.calls.reduce((sum, call) => sum + (call.role === "reader" ? call.input_tokens + call.output_tokens : 0), 0);
+  return <p class="quiet reading">{fillIn(t("readingEffect"), tokens.toLocaleString(language), effect.added.length, effect.kept_out.length, effect.summaries)}</p>;
 }
 
 function Scores({ receipt }: { receipt: Receipt }) {

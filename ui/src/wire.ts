@@ -3,7 +3,7 @@
 export interface Absence {
   message: string;
   turn: number;
-  step: "later" | "unanswered" | "removed" | "in_view" | "quoted" | "quoted_before" | "archived" | "no_budget" | "reader_failed" | "passed_over" | "asleep" | "not_found";
+  step: "later" | "unanswered" | "removed" | "in_view" | "quoted" | "quoted_before" | "needs_nothing" | "archived" | "no_budget" | "passed_over" | "reader_failed" | "asleep" | "not_found";
   topic: string;
   place: number;
 }
@@ -285,6 +285,7 @@ export interface ShownReceipt {
   curated: CuratedItem[];
   crowded_out: string[];
   reading: ReadingEffect | null;
+  idle: boolean;
   view: number;
   noted: number;
   roster: string | null;

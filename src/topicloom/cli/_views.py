@@ -178,6 +178,7 @@ def render_receipt(
     for label, lines in (
         ("read", _format_scores(receipt, known)),
         ("quoted", _format_quotes(receipt)),
+        ("reading", _format_reading(receipt)),
         ("activated", _format_names(receipt.woken, known)),
         ("deactivated", _format_names(receipt.slept, known)),
         ("prompt", _format_prompt(receipt)),
@@ -213,6 +214,21 @@ def _format_quotes(receipt: Receipt) -> list[str]:
         for note in receipt.quoted
         if note.quotes
     ]
+
+
+def _format_reading(receipt: Receipt) -> list[str]:
+    """What it cost that models read topics, and what it changed; nothing if none did."""
+    effect = receipt.reading
+    if effect is None:
+        return []
+    line = say(
+        "{tokens:,} tokens; quotes added: {added}, kept out: {kept_out}; summaries: {summaries}",
+        tokens=receipt.reading_tokens,
+        added=len(effect.added),
+        kept_out=len(effect.kept_out),
+        summaries=effect.summaries,
+    )
+    return [line]
 
 
 def _format_names(topics: tuple[str, ...], known: Mapping[str, MemoryTopic]) -> list[str]:

@@ -29,19 +29,22 @@ AbsenceStep = Literal[
     "in_view",
     "quoted",
     "quoted_before",
+    "needs_nothing",
     "archived",
     "no_budget",
-    "reader_failed",
     "passed_over",
+    "reader_failed",
     "asleep",
     "not_found",
 ]
 """In the order of a turn. `later`: said after it. `unanswered`: the turn only recorded. `removed`:
 taken back or purged. The turn had it: `in_view`, in no topic yet; `quoted`; `quoted_before`, by an
-earlier turn whose note still stood. It was lost: `archived`, its topic was put away and nobody
-asked for what is; `no_budget`, found, but better ones took the room; `reader_failed`,
-`passed_over`, by a model that read its topic; `asleep`, its topic was not read; `not_found`, its
-topic was read without a model. In the last four the index did not find it either."""
+earlier turn whose note still stood. It was lost: `needs_nothing`, the turn looked for nothing, as
+its message needs nothing from earlier; `archived`, its topic was put away and nobody asked for what
+is; `no_budget`, found, but better ones took the room; `passed_over`, a model that read its topic
+did not choose it, whether the index found it or not. In the others the index did not find it:
+`reader_failed`, the model that was to read its topic failed; `asleep`, its topic was not read;
+`not_found`, its topic was read without a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +162,22 @@ def find_step(
     standing = (r for r in earlier if 0 < receipt.noted <= parse_message_number(r.user))
     if any(message in note.quotes for r in standing for note in r.quoted):
         return "quoted_before"
+    if receipt.idle and not receipt.searches:
+        return "needs_nothing"
     asked = receipt.searches and receipt.searches[-1].archived
     if state == "archived" and not asked and topic not in receipt.scores:
         return "archived"
-    if found or message in receipt.crowded_out:
+    if message in receipt.crowded_out:
         return "no_budget"
-    return _judge_reading(receipt, topic)
+    read = _judge_reading(receipt, topic)
+    kept_out = receipt.reading.kept_out if receipt.reading else ()
+    if message in kept_out and read in ("passed_over", "not_found"):
+        return "passed_over"
+    return "no_budget" if found else read
 
 
 def _judge_reading(receipt: Receipt, topic: str) -> AbsenceStep:
-    """What became of the reading of a topic in which nothing pointed to the message."""
+    """What became of the reading of a topic, whose reader did not name the message."""
     calls = [c for c in receipt.calls if c.role == "reader" and c.topic == topic]
     if any(c.failure for c in calls):
         return "reader_failed"

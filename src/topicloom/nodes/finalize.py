@@ -223,6 +223,7 @@ class _TurnEnd:
             curated=tuple(e.item for n in written if n.after == turn.user for e in n.curated),
             crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
             reading=turn.effect,
+            idle=turn.idle or turn.fast,
             view=session.view,
             noted=min((n.after for n in notes), default=0),
             roster=session.roster,

@@ -38,7 +38,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         turn = turn.model_copy(update={"request": request})
         if hits.idle:
             # What is active stays so, unread: the talk may go on about it.
-            return dump(session, turn)
+            return dump(session, turn.model_copy(update={"idle": True}))
         relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}
         policy = deps.settings.activation
         session, turn = activate_topics(workspace.store, session, turn, relevance, policy)

@@ -62,8 +62,9 @@ def select_quotes(
     over for the next that does. What was quoted already is not quoted again but counts: a turn that
     goes on about the same things adds little. What is in view counts for nothing.
 
-    What a model read and did not name is quoted only where the index is sure of it. The summaries
-    of the best topics that are quoted have a part of the note.
+    What a model read and did not name is quoted only where the index is sure of it. What none named
+    is quoted only if the index alone would have quoted it: the room of what a model kept out is not
+    filled with worse. The summaries of the best topics that are quoted have a part of the note.
 
     Args:
         readings: Of all readers that ran, in any order.
@@ -79,22 +80,27 @@ def select_quotes(
     ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
     readers = [r for r in ranked if r.source == "model" and not r.failed]
     chosen = _select_chosen(readers, costs, budget)
-    found = _rank_quotes(r for r in ranked if r.source == "index")
-    found = _drop_rejected(found, [r for r in readers if r.selective], costs, budget)
-    alone, draft = (_NoteDraft(costs, budget, seen, in_view) for _ in range(2))
     named = _rank_quotes(chosen)
-    alone.add_quotes(found if named else [])
+    asked = _rank_quotes(r for r in ranked if r.source == "asked")
+    found = _rank_quotes(r for r in ranked if r.source == "index")
+    alone, draft = (_NoteDraft(costs, budget, seen, in_view) for _ in range(2))
+    if readers:
+        alone.add_quotes(asked, in_part=True)
+        _add_likely(alone, found)
+        alone.add_quotes(found)
+        found = _drop_rejected(found, [r for r in readers if r.selective], costs, budget)
+        ids = {quote.id for reading in readers for quote in reading.quotes}
+        found = [pair for pair in found if pair[1].id in alone.taken | ids]
     agreed = [pair for pair in named if pair[1].id in alone.taken]
     doubtful = [pair for pair in named if pair[1].id not in alone.taken]
-    draft.add_quotes(_rank_quotes(r for r in ranked if r.source == "asked"), in_part=True)
+    draft.add_quotes(asked, in_part=True)
     draft.keep_room([r for r in chosen if r.summary and r.quotes])
     draft.add_quotes(agreed)
     before = _believe(readers) * max(budget, 1)
     right, either = (before + _price(some, costs) for some in (agreed, named))
     draft.add_quotes(doubtful, limit=round(budget * right / either))
-    draft.add_quotes(_select_likely(found, _FITS))
-    draft.add_quotes([*agreed, *_select_likely(found, _DUE)], in_part=True)
-    draft.add_summaries(ranked)
+    _add_likely(draft, found, agreed)
+    draft.add_summaries(chosen)
     everything = _rank_quotes(r for r in readers if r not in chosen)
     draft.add_quotes([*found, *doubtful, *everything])
     scores: dict[str, float] = {}
@@ -145,6 +151,15 @@ def _price(quotes: _Ranked, costs: PromptCosts) -> int:
 def _select_likely(quotes: _Ranked, share: float) -> _Ranked:
     """Those whose weight is at least a share of the best one's."""
     return [pair for pair in quotes if pair[1].weight >= share * quotes[0][1].weight]
+
+
+def _add_likely(draft: _NoteDraft, found: _Ranked, named: Iterable[tuple[str, Quote]] = ()) -> None:
+    """Enter what the index found and is likely: what fits whole, then what was due, in part.
+
+    What models `named` too is due before that.
+    """
+    draft.add_quotes(_select_likely(found, _FITS))
+    draft.add_quotes([*named, *_select_likely(found, _DUE)], in_part=True)
 
 
 def _drop_rejected(
@@ -328,7 +343,7 @@ class _NoteDraft:
             if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
                 continue
             frame = self._costs.heading(reading.topic)
-            rest = min(room, self._left - frame)
+            rest = min(room, self._left) - frame
             if rest < _MIN_SUMMARY_TOKENS:
                 return
             text = self._costs.shorten(reading.summary, rest)

@@ -98,6 +98,8 @@ class Receipt(BaseModel, frozen=True):
     reading: ReadingEffect | None = None
     """What models that read topics changed in what was quoted; None if none read. Their calls say
     what they cost: `reading_tokens` adds them up."""
+    idle: bool = False
+    """True if the message needed nothing from earlier messages, so that nothing was looked for."""
     view: int = 0
     """Number of the first message that the prompt showed as it was said; 0 if not known."""
     noted: int = 0

@@ -232,6 +232,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Topics whose readers have to run next."""
     elsewhere: bool = False
     """True if one more reads what the index finds in other topics."""
+    idle: bool = False
+    """True if the message needs nothing from earlier messages, such as "ok"."""
     effect: ReadingEffect | None = None
     """What models that read topics changed; None if none did."""
     woken: tuple[str, ...] = ()
