@@ -382,7 +382,7 @@ class SessionIndex:
         """Places of messages, the best first, by the message and by the topics of the turn."""
         view = self._table.view
         own = view.messages.from_user
-        alone = prefer_own_words(priority, own, view.opens, view.standing, view.others)
+        alone = prefer_own_words(priority, own, view.opens, view.standing, view.others, manner)
         alone = prefer_lately_said(alone, manner)
         beginnings = view.opens & (own > 0)
         preferred = prefer_topics(alone, weights, view.grouping, beginnings, manner)

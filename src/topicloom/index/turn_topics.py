@@ -46,22 +46,24 @@ class TopicWeights:
 
     lately: float
     """Spreads by which the newest message rises, whatever its topic."""
+    began: float
+    """Spreads by which those of the user's messages rise with which a stretch of a topic began:
+    they say what it was about."""
     beginning: float
-    """Spreads by which those of the user's messages rise on top with which a stretch of a topic
-    began that the turn is in for sure: they say what it was about."""
+    """Spreads by which those rise on top that are of a topic that the turn is in for sure."""
     by_message: float
     """Share of the budget that is filled without regard to topics."""
 
 
-ANY = TopicWeights(lately=0.0, beginning=0.0, by_message=0.65)
+ANY = TopicWeights(lately=0.0, began=0.3, beginning=0.0, by_message=0.65)
 """Of any message. With a smaller share BEAM loses evidence that stands in other topics."""
-GOING_ON = TopicWeights(lately=1.5, beginning=3.0, by_message=0.4)
+GOING_ON = TopicWeights(lately=1.5, began=0.8, beginning=1.0, by_message=0.5)
 """Of one that goes on with what is going on, in talk with an assistant; see `goes_on`. With a
 larger share RealMem gains less."""
 
-_OWN, _BEGAN = 0.4, 0.3
-"""Spreads by which the user's own messages rise in talk with an assistant, and on top those with
-which a topic begins: most of what such talk is asked for is there."""
+_OWN = 0.4
+"""Spreads by which the user's own messages rise in talk with an assistant: most of what such talk
+is asked for is there."""
 _STANDING = 1.0
 """Spreads by which the user's standing requests ("from now on ...") rise in such talk: what they
 ask for holds for messages that are hardly like them."""
@@ -187,6 +189,7 @@ def prefer_own_words(
     opens: NDArray[np.bool_],
     standing: NDArray[np.bool_],
     speakers: Sequence[str],
+    manner: TopicWeights = ANY,
 ) -> Floats:
     """Standardised priorities [n]; where one person talks to an assistant, the user comes earlier.
 
@@ -196,11 +199,12 @@ def prefer_own_words(
         opens: True for those with which a topic begins [n].
         standing: True for those that ask for something from then on [n].
         speakers: Names of all speakers but the user; "" for one without a name.
+        manner: How much which of them rise.
     """
     scaled = standardize(priority)
     if not is_with_assistant(from_user, speakers):
         return scaled
-    return scaled + from_user * (_OWN + _BEGAN * opens + _STANDING * standing)
+    return scaled + from_user * (_OWN + manner.began * opens + _STANDING * standing)
 
 
 def prefer_lately_said(priority: Floats, manner: TopicWeights) -> Floats:
