@@ -125,8 +125,8 @@ class TestPreference:
 
     def test_topics_fill_more_of_it_for_a_message_that_goes_on(self) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]
-        found = fill_in_turn(alone, preferred, np.full(6, 10.0), budget=40, manner=GOING_ON)
-        assert found.tolist() == [0, 5, 4, 3, 2, 1]
+        found = fill_in_turn(alone, preferred, np.full(6, 10.0), budget=50, manner=GOING_ON)
+        assert found.tolist() == [0, 1, 5, 4, 3, 2]
 
 
 FACT_QUESTIONS = """
