@@ -76,6 +76,9 @@ def test_loose_ends_are_no_topic_for_a_person_either(tmp_path: Path) -> None:
     named = memory.rename(loose.id, "Geography")
     assert (named.loose, named.by_hand) == (False, ("named",))
     assert memory.pin(loose.id).state == "active"
+    memory.undo()
+    memory.undo()
+    assert (memory.topic(loose.id).name, memory.topic(loose.id).loose) == ("Loose ends", True)
 
 
 def test_loose_ends_that_were_emptied_leave_their_name(tmp_path: Path) -> None:

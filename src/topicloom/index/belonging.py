@@ -75,7 +75,7 @@ _NEWEST = 24
 
 def rate_pairs(runs: Runs, rows: NDArray[np.intp]) -> Odds:
     """Log odds that some runs [r], by their places, belong together with each run [r, k]."""
-    odds, usual = np.empty((len(rows), len(runs))), find_usual(runs)
+    odds, usual = np.empty((len(rows), len(runs))), _find_usual(runs)
     for begin in range(0, len(rows), _AT_ONCE):
         part = slice(begin, begin + _AT_ONCE)
         odds[part] = apply_weights(compare_pairs(runs, rows[part], usual), WEIGHTS)
@@ -119,10 +119,10 @@ def apply_weights(pairs: Pairs, weights: BelongingWeights) -> Odds:
 
 
 def compare_pairs(runs: Runs, rows: NDArray[np.intp], usual: Usual | None = None) -> Pairs:
-    """Compare some runs [r], by their places, with each run [k]; `usual` as `find_usual` says."""
+    """Compare some runs [r], by their places, with each run [k]; `usual` as `_find_usual` says."""
     count = len(runs)
     places = np.arange(count)
-    means = usual or find_usual(runs)
+    means = usual or _find_usual(runs)
     alike = (runs.vectors[rows] @ runs.vectors.T - means[0][0]) / means[0][1]
     worded = (np.sqrt(np.maximum(_multiply_words(runs, rows), 0)) - means[1][0]) / means[1][1]
     shorter = np.minimum(runs.length[rows][:, None], runs.length[None, :])
@@ -164,7 +164,7 @@ def _multiply_words(runs: Runs, rows: NDArray[np.intp]) -> Odds:
     return found
 
 
-def find_usual(runs: Runs) -> Usual:
+def _find_usual(runs: Runs) -> Usual:
     """Mean and spread of likeness and of words over pairs that lie far apart."""
     count = len(runs)
     some = np.unique(np.linspace(0, count - 1, min(count, _REFERENCES)).astype(np.intp))

@@ -59,7 +59,7 @@ ANY = TopicWeights(lately=0.0, began=0.3, beginning=0.0, by_message=0.65)
 """Of any message. With a smaller share BEAM loses evidence that stands in other topics."""
 GOING_ON = TopicWeights(lately=1.5, began=0.8, beginning=1.0, by_message=0.5)
 """Of one that goes on with what is going on, in talk with an assistant; see `goes_on`. With a
-larger share RealMem gains less."""
+larger `beginning` or a smaller share BEAM finds less, and RealMem no more."""
 
 _OWN = 0.4
 """Spreads by which the user's own messages rise in talk with an assistant: most of what such talk

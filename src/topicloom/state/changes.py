@@ -40,6 +40,8 @@ class TopicChange(BaseModel, frozen=True):
     """Who makes it; what a person did, no review changes back."""
     name: str = ""
     """"" to leave it."""
+    loose: bool = False
+    """True if what is given the name holds loose ends: the change undoes that it became a topic."""
     brief: str | None = None
     """None to leave it, and all below down to `reviewed`."""
     summary: str = ""
@@ -150,7 +152,7 @@ def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
         )
     marks = {**dict.fromkeys(topic.by_hand, True), **change.marks}
     by_hand = tuple(sorted(mark for mark, holds in marks.items() if holds))
-    given = {"name": name, "loose": False} if name and change.author != REVIEW else {}
+    given = {"name": name, "loose": change.loose} if name and change.author != REVIEW else {}
     return topic.model_copy(update={"by_hand": by_hand, **given})
 
 
@@ -272,7 +274,9 @@ def invert_topic(
         marks |= {} if "sorted" in now.by_hand else {"sorted": True}
     if now.name != made.name:
         marks.pop("named", None)  # what it is called now, somebody else may have meant
-    texts: dict[str, object] = {"name": was.name} if undone("name") else {}
+    texts: dict[str, object] = {}
+    if undone("name"):
+        texts |= {"name": was.name, "loose": was.loose}
     if undone("brief"):
         kept = was.model_dump(include={"brief", "summary", "importance", "once"})
         texts |= {**kept, "reviewed": False}
