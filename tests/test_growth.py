@@ -22,7 +22,7 @@ import topicloom
 from topicloom.boundary.cues import cues_of
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.bm25 import LexicalIndex, passages_of, select_sentences
+from topicloom.index.bm25 import LexicalIndex, RankedSentences, passages_of
 from topicloom.index.encoders import script_shares
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.keywords import extract_phrases
@@ -149,7 +149,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "extract_phrases": lambda t: extract_phrases([t]),
     "NameFinder": lambda t: NameFinder([t, "a b"]).within(t),
     "passages_of": passages_of,
-    "select_sentences": lambda t: select_sentences(t, "tea and boats", 400, len),
+    "RankedSentences": lambda t: RankedSentences.of(t, "tea and boats").select(400, len),
     "LexicalIndex": ranked,
     "script_shares": script_shares,
     "HashingEmbedder": lambda t: HashingEmbedder().embed([t]),

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.context.transcript import show_stretches
-from topicloom.index.bm25 import find_sentence, select_sentences, sentences_of
+from topicloom.index.bm25 import RankedSentences, sentences_of
 
 ENGLISH = (
     "Here is a plan for the move.\n\n1. Boxes come on Monday. Ask for twenty.\n"
@@ -38,11 +38,11 @@ CHINESE = (
 def test_the_sentences_that_matter_with_what_stands_beside_them(
     text: str, query: str, said: str, beside: str
 ) -> None:
-    stretches = select_sentences(text, query, 60, count_budget_tokens)
+    stretches = RankedSentences.of(text, query).select(60, count_budget_tokens)
     shown = " ".join(text[slice(*stretch)] for stretch in stretches)
     assert said in shown
     assert beside in shown
-    assert text[find_sentence(text, query) :].startswith(("3. The piano", said))
+    assert text[RankedSentences.of(text, query).best :].startswith(("3. The piano", said))
     for language in ("en", "zh"):
         quoted = show_stretches(text, stretches, "m4", language)
         assert "m4" in quoted
@@ -54,7 +54,7 @@ def test_they_are_the_text_word_for_word(text: str, query: str, room: int) -> No
     spans = sentences_of(text, 40)
     said = "".join(c for s in spans for c in text[slice(*s)] if not c.isspace())
     assert said == "".join(text.split()), "nothing is lost"
-    stretches = select_sentences(text, query, room, count_budget_tokens)
+    stretches = RankedSentences.of(text, query).select(room, count_budget_tokens)
     assert sum(count_budget_tokens(text[slice(*s)]) for s in stretches) <= room
     flat = [place for stretch in stretches for place in stretch]
     assert flat == sorted(flat)
@@ -67,7 +67,9 @@ def test_a_number_goes_with_what_it_counts() -> None:
 
 
 def test_without_room_for_the_best_sentence_there_is_none() -> None:
-    assert select_sentences(ENGLISH, "Who is the piano tuner?", 6, count_budget_tokens) == ()
+    assert (
+        RankedSentences.of(ENGLISH, "Who is the piano tuner?").select(6, count_budget_tokens) == ()
+    )
 
 
 def test_gaps_are_marked_and_the_last_says_how_much_is_missing() -> None:
@@ -94,6 +96,6 @@ def test_few_sentences_are_counted_of_a_text_that_says_nothing_of_the_query(unit
         counted.append(text)
         return count_budget_tokens(text)
 
-    stretches = select_sentences(unit * 20_000, "Who is the piano tuner?", 400, count)
+    stretches = RankedSentences.of(unit * 20_000, "Who is the piano tuner?").select(400, count)
     assert stretches
     assert len(counted) < 400

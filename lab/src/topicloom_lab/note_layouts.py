@@ -23,7 +23,7 @@ from topicloom.context.transcript import (
     format_spoken_day,
     show_stretches,
 )
-from topicloom.index.bm25 import select_sentences
+from topicloom.index.bm25 import RankedSentences
 from topicloom.prompts.wording import get_wording
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
@@ -190,7 +190,9 @@ def _show(original: StoredMessage, stretches: Stretches | None, source: NoteSour
 def _cut(text: str, longest: int, question: str) -> Stretches | None:
     if count_budget_tokens(text) <= longest:
         return None
-    return select_sentences(text, question, longest, count_budget_tokens) or ((0, 4 * longest),)
+    return RankedSentences.of(text, question).select(longest, count_budget_tokens) or (
+        (0, 4 * longest),
+    )
 
 
 def _write_day(days: Days, day: str, source: NoteSource) -> str:

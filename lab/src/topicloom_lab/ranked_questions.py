@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.context.transcript import show_stretches
-from topicloom.index.bm25 import LexicalIndex, select_sentences
+from topicloom.index.bm25 import LexicalIndex, RankedSentences
 from topicloom.index.encoders import script_shares
 from topicloom.index.hits import worth
 from topicloom.index.ranking import (
@@ -141,7 +141,7 @@ class Case:
             if not in_part or room < MARK:
                 return (), 0
             said = text(message_id)
-            stretches = select_sentences(said, self.query, room, count_budget_tokens)
+            stretches = RankedSentences.of(said, self.query).select(room, count_budget_tokens)
             shown = show_stretches(said, stretches, message_id, "en")
             return stretches, count_budget_tokens(shown) + FRAME
 

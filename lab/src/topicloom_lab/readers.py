@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import Step
 from topicloom.errors import ConfigurationError
-from topicloom.index.bm25 import select_sentences
+from topicloom.index.bm25 import RankedSentences
 from topicloom.prompts.wording import get_wording
 from topicloom.recordings.conversations import Conversation, Question
 from topicloom.roles.base import Answer
@@ -192,7 +192,7 @@ def summarize_said(texts: Sequence[str], query: str) -> str:
     for place, text in enumerate(texts):
         # A line end between two parts counts as well.
         room = (_SUMMARY - sum(len(part) + 1 for part in parts)) // (len(texts) - place)
-        stretches = select_sentences(text, query, room, len)
+        stretches = RankedSentences.of(text, query).select(room, len)
         found = " ".join(text[begin:end].strip() for begin, end in stretches)
         part = " ".join(found.split()) or cut_at_word(text, room)
         if part:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
-from itertools import accumulate
+from itertools import accumulate, compress
 from operator import add, mul
 from sys import intern
 
@@ -213,55 +213,64 @@ def passages_of(text: str, size: int = PASSAGE) -> list[str]:
     return found or [""]
 
 
-def select_sentences(
-    text: str, query: str, room: float, count: Callable[[str], int]
-) -> tuple[tuple[int, int], ...]:
-    """The sentences and lines of a text that say most of a query, as many as `room` tokens hold.
+@dataclass(frozen=True, slots=True)
+class RankedSentences:
+    """The sentences and lines of a text, ranked by what they say of a query."""
 
-    A sentence that says little compared with the best one is left out, even if there is room.
+    text: str
+    begins: Sequence[int]
+    """Where they begin [n], in their order."""
+    ends: Sequence[int]
+    """Where they end [n]."""
+    places: Sequence[int]
+    """Their places in that order [n], the best first."""
+    scores: NDArray[np.float64]
+    """By place [n]; neighbours count a little."""
 
-    Returns:
-        Where they begin and end in the text, in their order; neighbours are one stretch.
-    """
-    spans, chosen, missed = sentences_of(text), set[int](), 0
-    places, scores = _rank_sentences(text, spans, query)
-    for place in places:
-        if scores[place] < _TELLING * scores[places[0]]:
-            break
-        price = count(text[slice(*spans[place])]) + _GAP
-        if price <= room:
-            room -= price
-            chosen.add(place)
-        elif not chosen or missed == _MISSED:
-            break  # without the best the others say little
-        else:
-            missed += 1
-    stretches = list[tuple[int, int]]()
-    for place in sorted(chosen):
-        begin = stretches.pop()[0] if place - 1 in chosen else spans[place][0]
-        stretches.append((begin, spans[place][1]))
-    return tuple(stretches)
+    @classmethod
+    def of(cls, text: str, query: str) -> RankedSentences:
+        """Rank the sentences of a text: linear work, to be done once for a query."""
+        index, (begins, ends) = LexicalIndex(), _find_sentences(text, PASSAGE)
+        sentences = list(map(text.__getitem__, map(slice, begins, ends)))
+        known = Counter(sentences)
+        for sentence, times in known.items():
+            index.add("", sentence, times)
+        scored = dict(zip(known, index.scores(query)[0], strict=True))
+        own = np.array([scored[sentence] for sentence in sentences])
+        scores = np.convolve(own, (_NEIGHBOUR, 1, _NEIGHBOUR))[1:-1] if len(own) else own
+        places: list[int] = np.argsort(-scores, kind="stable").tolist()
+        return cls(text, begins, ends, places, scores)
 
+    @property
+    def best(self) -> int:
+        """Where the sentence begins that says most."""
+        return self.begins[self.places[0]] if self.places else 0
 
-def find_sentence(text: str, query: str) -> int:
-    """Where the sentence of a text begins that says most of a query."""
-    spans = sentences_of(text)
-    return spans[_rank_sentences(text, spans, query)[0][0]][0] if spans else 0
+    def select(self, room: float, count: Callable[[str], int]) -> tuple[tuple[int, int], ...]:
+        """Those that say most, as many as `room` tokens hold.
 
+        One that says little compared with the best is left out, even if there is room.
 
-def _rank_sentences(
-    text: str, spans: Sequence[tuple[int, int]], query: str
-) -> tuple[list[int], NDArray[np.float64]]:
-    """Places of sentences [n], the best first, and scores by place; neighbours count a little."""
-    index, sentences = LexicalIndex(), [text[slice(*span)] for span in spans]
-    known = Counter(sentences)
-    for sentence, times in known.items():
-        index.add("", sentence, times)
-    scored = dict(zip(known, index.scores(query)[0], strict=True))
-    own = np.array([scored[sentence] for sentence in sentences])
-    scores = np.convolve(own, (_NEIGHBOUR, 1, _NEIGHBOUR))[1:-1] if len(own) else own
-    places: list[int] = np.argsort(-scores, kind="stable").tolist()
-    return places, scores
+        Returns:
+            Where they begin and end in the text, in their order; neighbours are one stretch.
+        """
+        chosen, missed = set[int](), 0
+        for place in self.places:
+            if self.scores[place] < _TELLING * self.scores[self.places[0]]:
+                break
+            price = count(self.text[self.begins[place] : self.ends[place]]) + _GAP
+            if price <= room:
+                room -= price
+                chosen.add(place)
+            elif not chosen or missed == _MISSED:
+                break  # without the best the others say little
+            else:
+                missed += 1
+        stretches = list[tuple[int, int]]()
+        for place in sorted(chosen):
+            begin = stretches.pop()[0] if place - 1 in chosen else self.begins[place]
+            stretches.append((begin, self.ends[place]))
+        return tuple(stretches)
 
 
 def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
@@ -269,8 +278,14 @@ def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
 
     These have `size` characters. A number or a letter with a full stop goes with what it counts.
     """
-    spans = zip(*_cut_sentences(text, size), strict=True)
-    return [(begin, end) for begin, end in spans if text[begin:end].strip()]
+    return list(zip(*_find_sentences(text, size), strict=True))
+
+
+def _find_sentences(text: str, size: int) -> tuple[list[int], list[int]]:
+    """Where the sentences begin, and where they end [n], without those that are blank."""
+    begins, ends = _cut_sentences(text, size)
+    said = [bool(text[begin:end].strip()) for begin, end in zip(begins, ends, strict=True)]
+    return list(compress(begins, said)), list(compress(ends, said))
 
 
 def _cut_sentences(text: str, size: int) -> tuple[list[int], list[int]]:

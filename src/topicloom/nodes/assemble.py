@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 from topicloom.context.notes import format_quote_line, format_summary
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
-from topicloom.index.bm25 import find_sentence, select_sentences
+from topicloom.index.bm25 import RankedSentences
 from topicloom.index.hits import EXCERPT_PARTS
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
@@ -159,19 +159,20 @@ def _make_costs(
         message = originals[message_id]
         return count(f"{format_quote_line(message, session.language)}\n")
 
+    @cache
+    def rank(message_id: str) -> RankedSentences:
+        text = originals[message_id].text if message_id in originals else ""
+        return RankedSentences.of(text, turn.sought)
+
     def take(message_id: str, room: int) -> tuple[Stretches, int]:
         if room < _LEAST:
             return (), 0
         message = originals[message_id]
         frame = count(format_quote_line(message, session.language, ()))
         room = min(room, window.recall // EXCERPT_PARTS)
-        stretches = select_sentences(message.text, turn.sought, room - frame, count)
+        stretches = rank(message_id).select(room - frame, count)
         price = count(f"{format_quote_line(message, session.language, stretches)}\n")
         return (stretches, price) if price <= room else ((), 0)
-
-    def find(message_id: str) -> int:
-        text = originals[message_id].text if message_id in originals else ""
-        return find_sentence(text, turn.sought)
 
     return PromptCosts(
         quote=price,
@@ -180,7 +181,7 @@ def _make_costs(
         heading=lambda t: count(format_summary(names.get(t, t), "", session.language)) + 1,
         excerpt=take,
         shorten=lambda text, limit: shorten(text, limit, count),
-        passage=find,
+        passage=lambda i: rank(i).best,
     )
 
 
