@@ -1,6 +1,7 @@
 """Fit weights of `topicloom.index.need`, and judge those and the ones that ship, kind by kind.
 
     python lab/scripts/message_need.py KIND=FILE ... [--questions N] [--conversations N]
+        [--encoder NAME [--fixed COSINE]]
 
 Positive are the questions of each file, as far as they have evidence, and the examples that need
 something; negative are the examples that need nothing, and the messages of `near_messages.json`,
@@ -9,6 +10,10 @@ Each example is compared with the others alone. Every kind counts the same, and 
 of messages, but for the questions: what is wrongly taken to need nothing is forgotten, so they
 count eight times. A question that is a turn of the conversation (`asked_at`) is asked in its place,
 where the newest messages before it are in view and not looked for.
+
+With `--encoder` one is judged that the weights are not fitted to: `english` or `chinese`, a part of
+the one that ships, alone; or `raised`, the English one with cosines of .7 to 1, such as many
+encoders have. `--fixed` shows what reading its cosines changes.
 """
 
 from __future__ import annotations
@@ -26,8 +31,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from topicloom.index.bundled import BGE_CHINESE, MINILM, BundledEmbedder
 from topicloom.index.contrast import nearness
-from topicloom.index.embedder import Vectors, dot_products
+from topicloom.index.embedder import Embedder, Vectors, dot_products
 from topicloom.index.encoders import default_embedder
 from topicloom.index.need import NeedExamples, judge_need, load_need_examples
 from topicloom.recordings.conversations import Conversation
@@ -61,11 +67,39 @@ class Case(NamedTuple):
     """How much nearer it is to the examples that need something."""
 
 
+class RaisedEmbedder:
+    """`Embedder` whose cosines are those of another one, times .3 and .7 more."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.dimension = embedder.dimension + 1
+        self.fingerprint = f"raised({embedder.fingerprint})"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = self._embedder.embed(texts)
+        last = np.full((len(rows), 1), 0.7**0.5, dtype=np.float32)
+        raised = np.concatenate([rows * np.float32(0.3**0.5), last], axis=1)
+        raised[~rows.any(axis=1).astype(bool)] = 0
+        return raised
+
+
+def open_encoder(name: str) -> Embedder:
+    """An encoder by the name that `--encoder` has for it."""
+    if name == "default":
+        return default_embedder()
+    bundled = BundledEmbedder(BGE_CHINESE if name == "chinese" else MINILM)
+    return RaisedEmbedder(bundled) if name == "raised" else bundled
+
+
 def measure(
-    kind: str, conversation: Conversation, examples: NeedExamples, questions: int
+    kind: str,
+    conversation: Conversation,
+    examples: NeedExamples,
+    questions: int,
+    embedder: Embedder,
 ) -> Iterator[Case]:
     """The cases of a conversation."""
-    embedder, rng = default_embedder(), random.Random(conversation.id)
+    rng = random.Random(conversation.id)
     said = embedder.embed([line_of(m) for m in conversation.messages])
     places = {m.id: place for place, m in enumerate(conversation.messages)}
     asked = [q for q in conversation.questions if q.evidence]
@@ -116,18 +150,24 @@ def main() -> None:
     parser.add_argument("files", nargs="+", metavar="KIND=FILE")
     parser.add_argument("--questions", type=int, default=40, help="of a conversation, at most")
     parser.add_argument("--conversations", type=int, default=5, help="of a file, at most")
+    encoders = "default", "english", "chinese", "raised"
+    parser.add_argument("--encoder", choices=encoders, default="default")
+    parser.add_argument("--fixed", type=float, help="a cosine for all, in the place of their own")
     given = parser.parse_args()
-    examples = load_need_examples(default_embedder())
+    embedder = open_encoder(given.encoder)
+    examples = load_need_examples(embedder, "中文" if given.encoder == "chinese" else "English")
     if examples is None:
         raise SystemExit("the encoder has no vectors")
     cases: list[Case] = []
     for entry in given.files:
         kind, _, file = entry.partition("=")
         for conversation in islice(load_source(file), given.conversations):
-            cases += measure(kind, conversation, examples, given.questions)
+            cases += measure(kind, conversation, examples, given.questions, embedder)
     model = fit(cases)
     (best, lean), (bias,) = model.coef_[0], model.intercept_
     middle, half = examples.kinds.middle, examples.kinds.half
+    if not half:
+        raise SystemExit("the encoder cannot tell the two kinds apart")
     fitted = best, lean * half, bias + lean * middle
     print("fitted:", *(f"{weight:.1f}" for weight in fitted), f"of {len(cases):,} cases")
     print("kind        AUC   under .25: questions, needing   over .25: near, idle")
@@ -136,7 +176,9 @@ def main() -> None:
         without = fit([c for c in cases if c.kind != kind])
         features = [(c.best, c.lean) for c in judged]
         show(f"{kind}, left out", judged, without.predict_proba(features)[:, 1])
-        shipped = np.array([judge_need(c.best, (c.lean - middle) / half) for c in judged])
+        near = [given.fixed or examples.read_cosine(c.best) for c in judged]
+        kinds = [(c.lean - middle) / half for c in judged]
+        shipped = np.array(list(map(judge_need, near, kinds)))
         show(f"{kind}, as shipped", judged, shipped)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
+from topicloom.index.bundled import MINILM, BundledEmbedder
 from topicloom.index.contrast import contrast
+from topicloom.index.embedder import Vectors, dot_products
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.need import NeedExamples, load_need_examples
 from topicloom.index.packed_examples import KINDS, load_examples, read_packed
@@ -14,7 +18,7 @@ from topicloom.prompts.loader import LANGUAGES, load_rows
 
 @pytest.fixture(scope="module")
 def examples() -> NeedExamples:
-    found = load_need_examples(default_embedder())
+    found = load_need_examples(default_embedder(), "ok")
     assert found is not None
     return found
 
@@ -56,21 +60,44 @@ def test_it_is_likelier_the_nearer_something_said_is(examples: NeedExamples) -> 
 
 def test_an_encoder_that_cannot_tell_the_kinds_apart_leaves_nothing_out() -> None:
     hashing = open_embedder("hashing")
-    found = load_need_examples(hashing)
+    found = load_need_examples(hashing, "ok")
     assert found is not None
     assert found.rate(hashing.embed(["ok"])[0], 0.1) == 1
 
 
-def test_another_encoder_is_judged_by_its_own_distances() -> None:
-    """Its cosines mean something else: how near a message of the talk is does not count."""
-    rng = np.random.default_rng(3)
-    idle, needing = (rng.normal(0, 0.2, (20, 8)) + np.eye(8)[axis] for axis in (0, 1))
-    kinds = contrast(needing.astype(np.float32), idle.astype(np.float32))
-    found = NeedExamples(kinds, fitted=False)
-    assert found.rate(np.eye(8, dtype=np.float32)[1], 0.0) > 0.9
-    assert found.rate(np.eye(8, dtype=np.float32)[0], 0.9) < found.rate(
-        np.eye(8, dtype=np.float32)[1], 0.0
-    )
+class RaisedEmbedder:
+    """`Embedder` with the cosines of the English one, which reads no Chinese, from .7 to 1."""
+
+    dimension = 385
+    fingerprint = "raised"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = BundledEmbedder(MINILM).embed(texts)
+        last = np.full((len(rows), 1), 0.7**0.5, dtype=np.float32)
+        return np.concatenate([rows * np.float32(0.3**0.5), last], axis=1)
+
+
+@pytest.mark.slow
+def test_cosines_of_another_encoder_are_read_as_those_of_the_one_that_ships() -> None:
+    raised, default = RaisedEmbedder(), default_embedder()
+    said = "We sowed beans behind the shed in April.", "My sister flies to Oslo on Monday."
+    for asked, needs in (("Which beans did I sow?", True), ("Thanks, good night!", False)):
+        rated = []
+        for embedder in (raised, default):
+            found = load_need_examples(embedder, asked)
+            assert found is not None
+            vector, *rows = embedder.embed([asked, *said])
+            rated.append(found.rate(vector, float(dot_products(np.array(rows), vector).max())))
+        assert [rate >= 0.25 for rate in rated] == [needs, needs], (asked, rated)
+    ours = load_need_examples(default, "ok")
+    assert ours is not None
+    assert ours.read_cosine(0.4) == pytest.approx(0.4)
+
+
+def test_an_encoder_that_has_one_distance_for_all_leaves_nothing_out() -> None:
+    kinds = contrast(np.eye(40, dtype=np.float32)[:20], np.eye(40, dtype=np.float32)[20:])
+    assert kinds.spread == 0
+    assert NeedExamples(kinds).rate(np.eye(40, dtype=np.float32)[0], 0.0) == 1
 
 
 def test_no_example_stands_twice() -> None:

@@ -28,6 +28,10 @@ class Contrast:
     """Where the middle between the kinds lies; from the second kind to the first."""
     half: float
     """Half of the distance between them; 0 if the encoder cannot tell them apart."""
+    near: float
+    """Cosine of an example with the nearest other one of its kind: the mean."""
+    spread: float
+    """And the standard deviation."""
 
     def measure_lean(self, message: Vectors) -> float:
         """How much nearer a message [d] is to the first kind, in cosines."""
@@ -46,21 +50,22 @@ class Contrast:
 
 def contrast(first: Vectors, second: Vectors) -> Contrast:
     """The contrast of the vectors of two kinds of messages [n, d], [m, d]."""
-    leans = [-_lean_of_each(second, first), _lean_of_each(first, second)]
+    alike = [dot_products(rows, rows) for rows in (first, second)]
+    for cosines in alike:
+        np.fill_diagonal(cosines, -1)
+    across = dot_products(first, second)
+    leans = nearness(across.T) - nearness(alike[1]), nearness(alike[0]) - nearness(across)
     low, high = (float(lean.mean()) for lean in leans)
     spread = max(float(lean.std()) for lean in leans)
     apart = high - low >= _APART * spread > 0
-    return Contrast(first, second, (low + high) / 2, (high - low) / 2 if apart else 0.0)
+    half = (high - low) / 2 if apart else 0.0
+    nearest = np.concatenate([cosines.max(axis=1) for cosines in alike])
+    return Contrast(
+        first, second, (low + high) / 2, half, float(nearest.mean()), float(nearest.std())
+    )
 
 
 def nearness(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Mean of the `NEAREST` highest of some cosines [..., n] along the last axis."""
     most = cosines.shape[-1] - NEAREST
     return np.asarray(np.partition(cosines, most, axis=-1)[..., most:].mean(axis=-1))
-
-
-def _lean_of_each(own: Vectors, others: Vectors) -> NDArray[np.float32]:
-    """How much nearer each message [n, d] is to others of its own kind than to the other kind."""
-    alike = dot_products(own, own)
-    np.fill_diagonal(alike, -1)
-    return nearness(alike) - nearness(dot_products(own, others))

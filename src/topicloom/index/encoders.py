@@ -14,12 +14,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
+from topicloom.index.bundled import BGE_CHINESE, MINILM, BundledEmbedder
 from topicloom.index.embedder import (
     CachedEmbedder,
     Embedder,
@@ -31,10 +32,6 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.pretrained import SentenceTransformerEmbedder
 from topicloom.state.language import measure_cjk_share, measure_han_share
 from topicloom.state.safe_text import describe_error, shorten_query
-
-if TYPE_CHECKING:
-    pass
-from topicloom.index.bundled import BGE_CHINESE, MINILM, BundledEmbedder
 
 VERSION = 2
 """Raise it with any change to the shares."""

@@ -11,6 +11,10 @@ compared. A logistic regression gives 9.8, 3.6 and -1.9 where questions count ei
 what is wrongly taken to need nothing is forgotten. Those that ship leave about as few questions
 without recall, and more messages that need nothing. `docs/research/recall.md` has figures, with
 each set left out.
+
+Cosines of another encoder mean something else. They are read as the first encoder would have them:
+the same examples stand nearer or farther apart for it, and their cosines become alike in mean and
+spread.
 """
 
 from __future__ import annotations
@@ -21,14 +25,11 @@ from dataclasses import dataclass
 from topicloom.index.contrast import Contrast
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import default_embedder
-from topicloom.index.packed_examples import load_contrast
+from topicloom.index.packed_examples import choose_language, load_contrast
 
 _HISTORY, _KIND, _BIAS = 12.0, 4.4, -2.8
 """Log odds that a message needs something: by the cosine of the earlier message nearest to it, by
 half of the distance between the two kinds, and where both are 0."""
-_USUAL = 0.55
-"""That cosine where the encoder is not the one that the weights are fitted to, whose cosines mean
-something else. It is high: in doubt a message needs something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,11 @@ class NeedExamples:
 
     kinds: Contrast
     """The first kind needs something."""
-    fitted: bool
-    """True if the weights are fitted to the encoder."""
+    scale: float = 1.0
+    """What a cosine of the encoder is multiplied with, to be read as one of the encoder that the
+    weights are fitted to."""
+    offset: float = 0.0
+    """What is added then."""
 
     def rate(self, message: Vectors, best: float) -> float:
         """Probability, 0 to 1, that a message needs something from earlier messages.
@@ -49,7 +53,11 @@ class NeedExamples:
         """
         if not (self.kinds.half and message.any()):
             return 1.0
-        return judge_need(best if self.fitted else _USUAL, self.kinds.place(message))
+        return judge_need(self.read_cosine(best), self.kinds.place(message))
+
+    def read_cosine(self, cosine: float) -> float:
+        """A cosine of the encoder as the one that the weights are fitted to would have it."""
+        return self.scale * cosine + self.offset
 
 
 def judge_need(best: float, kind: float) -> float:
@@ -62,8 +70,19 @@ def judge_need(best: float, kind: float) -> float:
     return 1 / (1 + math.exp(-(_HISTORY * best + _KIND * kind + _BIAS)))
 
 
-def load_need_examples(embedder: Embedder) -> NeedExamples | None:
-    """The examples that ship, as an encoder sees them; None while it has no vectors for them."""
-    kinds = load_contrast(embedder, "needing", "idle")
-    fitted = embedder.fingerprint == default_embedder().fingerprint
-    return NeedExamples(kinds, fitted) if kinds else None
+def load_need_examples(embedder: Embedder, text: str) -> NeedExamples | None:
+    """The examples that ship for a message, as an encoder sees them; None while it has no vectors.
+
+    Args:
+        embedder: The encoder.
+        text: The message.
+    """
+    language = choose_language(embedder, text)
+    kinds = load_contrast(embedder, "needing", "idle", language)
+    if kinds is None:
+        return None
+    fitted = load_contrast(default_embedder(), "needing", "idle", language)
+    if fitted is None or not kinds.spread:
+        return NeedExamples(kinds)
+    scale = fitted.spread / kinds.spread
+    return NeedExamples(kinds, scale, fitted.near - scale * kinds.near)

@@ -17,7 +17,9 @@ from cachetools import LRUCache
 
 from topicloom.index.contrast import NEAREST, Contrast, contrast
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
+from topicloom.index.encoders import default_embedder, is_chinese
 from topicloom.prompts.loader import LANGUAGES, load_rows
+from topicloom.state.language import Language
 
 KINDS = "idle", "needing", "fact", "going_on"
 """Of messages that need nothing, and of those that need something (`index.need`); of those that ask
@@ -54,26 +56,51 @@ def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[st
         return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in KINDS}
 
 
-def load_contrast(embedder: Embedder, first: str, second: str) -> Contrast | None:
+def choose_language(embedder: Embedder, text: str) -> Language | None:
+    """The language of the examples that a message is compared with; None for both languages.
+
+    The encoder that ships reads both. Another one may read one alone, and examples that it cannot
+    read would blur the others.
+    """
+    if embedder.fingerprint == default_embedder().fingerprint:
+        return None
+    return "zh" if is_chinese(text) else "en"
+
+
+def load_contrast(
+    embedder: Embedder, first: str, second: str, language: Language | None = None
+) -> Contrast | None:
     """Two of the kinds, as an encoder sees them; None while it has no vectors for them.
 
     The vectors of the encoder that ships are read; others are made once a process.
+
+    Args:
+        embedder: The encoder.
+        first: A kind of `KINDS`.
+        second: Another one.
+        language: The language of the examples; None for all of them.
     """
-    key = embedder.fingerprint, first, second
+    key = embedder.fingerprint, first, second, language
     with _LOADING:
         found = _LOADED.get(key)
         if found is None:
-            kinds, texts = (first, second), load_examples()
+            texts = load_examples()
             packed = read_packed(embedder.fingerprint, texts)
-            vectors = packed or {kind: embedder.embed(texts[kind]) for kind in kinds}
-            both = [vectors[kind][vectors[kind].any(axis=1)] for kind in kinds]
+            both = list[Vectors]()
+            for kind in (first, second):
+                chosen = load_rows(f"cues/{kind}_{language}") if language else texts[kind]
+                if packed:
+                    rows = packed[kind][np.isin(texts[kind], chosen)]
+                else:
+                    rows = embedder.embed(chosen)
+                both.append(rows[rows.any(axis=1)])
             if min(map(len, both)) <= NEAREST:
                 return None  # its provider may be back later
             found = _LOADED[key] = contrast(*both)
         return found
 
 
-_LOADED: LRUCache[tuple[str, str, str], Contrast] = LRUCache(8)
+_LOADED: LRUCache[tuple[str, str, str, Language | None], Contrast] = LRUCache(16)
 _LOADING = Lock()
 
 

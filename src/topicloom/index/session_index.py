@@ -297,7 +297,7 @@ class SessionIndex:
         # What is larger than the budget is quoted in part.
         costs = np.minimum(view.messages.costs, self._budget)
         compared = self._compare(query, vector)
-        need = self._rate_need(vector, compared.best) if from_user else 1.0
+        need = self._rate_need(query, vector, compared.best) if from_user else 1.0
         if need < self._least:
             return self._find_standing(compared.likeness, include_archived)
         cosine, lexical, trust = compared.cosine, compared.lexical, compared.trust
@@ -354,9 +354,9 @@ class SessionIndex:
         owners = {f"m{view.numbers[place]}": view.topic(place) for place in best}
         return Hits(dict.fromkeys(owners, 1.0), dict.fromkeys(owners.values(), 1.0), owners)
 
-    def _rate_need(self, message: Vectors, best: float) -> float:
-        """Probability that a message [d] needs anything from earlier messages."""
-        examples = load_need_examples(self._embedder) if self._least else None
+    def _rate_need(self, text: str, message: Vectors, best: float) -> float:
+        """Probability that a message, with its vector [d], needs anything of earlier ones."""
+        examples = load_need_examples(self._embedder, text) if self._least else None
         return 1.0 if examples is None else examples.rate(message, best)
 
     def _weigh_topics(

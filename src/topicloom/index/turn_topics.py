@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder, Vectors, dot_products, unit_rows
-from topicloom.index.packed_examples import load_contrast
+from topicloom.index.packed_examples import choose_language, load_contrast
 from topicloom.index.ranking import Floats, standardize
 from topicloom.state.session import NOTHING_BEFORE
 from topicloom.state.stored_message import StoredMessage
@@ -230,7 +230,9 @@ def goes_on(text: str, message: Vectors, embedder: Embedder) -> bool:
         message: Its vector [d].
         embedder: What made it.
     """
-    kinds = load_contrast(embedder, "fact", "going_on") if message.any() else None
+    if not message.any():
+        return False
+    kinds = load_contrast(embedder, "fact", "going_on", choose_language(embedder, text))
     if kinds is None or not kinds.half:
         return False
     return kinds.place(message) <= 0 or count_budget_tokens(text[:_HEAD]) <= _SHORT
