@@ -31,6 +31,7 @@ KITCHEN, GARDEN, ARCHIVED = 1, 2, 3
 DIRECTIONS = unit_rows(RNG.normal(size=(4, 16)).astype(np.float32))
 CODE = np.array([KITCHEN, KITCHEN, GARDEN, GARDEN, KITCHEN, ARCHIVED, GARDEN])
 MEAN = DIRECTIONS[CODE].mean(axis=0)
+CLEAR, UNCLEAR = np.array([0, 0.9, 0.1]), np.array([0, 0.6, 0.4])
 NOTHING_FITS = np.zeros(len(CODE))
 NONE_BEGINS = np.zeros(len(CODE), dtype=np.bool_)
 
@@ -122,13 +123,19 @@ class TestPreference:
 
     def test_most_of_the_budget_is_filled_by_the_message_alone(self) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]
-        found = fill_in_turn(alone, preferred, np.full(6, 10.0), budget=40)
+        found = fill_in_turn(alone, preferred, np.full(6, 10.0), 40, CLEAR)
         assert found.tolist() == [0, 1, 5, 4, 3, 2]
 
     def test_topics_fill_more_of_it_for_a_message_that_goes_on(self) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]
-        found = fill_in_turn(alone, preferred, np.full(6, 10.0), budget=50, manner=GOING_ON)
+        found = fill_in_turn(alone, preferred, np.full(6, 10.0), 50, UNCLEAR, GOING_ON)
         assert found.tolist() == [0, 1, 5, 4, 3, 2]
+
+    @pytest.mark.parametrize("weights", [UNCLEAR, np.zeros(3), np.zeros(0)])
+    def test_where_no_topic_is_clear_all_is_filled_by_the_message(self, weights: Floats) -> None:
+        alone, preferred = np.arange(6), np.arange(6)[::-1]
+        found = fill_in_turn(alone, preferred, np.full(6, 10.0), 40, weights)
+        assert found.tolist() == alone.tolist()
 
 
 FACT_QUESTIONS = """
@@ -223,7 +230,9 @@ def test_whatever_the_topics_every_message_is_ranked_once(
     begins = rng.random(len(code)) < 0.3
     for manner in (ANY, GOING_ON):
         preferred = prefer_topics(flat, found, topics, begins, manner)
-        order = fill_in_turn(_descending(flat), _descending(preferred), costs, budget, manner)
+        order = fill_in_turn(
+            _descending(flat), _descending(preferred), costs, budget, found, manner
+        )
         assert sorted(order.tolist()) == list(range(len(code)))
     assert topics.newer.tolist() == [int((code[i + 1 :] == c).sum()) for i, c in enumerate(code)]
 

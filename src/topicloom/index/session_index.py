@@ -387,7 +387,7 @@ class SessionIndex:
         beginnings = view.opens & (own > 0)
         preferred = prefer_topics(alone, weights, view.grouping, beginnings, manner)
         orders = sort_descending(alone), sort_descending(preferred)
-        return fill_in_turn(*orders, costs, self._budget, manner)
+        return fill_in_turn(*orders, costs, self._budget, weights, manner)
 
     def _compare(self, query: str, vector: NDArray[np.float32]) -> Compared:
         view = self._table.view

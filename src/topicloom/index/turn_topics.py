@@ -3,7 +3,8 @@
 A topic is likelier the nearer its mean vector is to the message, and to the rounds that the message
 goes on with, and the better the best of its messages fit. The messages of likely topics come
 earlier, the newest of a topic first; but a share of the budget is filled by the message alone, so
-that a wrong topic costs little.
+that a wrong topic costs little. For a question about any time all of it is, unless one topic is
+clear.
 
 In talk with an assistant the user's own messages come earlier. A message there that asks for no
 fact goes on with what is going on: what was said lately comes earlier, topics fill more of the
@@ -53,11 +54,14 @@ class TopicWeights:
     """Spreads by which those rise on top that are of a topic that the turn is in for sure."""
     by_message: float
     """Share of the budget that is filled without regard to topics."""
+    clear: float
+    """Probability from which a topic counts: if none is as likely, all is filled without regard."""
 
 
-ANY = TopicWeights(lately=0.0, began=0.3, beginning=0.0, by_message=0.65)
-"""Of any message. With a smaller share BEAM loses evidence that stands in other topics."""
-GOING_ON = TopicWeights(lately=1.5, began=0.8, beginning=1.0, by_message=0.5)
+ANY = TopicWeights(lately=0.0, began=0.3, beginning=0.0, by_message=0.65, clear=0.75)
+"""Of any message. With a smaller share, or where no topic is clear, BEAM loses evidence that stands
+in other topics."""
+GOING_ON = TopicWeights(lately=1.5, began=0.8, beginning=1.0, by_message=0.5, clear=0.0)
 """Of one that goes on with what is going on, in talk with an assistant; see `goes_on`. With a
 larger `beginning` or a smaller share BEAM finds less, and RealMem no more."""
 
@@ -243,17 +247,23 @@ def fill_in_turn(
     by_topic: NDArray[np.intp],
     costs: Floats,
     budget: float,
+    weights: Floats,
     manner: TopicWeights = ANY,
 ) -> NDArray[np.intp]:
     """Places of messages, the best first: a share of the budget in one order, then the other.
+
+    All are in the first order if it is not clear which topic the turn is in.
 
     Args:
         by_message: Places by the message alone, the best first.
         by_topic: The same places, those of likely topics first.
         costs: Tokens of all messages [n].
         budget: Tokens that a turn's recall may add.
+        weights: Probability of each topic [k]; see `weigh_topics`.
         manner: How much of it is filled in the first order.
     """
+    if weights.max(initial=0.0) < manner.clear:
+        return by_message
     room = manner.by_message * budget
     first = by_message[: np.searchsorted(np.cumsum(costs[by_message]), room, "right")]
     taken = np.zeros(len(costs), dtype=np.bool_)
