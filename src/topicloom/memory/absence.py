@@ -41,10 +41,11 @@ AbsenceStep = Literal[
 taken back or purged. The turn had it: `in_view`, in no topic yet; `quoted`; `quoted_before`, by an
 earlier turn whose note still stood. It was lost: `needs_nothing`, the turn looked for nothing, as
 its message needs nothing from earlier; `archived`, its topic was put away and nobody asked for what
-is; `no_budget`, found, but better ones took the room; `passed_over`, a model that read its topic
-did not choose it, whether the index found it or not. In the others the index did not find it:
-`reader_failed`, the model that was to read its topic failed; `asleep`, its topic was not read;
-`not_found`, its topic was read without a model."""
+is; `no_budget`, found, but better ones took the room, or the turn hardly needed it (`recall_least`
+in the settings); `passed_over`, a model that read its topic did not choose it, whether the index
+found it or not. In the others the index did not find it: `reader_failed`, the model that was to
+read its topic failed; `asleep`, its topic was not read; `not_found`, its topic was read without a
+model."""
 
 
 @dataclass(frozen=True, slots=True)
