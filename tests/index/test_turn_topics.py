@@ -134,8 +134,17 @@ class TestPreference:
     @pytest.mark.parametrize("weights", [UNCLEAR, np.zeros(3), np.zeros(0)])
     def test_where_no_topic_is_clear_all_is_filled_by_the_message(self, weights: Floats) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]
-        found = fill_in_turn(alone, preferred, np.full(6, 10.0), 40, weights)
+        found = fill_in_turn(alone, preferred, np.full(6, 10.0), 60, weights)
         assert found.tolist() == alone.tolist()
+
+    def test_the_clearer_the_topic_the_more_it_fills(self) -> None:
+        alone, preferred = np.arange(20), np.arange(20)[::-1]
+        shares = []
+        for likeliest in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+            weights = np.array([0, likeliest, 1 - likeliest])
+            found = fill_in_turn(alone, preferred, np.full(20, 10.0), 200, weights).tolist()
+            shares.append(found.index(19) / 20)
+        assert shares == [0.95, 0.95, 0.85, 0.75, 0.65, 0.65]
 
 
 FACT_QUESTIONS = """

@@ -53,15 +53,19 @@ class TopicWeights:
     beginning: float
     """Spreads by which those rise on top that are of a topic that the turn is in for sure."""
     by_message: float
-    """Share of the budget that is filled without regard to topics."""
+    """Share of the budget that is filled without regard to topics, at least."""
+    unclear: float
+    """Probability of the likeliest topic up to which all is filled so."""
     clear: float
-    """Probability from which a topic counts: if none is as likely, all is filled without regard."""
+    """Probability of it from which no more than that share is; between them it is in proportion."""
 
 
-ANY = TopicWeights(lately=0.0, began=0.3, beginning=0.0, by_message=0.65, clear=0.75)
-"""Of any message. With a smaller share, or where no topic is clear, BEAM loses evidence that stands
-in other topics."""
-GOING_ON = TopicWeights(lately=1.5, began=0.8, beginning=1.0, by_message=0.5, clear=0.0)
+ANY = TopicWeights(lately=0.0, began=0.3, beginning=0.0, by_message=0.65, unclear=0.6, clear=0.9)
+"""Of any message. With a smaller share, or if topics count that are not clear, BEAM loses evidence
+that stands in other topics."""
+GOING_ON = TopicWeights(
+    lately=1.5, began=0.8, beginning=1.0, by_message=0.5, unclear=-1.0, clear=0.0
+)
 """Of one that goes on with what is going on, in talk with an assistant; see `goes_on`. With a
 larger `beginning` or a smaller share BEAM finds less, and RealMem no more."""
 
@@ -252,7 +256,7 @@ def fill_in_turn(
 ) -> NDArray[np.intp]:
     """Places of messages, the best first: a share of the budget in one order, then the other.
 
-    All are in the first order if it is not clear which topic the turn is in.
+    The less clear it is which topic the turn is in, the larger is the share.
 
     Args:
         by_message: Places by the message alone, the best first.
@@ -262,9 +266,11 @@ def fill_in_turn(
         weights: Probability of each topic [k]; see `weigh_topics`.
         manner: How much of it is filled in the first order.
     """
-    if weights.max(initial=0.0) < manner.clear:
+    if not weights.any():
         return by_message
-    room = manner.by_message * budget
+    doubt = (manner.clear - float(weights.max())) / (manner.clear - manner.unclear)
+    share = manner.by_message + (1 - manner.by_message) * min(1.0, max(0.0, doubt))
+    room = share * budget
     first = by_message[: np.searchsorted(np.cumsum(costs[by_message]), room, "right")]
     taken = np.zeros(len(costs), dtype=np.bool_)
     taken[first] = True
