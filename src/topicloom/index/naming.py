@@ -28,6 +28,7 @@ from topicloom.index.phrases import (
     Key,
     find_phrases,
     phrase_words,
+    trim_edges,
 )
 from topicloom.state.language import CJK_RUN, Language, detect_language
 from topicloom.state.stored_message import StoredMessage
@@ -261,7 +262,7 @@ def _mend(candidate: _Candidate, rounds: Sequence[SpokenRound]) -> None:
             text += min(after)
         else:
             break
-    candidate.spellings = Counter((text,))
+    candidate.spellings = Counter((trim_edges(text, candidate.text),))
 
 
 def _compose(best: _Candidate, ranked: Sequence[_Candidate]) -> str:

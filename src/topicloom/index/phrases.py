@@ -228,6 +228,24 @@ def _cjk_tokens(run: str) -> Iterator[_Token | None]:
             yield _Token(part, part, "n") if 1 < len(part) <= LONGEST_HAN else None
 
 
+def trim_edges(text: str, phrase: str) -> str:
+    """A Chinese text around a phrase without words at its edges that no name begins or ends with."""
+    words = _segment(text)
+    begin = text.index(phrase)
+    while begin and words[0][0] in _EMPTY_HAN:
+        begin -= len(words[0][0])
+        if begin < 0:
+            return text
+        text, words = text.removeprefix(words[0][0]), words[1:]
+    behind = len(text) - begin - len(phrase)
+    while behind and (words[-1][0] in _EMPTY_HAN or words[-1][1][0] == "a"):
+        behind -= len(words[-1][0])
+        if behind < 0:
+            return text
+        text, words = text.removesuffix(words[-1][0]), words[:-1]
+    return text
+
+
 def _segment(run: str) -> list[tuple[str, str]]:
     """The likeliest words of a run of Han with their classes, by the counts of the words alone."""
     lexicon = _lexicon("zh")
