@@ -68,7 +68,7 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
         filled = chain(values, repeat(values[-1]))
         return re.sub(r"‹\w[^‹›]*›", lambda _: next(filled), load_prompt(name, language))
 
-    reading = parse_reading(fill("reader", "0.85", "m42", "m42", "why"))
+    reading = parse_reading(fill("reader", "0.85", "m42", "why"))
     assert (reading.score, reading.ids, reading.summary) == (0.85, ("m42",), "why")
     ids = ["m1", "m4", "t3", "m5", "m6", "t1", "m7", "m12", "Tea", "All of tea", "m13", "t3", "t1"]
     assignments = parse_split(fill("splitter", *ids, "m14", "m16", "Tea"))
