@@ -229,7 +229,7 @@ def _cjk_tokens(run: str) -> Iterator[_Token | None]:
 
 
 def trim_edges(text: str, phrase: str) -> str:
-    """A Chinese text around a phrase without words at its edges that no name begins or ends with."""
+    """A Chinese text around a phrase, without the words at its edges that no name has there."""
     words = _segment(text)
     begin = text.index(phrase)
     while begin and words[0][0] in _EMPTY_HAN:
