@@ -176,7 +176,9 @@ def main() -> None:
         without = fit([c for c in cases if c.kind != kind])
         features = [(c.best, c.lean) for c in judged]
         show(f"{kind}, left out", judged, without.predict_proba(features)[:, 1])
-        near = [given.fixed or examples.read_cosine(c.best) for c in judged]
+        near = [examples.read_cosine(c.best) for c in judged]
+        if given.fixed is not None:
+            near = [given.fixed] * len(judged)
         kinds = [(c.lean - middle) / half for c in judged]
         shipped = np.array(list(map(judge_need, near, kinds)))
         show(f"{kind}, as shipped", judged, shipped)

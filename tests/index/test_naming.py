@@ -14,6 +14,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.naming import NAME_LIMIT, SpokenRound, make_name, pair_rounds
+from topicloom.index.phrases import trim_edges
 from topicloom.state.stored_message import StoredMessage
 
 MARATHON = [
@@ -187,3 +188,19 @@ def test_the_same_texts_give_the_same_name() -> None:
     direction = np.asarray(by.embed(KITCHEN).mean(axis=0), dtype=np.float32)
     rounds = [SpokenRound(t) for t in KITCHEN]
     assert len({make_name(rounds, direction, by) for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "name"),
+    [
+        ("届台湾金曲奖最佳", "金曲奖", "台湾金曲奖"),
+        ("台湾金曲奖", "金曲奖", "台湾金曲奖"),
+        ("大慧寺店", "慧寺店", "大慧寺店"),
+        ("四季民福烤鸭店", "烤鸭店", "四季民福烤鸭店"),
+        ("最佳", "最佳", "最佳"),
+    ],
+)
+def test_what_stands_around_a_chinese_phrase_begins_and_ends_as_a_name(
+    text: str, phrase: str, name: str
+) -> None:
+    assert trim_edges(text, phrase) == name
