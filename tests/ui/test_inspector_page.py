@@ -13,7 +13,7 @@ import pytest
 from browsing import open_page
 from inspected import HOSTILE, NAME, THREAD
 from langchain_core.messages import AIMessage, HumanMessage
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.memory.memory import Memory
@@ -115,7 +115,7 @@ def test_whoever_scrolls_away_from_a_reply_stays_there(page: Page) -> None:
 def test_a_message_is_dropped_on_a_turn_that_says_which_step_lost_it(page: Page) -> None:
     page.locator("[data-id=m28]").click()
     expect(page.locator("#why .head")).to_contain_text("m27")
-    page.locator("[data-id=m27]").drag_to(page.locator(".why-not"))
+    drag(page, "m27", page.locator(".why-not label"))
     expect(page.locator(".why-not")).to_contain_text("not been sorted into a topic yet")
     page.locator("[data-id=m3]").focus()
     page.keyboard.press("w")
@@ -124,6 +124,18 @@ def test_a_message_is_dropped_on_a_turn_that_says_which_step_lost_it(page: Page)
     with page.expect_download() as download:
         page.get_by_role("link", name="Save as a test case").click()
     assert download.value.suggested_filename == "case.jsonl"
+
+
+def drag(page: Page, message: str, target: Locator) -> None:
+    """Drag a message as a hand does, once all stands where it stays: a drag aims at places."""
+    expect(page.locator("#why .ground").first).to_be_visible()
+    expect(page.locator("#why [aria-busy]")).to_have_count(0)
+    page.locator(f"[data-id={message}]").hover()
+    page.mouse.down()
+    target.hover()
+    target.hover()  # the first move begins the drag, the second goes over the target
+    page.mouse.up()
+    expect(page.locator("#missed")).to_have_value(message)
 
 
 def test_why_begins_with_the_sentences_and_folds_the_scores(page: Page) -> None:
