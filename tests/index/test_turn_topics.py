@@ -23,6 +23,7 @@ from topicloom.index.turn_topics import (
     prefer_lately_said,
     prefer_own_words,
     prefer_topics,
+    weigh_going_on,
     weigh_topics,
 )
 
@@ -120,6 +121,20 @@ class TestPreference:
         assert np.argsort(-found).tolist() == list(reversed(range(1_000)))
         assert 1 < found[-1] <= 2
         assert 0 < found[0] < 0.02
+
+    def test_the_longer_ago_its_topic_the_less_a_message_goes_on(self) -> None:
+        code = np.array([KITCHEN] * 10 + [GARDEN] * 990)
+        topics = group_by_topic(code, DIRECTIONS)
+        garden = weigh_going_on(np.array([0.0, 0.0, 1.0, 0.0]), topics)
+        both = weigh_going_on(np.array([0.0, 0.8, 0.2, 0.0]), topics)
+        kitchen = weigh_going_on(np.array([0.0, 1.0, 0.0, 0.0]), topics)
+        assert garden == GOING_ON
+        assert ANY.lately < both.lately < GOING_ON.lately
+        assert kitchen.lately < 0.05
+        assert kitchen.by_message == pytest.approx(ANY.by_message, abs=0.01)
+
+    def test_without_topics_it_goes_on_in_full(self) -> None:
+        assert weigh_going_on(np.zeros(4), grouping()) == GOING_ON
 
     def test_most_of_the_budget_is_filled_by_the_message_alone(self) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]

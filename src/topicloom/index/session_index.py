@@ -37,7 +37,6 @@ from topicloom.index.runs import Runs, cut_runs
 from topicloom.index.time_expressions import Days
 from topicloom.index.turn_topics import (
     ANY,
-    GOING_ON,
     TopicWeights,
     TurnContext,
     fill_in_turn,
@@ -46,6 +45,7 @@ from topicloom.index.turn_topics import (
     prefer_lately_said,
     prefer_own_words,
     prefer_topics,
+    weigh_going_on,
     weigh_topics,
 )
 from topicloom.index.vectors import StoredVectors, vectors_of
@@ -316,7 +316,8 @@ class SessionIndex:
             weights = self._weigh_topics(vector, context, flat, hidden)
             with_assistant = is_with_assistant(messages.from_user, view.others)
             going_on = from_user and with_assistant and goes_on(query, vector, self._embedder)
-            best = self._order(priority, weights, costs, GOING_ON if going_on else ANY)
+            follows = weigh_going_on(weights, view.grouping) if going_on else ANY
+            best = self._order(priority, weights, costs, follows)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
         listed = [flat + search_flat(p.cosine, p.lexical, p.trust) for p in parts]
