@@ -58,6 +58,8 @@ class Compared:
     """Share of the weight of the query's words that the best message holds."""
     trust: float
     """How far BM25 is to be trusted, 0 to 1."""
+    flat: NDArray[np.float64]
+    """How well each message fits by itself; see `search_flat`."""
 
     @property
     def fits(self) -> NDArray[np.bool_]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import replace
 from threading import RLock
 
 import numpy as np
 from cachetools import LRUCache
-from numpy.typing import NDArray
 
 from topicloom.index.belonging import FiledRuns, Ties, file_runs, find_ties, tie_rounds
 from topicloom.index.centroids import TopicCentroids
-from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, dot_products
-from topicloom.index.hits import EXCERPT_PARTS, Compared, Hits, sort_descending, worth
+from topicloom.index.embedder import Embedder, FixedEmbedder
+from topicloom.index.hits import Hits
 from topicloom.index.message_columns import (
     KNOWN_APART,
     LOOSE_TOPIC,
@@ -21,34 +19,12 @@ from topicloom.index.message_columns import (
     join_columns,
     read_rounds,
 )
+from topicloom.index.message_search import MessageSearch, Query
 from topicloom.index.message_table import Gain, MessageTable
-from topicloom.index.need import load_need_examples
-from topicloom.index.ranking import (
-    asked_first,
-    keep_floor,
-    level_languages,
-    listed_things,
-    rank_again,
-    search_flat,
-    trust_words,
-    weights_for,
-)
 from topicloom.index.runs import Runs, cut_runs
 from topicloom.index.time_expressions import Days
-from topicloom.index.turn_topics import (
-    ANY,
-    TopicWeights,
-    TurnContext,
-    fill_in_turn,
-    goes_on,
-    is_with_assistant,
-    prefer_lately_said,
-    prefer_own_words,
-    prefer_topics,
-    weigh_going_on,
-    weigh_topics,
-)
-from topicloom.index.vectors import StoredVectors, vectors_of
+from topicloom.index.turn_topics import TurnContext
+from topicloom.index.vectors import StoredVectors
 from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
@@ -62,10 +38,6 @@ _COMPARED, _NEWEST = 6_000, 24
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _NO_CONTEXT = TurnContext()
-_CALLS_FOR, _MOST_STANDING = 0.25, 3
-"""Similarity from which a message calls for a standing request of the user, and how many at most.
-Of 335 messages that need nothing, at most 4 % come so near to one, in any of seven conversations
-(`prompts/cues/standing_*.txt` has the words that tell them)."""
 
 
 class SessionIndex:
@@ -188,10 +160,21 @@ class SessionIndex:
         with self._lock:
             hits = self._latest.get(key)
             if hits is None:
-                asked = (query, days, context, from_user, include_archived, priced)
-                hits = self._search(*asked) if len(self._table) else Hits()
+                asked = Query(query, days, context, from_user, include_archived, priced)
+                hits = self._make_search().find(asked) if len(self._table) else Hits()
                 self._latest[key] = hits
             return hits
+
+    def _make_search(self) -> MessageSearch:
+        return MessageSearch(
+            self._table,
+            self._centroids,
+            self._embedder,
+            self._budget,
+            self._least,
+            self._archived,
+            self._loose,
+        )
 
     def ties(
         self, rounds: Sequence[Round], continues: Sequence[float], topics: Iterable[Topic]
@@ -282,118 +265,3 @@ class SessionIndex:
             return True
         refs = self._log.refs(topic.chain, topic.head)
         return count <= len(refs) and refs[count - 1] == head
-
-    def _search(
-        self,
-        query: str,
-        days: Days | None,
-        context: TurnContext,
-        from_user: bool,
-        include_archived: bool,
-        priced: bool,
-    ) -> Hits:
-        view, things = self._table.view, listed_things(query)
-        vector, *others = self._embedder.embed([query, *things])
-        # What is larger than the budget is quoted in part.
-        costs = np.minimum(view.messages.costs, self._budget)
-        compared = self._compare(query, vector)
-        need = self._rate_need(query, vector, compared.best) if from_user else 1.0
-        if need < self._least:
-            return self._find_standing(compared.likeness, include_archived)
-        cosine, lexical, trust = compared.cosine, compared.lexical, compared.trust
-        messages = replace(view.messages, costs=costs)
-        manner = weights_for(messages)
-        manner = manner if priced else replace(manner, price=0.0)
-
-        def echoes(places: Sequence[int]) -> NDArray[np.float64]:
-            return self._table.words.echoes(view.order[places].tolist(), query)[view.order]
-
-        priority = rank_again(query, cosine, lexical, messages, manner, trust, echoes)
-        flat = search_flat(cosine, lexical, trust)
-        best = sort_descending(priority)
-        hidden = [] if include_archived else self._archived
-        if priced:
-            weights = self._weigh_topics(vector, context, flat, hidden)
-            with_assistant = is_with_assistant(messages.from_user, view.others)
-            going_on = from_user and with_assistant and goes_on(query, vector, self._embedder)
-            follows = weigh_going_on(weights, view.grouping) if going_on else ANY
-            best = self._order(priority, weights, costs, follows)
-        best = best[~(view.held_by(hidden) | view.empty)[best]]
-        parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
-        listed = [flat + search_flat(p.cosine, p.lexical, p.trust) for p in parts]
-        best = keep_floor(best, flat, costs, self._budget, listed)
-        sure = compared.sure
-        if days is not None:
-            asked = view.of_days(days.first.isoformat(), days.last.isoformat())
-            best = asked_first(best, asked, view.topics)
-            sure = max(sure, float(asked.any()))
-        worths = worth(np.minimum(costs[best], self._budget / EXCERPT_PARTS), self._budget)
-        found = worths > 0
-        if from_user:
-            found &= worths * need >= self._least
-        worths = worths * min(1.0, max(0.0, sure))
-        relevance = self._centroids.relevance(vector).items()
-        topics = {topic: value for topic, value in relevance if topic not in hidden}
-        worth_of, owners, doubtful = {}, {}, set[str]()
-        fits = np.ones(len(costs), dtype=bool) if priced else compared.fits
-        for place, weight in zip(best[found].tolist(), worths[found].tolist(), strict=True):
-            message, topic = f"m{view.numbers[place]}", view.topic(place)
-            worth_of[message], owners[message] = weight, topic
-            if not fits[place]:
-                doubtful.add(message)
-            topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits(worth_of, topics, owners, frozenset(doubtful))
-
-    def _find_standing(self, likeness: NDArray[np.float64], include_archived: bool) -> Hits:
-        """What a message that needs nothing else may call for: "Whenever I sneeze, say ..."."""
-        view = self._table.view
-        hidden = view.held_by([] if include_archived else self._archived)
-        fits = np.where(view.standing & ~hidden, likeness, 0.0)
-        best = [p for p in sort_descending(fits)[:_MOST_STANDING].tolist() if fits[p] >= _CALLS_FOR]
-        if not best:
-            return Hits(idle=True)
-        owners = {f"m{view.numbers[place]}": view.topic(place) for place in best}
-        return Hits(dict.fromkeys(owners, 1.0), dict.fromkeys(owners.values(), 1.0), owners)
-
-    def _rate_need(self, text: str, message: Vectors, best: float) -> float:
-        """Probability that a message, with its vector [d], needs anything of earlier ones."""
-        examples = load_need_examples(self._embedder, text) if self._least else None
-        return 1.0 if examples is None else examples.rate(message, best)
-
-    def _weigh_topics(
-        self,
-        query: Vectors,
-        context: TurnContext,
-        flat: NDArray[np.float64],
-        hidden: Sequence[str],
-    ) -> NDArray[np.float64]:
-        """The probability that a turn is in each topic [k], by the numbers of the view."""
-        view, mean = self._table.view, self._table.mean
-        before = vectors_of(context.read(), self._embedder)
-        ignored = view.numbers_of([*hidden, *self._loose])
-        return weigh_topics(query, before, context.continues, flat, mean, view.grouping, ignored)
-
-    def _order(
-        self,
-        priority: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        costs: NDArray[np.float64],
-        manner: TopicWeights,
-    ) -> NDArray[np.intp]:
-        """Places of messages, the best first, by the message and by the topics of the turn."""
-        view = self._table.view
-        own = view.messages.from_user
-        alone = prefer_own_words(priority, own, view.opens, view.standing, view.others, manner)
-        alone = prefer_lately_said(alone, manner)
-        beginnings = view.opens & (own > 0)
-        preferred = prefer_topics(alone, weights, view.grouping, beginnings, manner)
-        orders = sort_descending(alone), sort_descending(preferred)
-        return fill_in_turn(*orders, costs, self._budget, weights, manner)
-
-    def _compare(self, query: str, vector: NDArray[np.float32]) -> Compared:
-        view = self._table.view
-        likeness = dot_products(self._table.matrix, vector).astype(float)[view.order]
-        lexical, cover = self._table.words.scores(query)
-        cosine = level_languages(likeness, view.chinese)
-        best, trust = float(likeness.max()), trust_words(query, cover)
-        return Compared(likeness, cosine, lexical[view.order], best, cover, trust)
