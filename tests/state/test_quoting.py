@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, strategies as st
 
-from topicloom.state.quoting import PromptCosts, compare_notes, compose_note, select_quotes
+from topicloom.state.note_draft import PromptCosts
+from topicloom.state.quoting import compare_notes, compose_note, select_quotes
 from topicloom.state.recall import (
     OTHER_TOPICS,
     Note,

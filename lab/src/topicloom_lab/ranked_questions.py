@@ -30,7 +30,8 @@ from topicloom.index.ranking import (
 )
 from topicloom.recordings.conversations import Conversation, RecordedMessage
 from topicloom.recordings.times import iso_time
-from topicloom.state.quoting import PromptCosts, select_quotes
+from topicloom.state.note_draft import PromptCosts
+from topicloom.state.quoting import select_quotes
 from topicloom.state.recall import Quote, Reading, Stretches, parse_message_number
 from topicloom_lab.comparison.config import Comparison, load_source
 from topicloom_lab.comparison.measures import answer_stands_in, count_evidence

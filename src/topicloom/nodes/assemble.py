@@ -22,7 +22,8 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
-from topicloom.state.quoting import PromptCosts, compare_notes, compose_note, read_named
+from topicloom.state.note_draft import PromptCosts
+from topicloom.state.quoting import compare_notes, compose_note, read_named
 from topicloom.state.recall import Note, Reading, Stretches, parse_message_number
 from topicloom.state.session import ReadingEffect, Search, Session, Turn
 from topicloom.state.stored_message import StoredMessage

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
+from topicloom.state.note_draft import NoteDraft, PromptCosts, RankedQuotes
 from topicloom.state.recall import (
     OTHER_TOPICS,
     Note,
     Quote,
     Reading,
-    Stretches,
     TopicNote,
     parse_message_number,
 )
 from topicloom.state.session import ReadingEffect, Search
 from topicloom.state.topics import Topic
-
-
-@dataclass(frozen=True, slots=True)
-class PromptCosts:
-    """Prices of things in the prompt, in tokens of whichever counter the budget is in."""
-
-    quote: Callable[[str], int]
-    """A whole original, with its label, by short id."""
-    day: Callable[[str], str]
-    """The day of an original; each day has a line of its own."""
-    text: Callable[[str], int]
-    """A text."""
-    heading: Callable[[str], int]
-    """What stands before the summary of a topic, by topic id."""
-    excerpt: Callable[[str, int], tuple[Stretches, int]]
-    """What of an original so many tokens hold, that says most of what is asked, and its price with
-    its label; nothing if they are too few."""
-    shorten: Callable[[str, int], str]
-    """A text in that many tokens; "" if that is too few to say anything."""
-    passage: Callable[[str], int]
-    """Where in an original, in characters, the sentence begins that says most of what is asked."""
-    day_line: int = 6
-    """The line that names a day."""
-    frame: int = 8
-    """The note around it all."""
 
 
 def select_quotes(
@@ -83,7 +57,7 @@ def select_quotes(
     named = _rank_quotes(chosen)
     asked = _rank_quotes(r for r in ranked if r.source == "asked")
     found = _rank_quotes(r for r in ranked if r.source == "index")
-    alone, draft = (_NoteDraft(costs, budget, seen, in_view) for _ in range(2))
+    alone, draft = (NoteDraft(costs, budget, seen, in_view) for _ in range(2))
     if readers:
         alone.add_quotes(asked, in_part=True)
         _add_likely(alone, found)
@@ -111,11 +85,7 @@ def select_quotes(
     return tuple(draft.build_topic_note(t, names.get(t, t), scores[t]) for t in quoted)
 
 
-_Ranked = list[tuple[str, Quote]]
-"""Quotes with the ids of their topics, best first."""
-
-
-def _rank_quotes(readings: Iterable[Reading]) -> _Ranked:
+def _rank_quotes(readings: Iterable[Reading]) -> RankedQuotes:
     quotes = [(q.topic or r.topic, q) for r in readings for q in r.quotes]
     return sorted(quotes, key=lambda pair: -pair[1].weight)
 
@@ -144,16 +114,18 @@ def _believe(readers: Sequence[Reading]) -> float:
     return _BELIEVED * (sum(not r.quotes for r in readers) + 1) / (len(readers) + 2)
 
 
-def _price(quotes: _Ranked, costs: PromptCosts) -> int:
+def _price(quotes: RankedQuotes, costs: PromptCosts) -> int:
     return sum(map(costs.quote, {quote.id for _, quote in quotes}))
 
 
-def _select_likely(quotes: _Ranked, share: float) -> _Ranked:
+def _select_likely(quotes: RankedQuotes, share: float) -> RankedQuotes:
     """Those whose weight is at least a share of the best one's."""
     return [pair for pair in quotes if pair[1].weight >= share * quotes[0][1].weight]
 
 
-def _add_likely(draft: _NoteDraft, found: _Ranked, named: Iterable[tuple[str, Quote]] = ()) -> None:
+def _add_likely(
+    draft: NoteDraft, found: RankedQuotes, named: Iterable[tuple[str, Quote]] = ()
+) -> None:
     """Enter what the index found and is likely: what fits whole, then what was due, in part.
 
     What models `named` too is due before that.
@@ -163,8 +135,8 @@ def _add_likely(draft: _NoteDraft, found: _Ranked, named: Iterable[tuple[str, Qu
 
 
 def _drop_rejected(
-    found: _Ranked, readers: Sequence[Reading], costs: PromptCosts, budget: int
-) -> _Ranked:
+    found: RankedQuotes, readers: Sequence[Reading], costs: PromptCosts, budget: int
+) -> RankedQuotes:
     """What the index found, without what a reader left out and the index is not sure of.
 
     Of an original that no budget holds a reader may have seen a part alone.
@@ -278,10 +250,6 @@ def _list_topics(found: Iterable[Topic], costs: PromptCosts, budget: int) -> dic
     return listed
 
 
-_MIN_QUOTE_TOKENS = 5
-"""Tokens of the shortest original, its label included."""
-_MUST_QUOTE = 5
-"""Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 _DUE, _FITS = 1 / 2, 1 / 2.5
 """Shares of the best weight. From the first on, an original had been quoted if none before it were
 passed over (`index.hits.worth`): in part, where it does not fit. Before that come those
@@ -295,121 +263,7 @@ _SILENT = 5
 """Readers that name nothing for each of those."""
 _SURE = 1 / 1.5
 """Share of the best weight from which the index is sure: what it holds for half of the budget."""
-_SUMMED_UP, _SUMMARY_SHARE = 3, 1 / 4
-"""Topics whose summaries are shown, and the share of what the note holds that they may add."""
 _LIST_SHARE = 1 / 4
 """Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32
 """Tokens of a brief in that list: a line."""
-_MIN_SUMMARY_TOKENS = 16
-"""Tokens under which no beginning of a summary is worth its heading."""
-
-
-class _NoteDraft:
-    """A note being written, and what is left of its budget."""
-
-    def __init__(
-        self, costs: PromptCosts, budget: int, seen: Collection[str], in_view: Collection[str]
-    ) -> None:
-        self._costs, self._budget = costs, budget
-        self._seen, self._in_view = seen, in_view
-        self._left = budget - costs.frame
-        self._kept = 0
-        self.taken: set[str] = set()
-        """Short ids that are quoted, or stand in the prompt already."""
-        self._quotes: dict[str, list[str]] = {}
-        self._excerpts: dict[str, Stretches] = {}
-        self._summaries: dict[str, str] = {}
-        self._days: set[str] = set()
-
-    def keep_room(self, readings: Sequence[Reading]) -> None:
-        """Leave room for the summaries of the best readings until they are added."""
-        summed_up = readings[:_SUMMED_UP]
-        prices = sum(self._costs.heading(r.topic) + self._costs.text(r.summary) for r in summed_up)
-        self._kept = min(prices, int(self._left * _SUMMARY_SHARE / (1 + _SUMMARY_SHARE)))
-        self._left -= self._kept
-
-    def add_summaries(self, readings: Sequence[Reading]) -> None:
-        """Enter summaries of the best topics that are quoted, or their beginnings.
-
-        Args:
-            readings: The best first. One counts if any of its quotes stands in the prompt.
-        """
-        self._left, self._kept = self._left + self._kept, 0
-        room = min(self._left, int(_SUMMARY_SHARE * (self._budget - self._left)))
-        for reading in readings:
-            if len(self._summaries) == _SUMMED_UP:
-                return
-            if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
-                continue
-            frame = self._costs.heading(reading.topic)
-            rest = min(room, self._left) - frame
-            if rest < _MIN_SUMMARY_TOKENS:
-                return
-            text = self._costs.shorten(reading.summary, rest)
-            if text:
-                price = frame + self._costs.text(text)
-                self._summaries[reading.topic] = text
-                self._left, room = self._left - price, room - price
-
-    def add_quotes(
-        self, quotes: _Ranked, limit: int | None = None, *, in_part: bool = False
-    ) -> None:
-        """Enter originals, best first, as long as anything fits.
-
-        Args:
-            quotes: The originals.
-            limit: Tokens that they may take together; None for all that are left.
-            in_part: True to quote those that do not fit in part.
-        """
-        floor = 0 if limit is None else max(0, self._left - limit)
-        for place, (topic, quote) in enumerate(quotes):
-            if self._left - floor < _MIN_QUOTE_TOKENS:
-                return
-            whole = place >= _MUST_QUOTE or self._could_hold(quote.id)
-            self._add_quote(topic, quote.id, floor, in_part=in_part or not whole)
-
-    def _could_hold(self, message_id: str) -> bool:
-        """True if the budget could hold an original, had it nothing else to hold."""
-        around = self._costs.frame + self._costs.day_line
-        return around + self._costs.quote(message_id) <= self._budget
-
-    def _add_quote(self, topic: str, message_id: str, floor: int, *, in_part: bool) -> None:
-        """Enter an original whole if it fits, else in part if it may be."""
-        if message_id in self.taken:
-            return
-        if message_id in self._in_view or message_id in self._seen:
-            self._left -= 0 if message_id in self._in_view else self._costs.quote(message_id)
-            self.taken.add(message_id)
-            return
-        day = self._costs.day(message_id)
-        frame = 0 if day in self._days else self._costs.day_line
-        room, price = self._left - floor - frame, self._costs.quote(message_id)
-        if price > room:
-            if not in_part:
-                return
-            stretches, price = self._costs.excerpt(message_id, room)
-            if not stretches:
-                return
-            self._excerpts[message_id] = stretches
-        self._quotes.setdefault(topic, []).append(message_id)
-        self.taken.add(message_id)
-        self._days.add(day)
-        self._left -= frame + price
-
-    def mentions(self, topic: str) -> bool:
-        """True if the note says anything of a topic."""
-        return topic in self._quotes or topic in self._summaries
-
-    def build_topic_note(self, topic: str, name: str, score: float) -> TopicNote:
-        """A topic's part of the note; quotes in conversation order."""
-        quotes = sorted(self._quotes.get(topic, ()), key=parse_message_number)
-        return TopicNote(
-            topic=topic,
-            name=name,
-            score=round(score, 3),
-            quotes=tuple(quotes),
-            partial=tuple(i for i in quotes if i in self._excerpts),
-            excerpts={i: self._excerpts[i] for i in quotes if i in self._excerpts},
-            summary=self._summaries.get(topic, ""),
-        )
