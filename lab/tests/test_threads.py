@@ -160,7 +160,21 @@ class TestRun:
         assert row.as_they_come is not None
         assert row.moved is not None
         assert (len(set(row.segments)), len(set(row.topics))) == (4, 3)
+        assert row.came[:8] == row.topics[:8]  # what was new is the topic that was made of it
         assert row.moved.ari > row.as_they_come.ari
+
+    @pytest.mark.slow
+    def test_what_comes_back_is_in_its_topic_as_it_comes(self) -> None:
+        tea = "Does green tea steep shorter than black tea, in cooler water, {}?"
+        chain = "The bicycle chain slips off the worn gears of the bicycle, uphill, {}."
+        texts = [(tea, 0), (chain, 1), (tea, 0), (chain, 1)]
+        said_of = [(text.format(f"{n} times"), k) for text, k in texts for n in range(30)]
+        given = conversation(*(message(*pair) for pair in said_of))
+        (row,) = evaluate_threads([ThreadedConversation.model_validate(given)], window=1_000)
+        assert len(set(row.segments)) > 2
+        assert len(set(row.topics)) == 2
+        again = slice(65, None)
+        assert row.came[again] == row.topics[again]
 
     @pytest.mark.slow
     def test_a_small_window_is_split_on_the_way_and_loses_nothing(self) -> None:

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from sessions import open_graph, record, tell, thread
+from sessions import kept, last_receipt, open_graph, record, tell, thread
 
 from topicloom.index.encoders import default_embedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.turn_topics import TurnContext
+from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.splitter import SPLITTER
+from topicloom.settings import Settings
+from topicloom.state.topics import Topic
 from topicloom.testing import TaggedSplitter
 
 CONFIG = thread()
@@ -27,6 +30,11 @@ NEXT = "Thanks! And which part of it comes after that one?"
 def said(subject: str, numbers: range) -> list[BaseMessage]:
     lines = [f"{subject}: {SUBJECTS[subject].format(n=n)}" for n in numbers]
     return [m for line in lines for m in (HumanMessage(line), AIMessage(f"{subject}: Noted."))]
+
+
+def kept_topics(folder: Path, graph: Graph) -> list[Topic]:
+    session = get_session(graph, CONFIG)
+    return list(kept(folder, session).topic_table(session))
 
 
 def test_a_turn_searches_with_what_it_goes_on_with(
@@ -50,3 +58,20 @@ def test_a_turn_searches_with_what_it_goes_on_with(
     (context,) = {c.key: c for c in contexts if c.key[0]}.values()
     assert all("isbon" in m.text for m in context.read())
     assert context.continues > 0.5
+    # The receipt says so.
+    about = last_receipt(tmp_path, graph, CONFIG).about
+    names = {t.id: t.name for t in kept_topics(tmp_path, graph)}
+    assert names[next(iter(about))] == "lisbon"
+    assert list(about.values()) == sorted(about.values(), reverse=True)
+    assert 0.5 < sum(about.values()) <= 1.01
+
+
+def test_a_message_that_needs_nothing_is_about_nothing(tmp_path: Path) -> None:
+    roles = embedded_roles(default_embedder()).replace(SPLITTER, TaggedSplitter())
+    least = Settings.model_fields["recall_least"].default
+    graph = open_graph(tmp_path, roles, window=16_000, recall_least=least)
+    record(graph, CONFIG, *said("roses", range(4)), *said("lisbon", range(4)))
+    tell(graph, CONFIG, "Thanks, good night!", keep=0)
+    receipt = last_receipt(tmp_path, graph, CONFIG)
+    assert receipt.idle
+    assert receipt.about == {}

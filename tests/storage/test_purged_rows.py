@@ -89,6 +89,7 @@ RECEIPT: dict[str, Any] = {
     "crowded_out": ["m6"],
     "reading": {"added": ["m5"], "kept_out": ["m6"], "summaries": 1},
     "idle": False,
+    "about": {"t1": 0.9},
     "view": 2,
     "noted": 1,
     "roster": "0123456789abcdef",

@@ -26,6 +26,7 @@ function Account({ receipt }: { receipt: Receipt }) {
       <p class="head"><QuoteLink id={receipt.user} /> {fillIn(t("turn"), receipt.turn)} · {receipt.seconds.toFixed(1)} {t("seconds")}</p>
       {receipt.searches.map((search, n) => (
         <p class="searched" key={n}>{t("searched")} <q>{search.query}</q> {search.when} {search.reason}</p>))}
+      <About receipt={receipt} />
       <Grounds receipt={receipt} />
       {receipt.curated.length > 0 && <section class="part" aria-label={t("curated")}><h3>{t("curated")}</h3>
         <ul>{receipt.curated.map((item) => <li key={item.id}><b>{item.kind}</b> {item.title} <span class="id">{item.id}</span></li>)}</ul></section>}
@@ -41,6 +42,17 @@ function Account({ receipt }: { receipt: Receipt }) {
       <Prompt receipt={receipt} />
       <Calls receipt={receipt} />
     </div>
+  );
+}
+
+/** The topics that the message is about: what was said in them comes first. */
+function About({ receipt }: { receipt: Receipt }) {
+  const { t } = usePage();
+  const likely = Object.entries(receipt.about);
+  if (!likely.length) return null;
+  return (
+    <p class="chips"><b>{t("about")}</b> {likely.map(([id, share]) => (
+      <span class="share" key={id}><TopicChip id={id} /> <small>{Math.round(100 * share)} %</small></span>))}</p>
   );
 }
 

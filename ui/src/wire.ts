@@ -286,6 +286,7 @@ export interface ShownReceipt {
   crowded_out: string[];
   reading: ReadingEffect | null;
   idle: boolean;
+  about: Record<string, number>;
   view: number;
   noted: number;
   roster: string | null;

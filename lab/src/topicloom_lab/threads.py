@@ -1,19 +1,22 @@
 """Topics that the session graph gives to interleaved talk, against those known.
 
 A conversation is fed message by message, as `topicloom eval memory` feeds it. Its topics are told
-twice: as messages come, when all that the graph knows is where one begins, so that what returns
-counts as new; and after the splits moved them, by the topic that each message is in at the end. A
-part of a topic that was divided for its size counts as that topic. A message in no topic, or among
-the loose ends, counts as a topic of its own. Only messages whose thread is known are judged.
+twice. As messages come: a message with which something begins is in the topic that it is likeliest
+about, by the search that a turn's recall goes by, and what follows is in the same one. Where no
+topic is likely, what begins is new: it is the topic that a split made of it later, if one began
+with it. After the splits moved them: each message is in the topic that it is in at the end. A part
+of a topic that was divided for its size counts as that topic. A message in no topic, or among the
+loose ends, counts as a topic of its own. Only messages whose thread is known are judged.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +29,7 @@ from pydantic import BaseModel, Field
 
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
+from topicloom.index.session_index import SessionIndex
 from topicloom.memory.stored import Graph, get_session
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.records import read_records
@@ -134,16 +138,19 @@ class ThreadRow:
     id: str
     segments: tuple[int, ...]
     """Number of the segment of each message, as it came."""
+    came: tuple[str, ...]
+    """The topic that each message was in, as it came: its id, or `new 3` for segment 3."""
     topics: tuple[str | None, ...]
     """Id of the topic of each message, after it was moved; None for no topic."""
     as_they_come: ThreadScores | None
-    """The agreement of the segments; None where fewer than two messages are labelled."""
+    """The agreement of `came`; None where fewer than two messages are labelled."""
     moved: ThreadScores | None
     """The agreement of the topics."""
 
     def as_json(self) -> dict[str, Any]:
         """The row of a results file."""
-        return {"id": self.id, "segments": self.segments, "threads": self.topics}
+        came = {"segments": self.segments, "came": self.came}
+        return {"id": self.id, **came, "threads": self.topics}
 
 
 def load_threads(path: Path) -> Iterator[ThreadedConversation]:
@@ -178,10 +185,11 @@ def evaluate_threads(
                 roles = roles.replace(SPLITTER, GoldSplitter(known, window))
             labels = _feed(conversation.recorded(), storage, roles, window)
         segments = tuple(label.segment for label in labels)
+        came = tuple(label.came for label in labels)
         topics = tuple(label.topic for label in labels)
         gold = [message.thread for message in conversation.messages]
-        came, moved = _score(gold, segments), _score(gold, topics)
-        yield ThreadRow(conversation.id, segments, topics, came, moved)
+        scores = _score(gold, came), _score(gold, topics)
+        yield ThreadRow(conversation.id, segments, came, topics, *scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,8 @@ class _Label:
 
     segment: int
     """Number of the segment, as the message came."""
+    came: str
+    """The topic that the message was in, as it came; see `ThreadRow.came`."""
     topic: str | None
     """Id of the topic at the end; of the whole one, where it was divided; None for no topic."""
 
@@ -206,17 +216,42 @@ def _feed(
         clock=clock,
     ).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": "conversation"}}
+    beginnings = _Beginnings(storage)
     for message in (m for m in messages if m.text.strip()):
         clock.now = clock.after([message])
         _record(graph, config, as_message(message), TurnOptions(answer=False))
+        beginnings.take_newest(get_session(graph, config))
     _record(graph, config, HumanMessage(_CLOSING), TurnOptions(answer=False, keep_messages=0))
     session = get_session(graph, config)
-    found = _label_moved(SessionStore(storage.open(session.id)), session)
+    found = _label(SessionStore(storage.open(session.id)), session, beginnings.about)
     labels: list[_Label] = []
     for message in messages:
-        silent = labels[-1] if labels else _Label(0, "")
+        silent = labels[-1] if labels else _Label(0, "", "")
         labels.append(found[message.id] if message.text.strip() else silent)
     return labels
+
+
+class _Beginnings:
+    """What messages with which something begins are about, by the topics that there are then."""
+
+    def __init__(self, storage: FileStorage) -> None:
+        self._storage = storage
+        self._index: SessionIndex | None = None
+        self.about: dict[int, str] = {}
+        """The likeliest topic by the number of the message; none where none is likely."""
+
+    def take_newest(self, session: Session) -> None:
+        """Take in the newest message of a session."""
+        store = SessionStore(self._storage.open(session.id))
+        (message,) = store.messages(session, session.count, session.count)
+        if not message.opens:
+            return
+        if self._index is None:
+            self._index = SessionIndex(default_embedder(), store.log, WINDOW)
+        self._index.update(store.topic_table(session), store.topic_messages)
+        about = self._index.search(message.text).about
+        if about:
+            self.about[message.seq] = next(iter(about))
 
 
 def _record(
@@ -225,20 +260,31 @@ def _record(
     graph.invoke({"messages": [message]}, config, context=options, durability="exit")
 
 
-def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Label]:
+def _label(
+    store: SessionStore, session: Session, about: Mapping[int, str]
+) -> dict[str | None, _Label]:
     """The labels of all messages, by the ids that they came with."""
     stored_messages, topics = store.messages(session), store.topic_table(session).topics
+    wholes = {topic.id: find_path(topic, topics)[0].id for topic in topics.values()}
     homes = {
-        message.seq: find_path(topic, topics)[0].id
+        message.seq: wholes[topic.id]
         for topic in topics.values()
         if not topic.loose
         for message in store.topic_messages(topic)
     }
+    first = dict[str, int]()
+    for seq in sorted(homes):
+        first.setdefault(homes[seq], seq)
     numbers = accumulate(int(message.opens) for message in stored_messages)
-    return {
-        message.source: _Label(number, homes.get(message.seq))
-        for message, number in zip(stored_messages, numbers, strict=True)
-    }
+    labels: dict[str | None, _Label] = {}
+    for number, group in groupby(zip(numbers, stored_messages, strict=True), lambda p: p[0]):
+        segment = [message for _, message in group]
+        begin = segment[0].seq
+        made, _ = Counter(homes.get(m.seq, "") for m in segment).most_common(1)[0]
+        new = made if first.get(made, 0) >= begin else f"new {number}"
+        came = wholes[about[begin]] if begin in about else new
+        labels |= {m.source: _Label(number, came, homes.get(m.seq)) for m in segment}
+    return labels
 
 
 def _score(gold: Sequence[str | None], predicted: Sequence[Hashable]) -> ThreadScores | None:

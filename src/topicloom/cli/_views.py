@@ -176,6 +176,7 @@ def render_receipt(
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for label, lines in (
+        ("about", _format_about(receipt, known)),
         ("read", _format_scores(receipt, known)),
         ("quoted", _format_quotes(receipt)),
         ("reading", _format_reading(receipt)),
@@ -198,6 +199,12 @@ def render_receipt(
 def format_name(topic: str, known: Mapping[str, MemoryTopic]) -> str:
     """A topic's name for people, with its id."""
     return f"{topic} {shorten(known[topic].name, 40)}" if topic in known else topic
+
+
+def _format_about(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> list[str]:
+    """The topics that the message is about, if any is likely."""
+    names = [f"{share:.0%} {format_name(topic, known)}" for topic, share in receipt.about.items()]
+    return [", ".join(names)] if names else []
 
 
 def _format_scores(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> list[str]:

@@ -34,6 +34,9 @@ class Hits:
     """The topic that owns each of these messages, by short id of the message."""
     doubtful: frozenset[str] = frozenset()
     """Those of them that fit the query neither in meaning nor in words; none if `priced`."""
+    about: Mapping[str, float] = field(default_factory=dict)
+    """Probability of the topics that the query is about, by id, best first; those alone that are
+    not unlikely. The ranking prefers them. Empty if it is not `priced`."""
     idle: bool = False
     """True if the user's message needs nothing from earlier messages: then nothing is found."""
 

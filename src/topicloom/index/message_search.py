@@ -43,6 +43,8 @@ _CALLS_FOR, _MOST_STANDING = 0.25, 3
 """Similarity from which a message calls for a standing request of the user, and how many at most.
 Of 335 messages that need nothing, at most 4 % come so near to one, in any of seven conversations
 (`prompts/cues/standing_*.txt` has the words that tell them)."""
+_LIKELY, _MOST_LIKELY = 0.1, 3
+"""Probability from which a topic is named as one that a query is about, and how many at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ class MessageSearch:
         # What is larger than the budget is quoted in part.
         costs = np.minimum(view.messages.costs, self.budget)
         hidden = [] if query.include_archived else self.archived
-        best = self._rank(query, vector, compared, costs, hidden)
+        weights = self._weigh_topics(query, vector, compared.flat, hidden)
+        best = self._rank(query, vector, compared, costs, weights)
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
         listed = [compared.flat + part.flat for part in parts]
@@ -102,7 +105,8 @@ class MessageSearch:
         relevance = self.centroids.relevance(vector).items()
         topics = {topic: value for topic, value in relevance if topic not in hidden}
         fits = np.ones(len(costs), dtype=bool) if query.priced else compared.fits
-        return self._collect(best[found], worths[found], topics, fits)
+        hits = self._collect(best[found], worths[found], topics, fits)
+        return replace(hits, about=self._name_likely(weights))
 
     def _compare(self, text: str, vector: Vectors) -> Compared:
         """All messages, compared with a text and its vector [d]."""
@@ -138,9 +142,9 @@ class MessageSearch:
         vector: Vectors,
         compared: Compared,
         costs: Floats,
-        hidden: Sequence[str],
+        weights: Floats,
     ) -> NDArray[np.intp]:
-        """Places of all messages, the best first: by the message, and by the turn's topics."""
+        """Places of all messages, the best first: by the message, and by the turn's topics [k]."""
         view = self.table.view
         messages = replace(view.messages, costs=costs)
         manner = weights_for(messages)
@@ -153,7 +157,6 @@ class MessageSearch:
         priority = rank_again(query.text, *scores, messages, manner, compared.trust, echoes)
         if not query.priced:
             return sort_descending(priority)
-        weights = self._weigh_topics(query.context, vector, compared.flat, hidden)
         own = messages.from_user
         with_assistant = query.from_user and is_with_assistant(own, view.others)
         going_on = with_assistant and goes_on(query.text, vector, self.embedder)
@@ -166,13 +169,20 @@ class MessageSearch:
         return fill_in_turn(*orders, costs, self.budget, weights, follows)
 
     def _weigh_topics(
-        self, context: TurnContext, vector: Vectors, flat: Floats, hidden: Sequence[str]
+        self, query: Query, vector: Vectors, flat: Floats, hidden: Sequence[str]
     ) -> Floats:
         """The probability that a turn is in each topic [k], by the numbers of the view."""
-        view, mean = self.table.view, self.table.mean
+        view, mean, context = self.table.view, self.table.mean, query.context
+        if not query.priced:
+            return np.zeros(len(view.grouping.means))
         before = vectors_of(context.read(), self.embedder)
         ignored = view.numbers_of([*hidden, *self.loose])
         return weigh_topics(vector, before, context.continues, flat, mean, view.grouping, ignored)
+
+    def _name_likely(self, weights: Floats) -> dict[str, float]:
+        """The topics that are not unlikely, by id, best first."""
+        likely = [k for k in sort_descending(weights)[:_MOST_LIKELY] if weights[k] >= _LIKELY]
+        return {self.table.view.name(k): round(float(weights[k]), 3) for k in likely}
 
     def _collect(
         self,

@@ -110,9 +110,13 @@ class MessageView:
         chosen = set(topics)
         return [number for number, topic in enumerate(self._topics) if topic in chosen]
 
+    def name(self, number: int) -> str:
+        """The id of the topic of a number."""
+        return self._topics[number]
+
     def topic(self, place: int) -> str:
         """The topic of the message at a place in that order."""
-        return self._topics[int(self.topics[place])]
+        return self.name(int(self.topics[place]))
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
         return np.asarray(np.array(chosen)[self._sorted[column]])

@@ -224,6 +224,7 @@ class _TurnEnd:
             crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
             reading=turn.effect,
             idle=turn.idle or turn.fast,
+            about=turn.about,
             view=session.view,
             noted=min((n.after for n in notes), default=0),
             roster=session.roster,

@@ -57,7 +57,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
                 settled = update_activation(session.active, idle, policy, pinned)
                 session = session.model_copy(update={"active": settled.active})
                 turn = turn.model_copy(update={"slept": (*turn.slept, *settled.deactivated)})
-        update = {"unread": unread, "elsewhere": others}
+        update = {"unread": unread, "elsewhere": others, "about": dict(hits.about)}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")

@@ -100,6 +100,9 @@ class Receipt(BaseModel, frozen=True):
     what they cost: `reading_tokens` adds them up."""
     idle: bool = False
     """True if the message needed nothing from earlier messages, so that nothing was looked for."""
+    about: dict[str, float] = {}
+    """Topics that the message is about, and how likely each is, best first: what is recalled of
+    them comes earlier. Only those that are not unlikely; empty if it is `idle`."""
     view: int = 0
     """Number of the first message that the prompt showed as it was said; 0 if not known."""
     noted: int = 0

@@ -234,6 +234,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """True if one more reads what the index finds in other topics."""
     idle: bool = False
     """True if the message needs nothing from earlier messages, such as "ok"."""
+    about: dict[str, float] = {}
+    """Topics that it is about, with how likely each is."""
     effect: ReadingEffect | None = None
     """What models that read topics changed; None if none did."""
     woken: tuple[str, ...] = ()
