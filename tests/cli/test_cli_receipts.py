@@ -62,6 +62,13 @@ def test_the_same_failure_is_said_once() -> None:
     ]
 
 
+def show(receipt: Receipt) -> str:
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(render_receipt(receipt, {}, {}))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
 def test_it_says_what_reading_cost_and_changed_in_both_languages() -> None:
     read = Call(role="reader", model="small", input_tokens=1_200, output_tokens=34)
     replied = Call(role="responder", model="large", input_tokens=9_000)
@@ -70,14 +77,17 @@ def test_it_says_what_reading_cost_and_changed_in_both_languages() -> None:
         turn=2, user="m9", started="", seconds=1, scores={}, calls=(read, replied), reading=effect
     )
 
-    def show(shown: Receipt) -> str:
-        console = Console(width=100)
-        with console.capture() as capture:
-            console.print(render_receipt(shown, {}, {}))
-        return capture.get()
-
     said = "1,234 tokens; quotes added: 1, kept out: 2; summaries: 1"
     assert re.search(rf"^reading +{re.escape(said)}", show(receipt), re.M)
     with speak_chinese(["topicloom.cli"]):
         assert "1,234 词元；增加引用 1 条，略去 2 条；摘要 1 条" in show(receipt)
     assert "reading" not in show(receipt.model_copy(update={"reading": None}))
+
+
+def test_it_says_what_the_message_is_about_in_both_languages() -> None:
+    likely = {"t3": 0.62, "t1": 0.1}
+    receipt = Receipt(turn=2, user="m9", started="", seconds=1, scores={}, about=likely)
+    assert re.search(r"^about +62% t3, 10% t1$", show(receipt), re.M)
+    with speak_chinese(["topicloom.cli"]):
+        assert re.search(r"^关于 +62% t3, 10% t1$", show(receipt), re.M)
+    assert "about" not in show(receipt.model_copy(update={"about": {}}))

@@ -207,7 +207,7 @@ def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
     expect(page.locator("#why .head")).to_contain_text("第 2 轮")
 
 
-def test_why_says_what_reading_cost_and_changed(page: Page) -> None:
+def test_why_says_what_it_is_about_and_what_reading_cost_and_changed(page: Page) -> None:
     told: dict[str, Any] = {
         "reading": {"added": ["m1"], "kept_out": ["m3", "m5"], "summaries": 1},
         "calls": [
@@ -215,6 +215,7 @@ def test_why_says_what_reading_cost_and_changed(page: Page) -> None:
             {"role": "responder", "model": "large", "input_tokens": 9_000, "output_tokens": 100},
         ],
         "costs": [None, None],
+        "about": {"t1": 0.624, "t2": 0.1},
     }
 
     def answer(route: Route) -> None:
@@ -229,7 +230,10 @@ def test_why_says_what_reading_cost_and_changed(page: Page) -> None:
     expect(line).to_have_text(
         "Models read topics: 1,234 tokens · quotes added: 1 · kept out: 2 · summaries: 1"
     )
+    expect(page.locator("#why .share").first).to_contain_text("62 %")
+    expect(page.locator("#why .share")).to_have_count(2)
     page.get_by_role("button", name="中文").click()
+    expect(page.locator("#why")).to_contain_text("关于")
     expect(line).to_contain_text("增加引用 1 条 · 略去 2 条 · 摘要 1 条")
 
 
