@@ -122,7 +122,7 @@ class TestPreference:
         assert 1 < found[-1] <= 2
         assert 0 < found[0] < 0.02
 
-    def test_the_longer_ago_its_topic_the_less_a_message_goes_on(self) -> None:
+    def test_the_longer_ago_its_topic_the_less_rises_what_was_said_lately(self) -> None:
         code = np.array([KITCHEN] * 10 + [GARDEN] * 990)
         topics = group_by_topic(code, DIRECTIONS)
         garden = weigh_going_on(np.array([0.0, 0.0, 1.0, 0.0]), topics)
@@ -131,7 +131,7 @@ class TestPreference:
         assert garden == GOING_ON
         assert ANY.lately < both.lately < GOING_ON.lately
         assert kitchen.lately < 0.05
-        assert kitchen.by_message == pytest.approx(ANY.by_message, abs=0.01)
+        assert kitchen.by_message == GOING_ON.by_message
 
     def test_without_topics_it_goes_on_in_full(self) -> None:
         assert weigh_going_on(np.zeros(4), grouping()) == GOING_ON

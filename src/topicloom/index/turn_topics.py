@@ -7,15 +7,15 @@ that a wrong topic costs little. For a question about any time all of it is, unl
 clear.
 
 In talk with an assistant the user's own messages come earlier. A message there that asks for no
-fact goes on with what is going on, if its topics were spoken of lately: what was said lately comes
-earlier, topics fill more of the budget, and of a topic the messages with which a stretch of it
-began. `docs/research/recall.md` has figures, and what else was tried.
+fact goes on with what is going on: topics fill more of the budget, and of a topic the messages with
+which a stretch of it began come earlier; so does what was said lately, if its topics were spoken of
+lately. `docs/research/recall.md` has figures, and what else was tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +59,6 @@ class TopicWeights:
     clear: float
     """Probability of it from which no more than that share is; between them it is in proportion."""
 
-    def mix(self, other: TopicWeights, share: float) -> TopicWeights:
-        """Weights between these (a share of 0) and others (1)."""
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return TopicWeights(*((1 - share) * mine + share * its for mine, its in pairs))
-
 
 ANY = TopicWeights(lately=0.0, began=0.3, beginning=0.0, by_message=0.65, unclear=0.6, clear=0.9)
 """Of any message. With a smaller share, or if topics count that are not clear, BEAM loses evidence
@@ -74,7 +69,7 @@ GOING_ON = TopicWeights(
 """Of one that goes on with what is going on, in talk with an assistant; see `goes_on`. With a
 larger `beginning` or a smaller share BEAM finds less, and RealMem no more."""
 
-_OWN = 0.2
+_OWN = 0.4
 """Spreads by which the user's own messages rise in talk with an assistant: most of what such talk
 is asked for is there."""
 _STANDING = 0.5
@@ -83,7 +78,7 @@ ask for holds for messages that are hardly like them."""
 _WHILE = 200.0
 """Messages after which a third is left of what the newest one rises by."""
 _LATELY = 0.5
-"""Probability of topics that were spoken of lately from which a message goes on in full."""
+"""Probability of topics that were spoken of lately from which what was said lately rises in full."""
 _SHORT, _HEAD = 5, 1_000
 """Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
 too. And the characters that are counted."""
@@ -176,7 +171,7 @@ def weigh_topics(
 def weigh_going_on(weights: Floats, topics: Grouping) -> TopicWeights:
     """How much recall follows topics for a message that goes on with something; see `goes_on`.
 
-    A message about what was last spoken of long ago goes on with nothing: it counts as any other.
+    If it is about what was last spoken of long ago, what was said lately does not rise for it.
 
     Args:
         weights: Probability of each topic [k]; see `weigh_topics`. Without any it goes on.
@@ -187,7 +182,7 @@ def weigh_going_on(weights: Floats, topics: Grouping) -> TopicWeights:
     newest = topics.order[np.append(topics.starts[1:], len(topics.order)) - 1]
     age = len(topics.order) - 1 - newest
     lately = float(weights[topics.present] @ np.exp(-age / _WHILE))
-    return ANY.mix(GOING_ON, min(1.0, lately / _LATELY))
+    return replace(GOING_ON, lately=GOING_ON.lately * min(1.0, lately / _LATELY))
 
 
 def prefer_topics(
