@@ -78,7 +78,7 @@ ask for holds for messages that are hardly like them."""
 _WHILE = 200.0
 """Messages after which a third is left of what the newest one rises by."""
 _LATELY = 0.5
-"""Probability of topics that were spoken of lately from which what was said lately rises in full."""
+"""Probability of topics that were spoken of lately from which it rises in full."""
 _SHORT, _HEAD = 5, 1_000
 """Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
 too. And the characters that are counted."""
