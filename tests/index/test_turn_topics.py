@@ -16,6 +16,7 @@ from topicloom.index.turn_topics import (
     ANY,
     GOING_ON,
     Grouping,
+    fade_lately,
     fill_in_turn,
     goes_on,
     group_by_topic,
@@ -23,7 +24,6 @@ from topicloom.index.turn_topics import (
     prefer_lately_said,
     prefer_own_words,
     prefer_topics,
-    weigh_going_on,
     weigh_topics,
 )
 
@@ -125,16 +125,16 @@ class TestPreference:
     def test_the_longer_ago_its_topic_the_less_rises_what_was_said_lately(self) -> None:
         code = np.array([KITCHEN] * 10 + [GARDEN] * 990)
         topics = group_by_topic(code, DIRECTIONS)
-        garden = weigh_going_on(np.array([0.0, 0.0, 1.0, 0.0]), topics)
-        both = weigh_going_on(np.array([0.0, 0.8, 0.2, 0.0]), topics)
-        kitchen = weigh_going_on(np.array([0.0, 1.0, 0.0, 0.0]), topics)
+        garden = fade_lately(np.array([0.0, 0.0, 1.0, 0.0]), topics)
+        both = fade_lately(np.array([0.0, 0.8, 0.2, 0.0]), topics)
+        kitchen = fade_lately(np.array([0.0, 1.0, 0.0, 0.0]), topics)
         assert garden == GOING_ON
         assert ANY.lately < both.lately < GOING_ON.lately
         assert kitchen.lately < 0.05
         assert kitchen.by_message == GOING_ON.by_message
 
-    def test_without_topics_it_goes_on_in_full(self) -> None:
-        assert weigh_going_on(np.zeros(4), grouping()) == GOING_ON
+    def test_without_topics_nothing_fades(self) -> None:
+        assert fade_lately(np.zeros(4), grouping()) == GOING_ON
 
     def test_most_of_the_budget_is_filled_by_the_message_alone(self) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]

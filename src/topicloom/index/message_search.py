@@ -28,13 +28,13 @@ from topicloom.index.time_expressions import Days
 from topicloom.index.turn_topics import (
     ANY,
     TurnContext,
+    fade_lately,
     fill_in_turn,
     goes_on,
     is_with_assistant,
     prefer_lately_said,
     prefer_own_words,
     prefer_topics,
-    weigh_going_on,
     weigh_topics,
 )
 from topicloom.index.vectors import vectors_of
@@ -160,7 +160,7 @@ class MessageSearch:
         own = messages.from_user
         with_assistant = query.from_user and is_with_assistant(own, view.others)
         going_on = with_assistant and goes_on(query.text, vector, self.embedder)
-        follows = weigh_going_on(weights, view.grouping) if going_on else ANY
+        follows = fade_lately(weights, view.grouping) if going_on else ANY
         alone = prefer_own_words(priority, own, view.opens, view.standing, view.others, follows)
         alone = prefer_lately_said(alone, follows)
         beginnings = view.opens & (own > 0)

@@ -78,7 +78,7 @@ ask for holds for messages that are hardly like them."""
 _WHILE = 200.0
 """Messages after which a third is left of what the newest one rises by."""
 _LATELY = 0.5
-"""Probability of topics that were spoken of lately from which it rises in full."""
+"""Probability of topics that were spoken of lately from which `lately` counts in full."""
 _SHORT, _HEAD = 5, 1_000
 """Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
 too. And the characters that are counted."""
@@ -168,13 +168,11 @@ def weigh_topics(
     return found
 
 
-def weigh_going_on(weights: Floats, topics: Grouping) -> TopicWeights:
-    """How much recall follows topics for a message that goes on with something; see `goes_on`.
-
-    If it is about what was last spoken of long ago, what was said lately does not rise for it.
+def fade_lately(weights: Floats, topics: Grouping) -> TopicWeights:
+    """`GOING_ON`, with `lately` the less the longer ago the turn's topics were spoken of.
 
     Args:
-        weights: Probability of each topic [k]; see `weigh_topics`. Without any it goes on.
+        weights: Probability of each topic [k]; see `weigh_topics`. Without any, nothing fades.
         topics: The messages by topic.
     """
     if not weights.any():
