@@ -47,6 +47,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # What takes minutes begins first, or one process is at it when all others are done.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(autouse=True)
 def _nobody_reaches_out() -> Iterator[None]:
     yield

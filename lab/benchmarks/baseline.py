@@ -43,7 +43,8 @@ from topicloom_lab.known_topics import Labels
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
 from topicloom_lab.opened import Row
 from topicloom_lab.readers import ReaderChoice
-from topicloom_lab.threads import ThreadScores, evaluate_threads, load_labels, load_threads
+from topicloom_lab.thread_scores import ThreadScores
+from topicloom_lab.threads import evaluate_threads, load_labels, load_threads
 from topicloom_lab.turn_costs import FedTurn
 
 BUDGETS = (1_000, 2_000, 4_000, 8_000)

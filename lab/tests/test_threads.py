@@ -14,13 +14,8 @@ from topicloom.errors import NotAConversationError
 from topicloom.recordings.replay import as_message
 from topicloom.recordings.times import parse_moment
 from topicloom_lab.talk import said
-from topicloom_lab.threads import (
-    ThreadedConversation,
-    evaluate_threads,
-    load_threads,
-    summary,
-    thread_scores,
-)
+from topicloom_lab.thread_scores import summary, thread_scores
+from topicloom_lab.threads import ThreadedConversation, evaluate_threads, load_threads
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate, groupby
@@ -21,7 +21,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -46,6 +45,7 @@ from topicloom.storage.sessions import SessionStore
 from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
 from topicloom_lab.known_topics import KnownSplitter, Labels
 from topicloom_lab.recorded_time import RecordedClock
+from topicloom_lab.thread_scores import ThreadScores, score_labelled
 
 WINDOW = 8_000
 """Tokens of the main window, as of `topicloom eval memory`."""
@@ -116,22 +116,6 @@ class ThreadedConversation(BaseModel, frozen=True, coerce_numbers_to_str=True):
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadScores:
-    """The agreement of topics with the known ones: 1 is best."""
-
-    ari: float
-    """Adjusted Rand index."""
-    one_to_one: float
-    """Share of messages in the best matching of topics, one to one."""
-    vi: float
-    """1 - variation of information / log2 n."""
-    exact: float
-    """F1 of topics of two messages or more that are found exactly."""
-    messages: int
-    """Labelled messages."""
-
-
-@dataclass(frozen=True, slots=True)
 class ThreadRow:
     """The scores of one conversation."""
 
@@ -188,7 +172,7 @@ def evaluate_threads(
         came = tuple(label.came for label in labels)
         topics = tuple(label.topic for label in labels)
         gold = [message.thread for message in conversation.messages]
-        scores = _score(gold, came), _score(gold, topics)
+        scores = score_labelled(gold, came), score_labelled(gold, topics)
         yield ThreadRow(conversation.id, segments, came, topics, *scores)
 
 
@@ -285,49 +269,6 @@ def _label(
         came = wholes[about[begin]] if begin in about else new
         labels |= {m.source: _Label(number, came, homes.get(m.seq)) for m in segment}
     return labels
-
-
-def _score(gold: Sequence[str | None], predicted: Sequence[Hashable]) -> ThreadScores | None:
-    """The scores over what is labelled; None where that is less than two messages."""
-    pairs = [pair for pair in zip(gold, predicted, strict=True) if pair[0] is not None]
-    return thread_scores(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
-
-
-def thread_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> ThreadScores:
-    """Judge the topics of labelled messages [n], n of at least two.
-
-    A message that is predicted to be in no topic (None) counts as a topic of its own.
-    """
-    from scipy.optimize import linear_sum_assignment
-    from sklearn.metrics import adjusted_rand_score, mutual_info_score
-    from sklearn.metrics.cluster import contingency_matrix
-
-    known = list(gold)
-    apart = [(n if topic is None else -1, topic) for n, topic in enumerate(predicted)]
-    numbers = {topic: number for number, topic in enumerate(dict.fromkeys(apart))}
-    found = [numbers[topic] for topic in apart]
-    table = contingency_matrix(known, found)
-    sizes, found_sizes = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    # A topic shares all that it has with itself.
-    own = mutual_info_score(known, known) + mutual_info_score(found, found)
-    varied = own - 2 * mutual_info_score(known, found)
-    same = ((table == sizes) & (table == found_sizes) & (table > 1)).sum()
-    sets = (sizes > 1).sum() + (found_sizes > 1).sum()
-    return ThreadScores(
-        ari=float(adjusted_rand_score(known, found)),
-        one_to_one=float(table[linear_sum_assignment(-table)].sum() / len(known)),
-        vi=1 - max(0.0, float(varied)) / float(np.log(len(known))),
-        exact=float(2 * same / sets) if sets else 1.0,
-        messages=len(known),
-    )
-
-
-def summary(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
-    """Means over the conversations that were judged, and how many they are."""
-    judged = [found for found in scores if found is not None]
-    names = ("ari", "one_to_one", "vi", "exact")
-    means = {n: float(np.mean([getattr(s, n) for s in judged])) if judged else 0.0 for n in names}
-    return means | {"conversations": float(len(judged))}
 
 
 def _is_assistant(voice: str | None) -> bool:

@@ -12,7 +12,8 @@ from topicloom.index.encoders import default_embedder
 from topicloom_lab.cli.output import counting, in_sample, make_table, open_figures, write_rows
 from topicloom_lab.gold_splitter import SplitterKind
 from topicloom_lab.segmentation import Mode, evaluate_segmentation, load_dialogues
-from topicloom_lab.threads import ThreadRow, evaluate_threads, load_threads, summary
+from topicloom_lab.thread_scores import summary
+from topicloom_lab.threads import ThreadRow, evaluate_threads, load_threads
 from topicloom_lab.training.boundary import train_boundary
 
 
