@@ -231,8 +231,11 @@ def _readers_part(results: Sequence[Row]) -> list[str]:
     for (source, how), rows in _group(results).items():
         asked = [question for row in rows for question in row["asked"]]
         read = mean(q["reader_tokens"] for q in asked) if asked else 0.0
-        lines.append([f"{source} {how}", str(len(asked)), *_figures(asked), f"{read:,.0f}"])
+        best = [q["summed_up"] for q in asked if q.get("summed_up") is not None]
+        summed = f"{sum(best)} of {len(best)}"
+        lines.append([f"{source} {how}", str(len(asked)), *_figures(asked), f"{read:,.0f}", summed])
     heads = ["", "questions", "recall", "all", "shown", "recalled", "tokens of readers"]
+    heads += ["best topic summed up"]
     return [f"## Readers, at {READ_BUDGET:,} tokens", table(heads, lines)] if lines else []
 
 

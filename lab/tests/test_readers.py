@@ -55,6 +55,7 @@ def test_ideal_readers_and_routers_find_all_evidence(recording: Path, tmp_path: 
     assert all(set(row.evidence) <= set(row.message_ids) for row in rows)
     assert [row.calls.get("router", 0) for row in rows] == [0, 0, 1]
     assert not any(row.failed for row in rows)
+    assert [row.summed_up for row in rows] == [True, True, True]
 
 
 def test_noisy_readers_err_alike_in_every_run(recording: Path, tmp_path: Path) -> None:
@@ -73,6 +74,7 @@ def test_silent_readers_answer_and_name_nothing(recording: Path, tmp_path: Path)
     silent = rows_of(recording, tmp_path / "one", "silent", (WORKTOP, VAGUE))
     assert not any(row.failed for row in silent)
     assert all(row.calls["reader"] for row in silent)
+    assert [row.summed_up for row in silent] == [None, None]
     ideal = rows_of(recording, tmp_path / "two", "ideal", (VAGUE,))
     assert silent[1].recall < ideal[0].recall
 

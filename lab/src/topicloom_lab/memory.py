@@ -24,12 +24,12 @@ from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import READER
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.language import Language
+from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
@@ -54,6 +54,8 @@ from topicloom_lab.turn_costs import FedTurn, TurnClock
 Reviews = Literal["none", "daily"]
 _ENDLESS = 10**9
 """Tokens or topics that no session comes to."""
+_MATTERS = 0.5
+"""Score of a topic that a simulated reader says matters: it gives .9, or .1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,9 @@ class MemoryRow:
     """Those of the calls that gave nothing usable."""
     reader_tokens: int = 0
     """Tokens of prompts and answers of all readers, by estimate; embedded ones have none."""
+    summed_up: bool | None = None
+    """True if the note sums up the best quoted topic of those that a model said matter; None where
+    none of these is quoted."""
 
     @property
     def recall(self) -> float:
@@ -294,12 +299,16 @@ def _measure(
         shown=held.share,
         answer_in=answer_stands_in(context, question.answer),
         failed=dict(shown.failed),
-        reader_tokens=sum(
-            call.input_tokens + call.output_tokens
-            for call in shown.receipt.calls
-            if call.role == READER.name
-        ),
+        reader_tokens=shown.receipt.reading_tokens,
+        summed_up=_find_summary(shown.receipt),
     )
+
+
+def _find_summary(receipt: Receipt) -> bool | None:
+    """See `MemoryRow.summed_up`."""
+    read = (topic for topic in receipt.quoted if topic.topic in receipt.scores)
+    best = next((topic for topic in read if topic.score >= _MATTERS), None)
+    return None if best is None or receipt.reading is None else bool(best.summary)
 
 
 def _compile_graph(options: dict[str, Any], saver: InMemorySaver) -> Graph:

@@ -138,10 +138,15 @@ def by_readers(rows: Sequence[MemoryRow], readers: ReaderChoice) -> str:
     # The calls of the stand-ins that followed those that failed are calls of the role, too.
     made = {role: sum(row.calls.get(role, 0) for row in rows) - n for role, n in failed.items()}
     read = sum(row.reader_tokens for row in rows) / max(1, len(rows))
-    return (
+    summed_up = [row.summed_up for row in rows if row.summed_up is not None]
+    said = (
         f"Readers: {readers}, {made['reader']:,} calls and {made['router']:,} of the router; "
         f"{sum(failed.values()):,} could not be parsed; {read:,.0f} tokens a question."
     )
+    if not summed_up:
+        return said
+    asked = len(summed_up)
+    return f"{said} The best topic that they found is summed up for {sum(summed_up)} of {asked}."
 
 
 def by_date(rows: Sequence[MemoryRow]) -> str:
