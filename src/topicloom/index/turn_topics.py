@@ -273,7 +273,8 @@ def fill_in_turn(
 ) -> NDArray[np.intp]:
     """Places of messages, the best first: a share of the budget in one order, then the other.
 
-    The less clear it is which topic the turn is in, the larger is the share.
+    The less clear it is which topic the turn is in, the larger is the share. Of what the budget
+    holds, half of both comes first: that is what the index is surest of.
 
     Args:
         by_message: Places by the message alone, the best first.
@@ -286,12 +287,24 @@ def fill_in_turn(
     if not weights.any():
         return by_message
     doubt = (manner.clear - float(weights.max())) / (manner.clear - manner.unclear)
-    share = manner.by_message + (1 - manner.by_message) * min(1.0, max(0.0, doubt))
-    room = share * budget
-    first = by_message[: np.searchsorted(np.cumsum(costs[by_message]), room, "right")]
-    taken = np.zeros(len(costs), dtype=np.bool_)
-    taken[first] = True
-    return np.concatenate([first, by_topic[~taken[by_topic]]])
+    room = budget * (manner.by_message + (1 - manner.by_message) * min(1.0, max(0.0, doubt)))
+    first = _fit(by_message, costs, room)
+    rest = _leave_out(by_topic, first)
+    chosen = np.concatenate([first, _fit(rest, costs, budget - costs[first].sum())])
+    sure = _fit(first, costs, room / 2)
+    liked = _leave_out(by_topic[np.isin(by_topic, chosen)], sure)
+    sure = np.concatenate([sure, _fit(liked, costs, (budget - room) / 2)])
+    return np.concatenate([sure, _leave_out(np.concatenate([first, rest]), sure)])
+
+
+def _fit(places: NDArray[np.intp], costs: Floats, room: float) -> NDArray[np.intp]:
+    """The first of some places, as many as fit."""
+    return places[: np.searchsorted(np.cumsum(costs[places]), room, "right")]
+
+
+def _leave_out(places: NDArray[np.intp], taken: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those of some places that are not taken."""
+    return places[~np.isin(places, taken)]
 
 
 def _mean_of_best(fit: Floats, topics: Grouping) -> Floats:
