@@ -289,22 +289,22 @@ def fill_in_turn(
     doubt = (manner.clear - float(weights.max())) / (manner.clear - manner.unclear)
     room = budget * (manner.by_message + (1 - manner.by_message) * min(1.0, max(0.0, doubt)))
     first = _fit(by_message, costs, room)
-    rest = _leave_out(by_topic, first)
-    chosen = np.concatenate([first, _fit(rest, costs, budget - costs[first].sum())])
-    sure = _fit(first, costs, room / 2)
-    liked = _leave_out(by_topic[np.isin(by_topic, chosen)], sure)
-    sure = np.concatenate([sure, _fit(liked, costs, (budget - room) / 2)])
-    return np.concatenate([sure, _leave_out(np.concatenate([first, rest]), sure)])
+    left = np.ones(len(costs), dtype=np.bool_)
+    left[first] = False
+    rest = by_topic[left[by_topic]]
+    chosen = _fit(rest, costs, budget - costs[first].sum())
+    surest = _fit(first, costs, room / 2)
+    others = np.concatenate([first[len(surest) :], chosen])
+    rank = np.empty_like(by_topic)
+    rank[by_topic] = np.arange(len(by_topic))
+    liked = _fit(others[np.argsort(rank[others])], costs, (budget - room) / 2)
+    others = others[~np.isin(others, liked)]
+    return np.concatenate([surest, liked, others, rest[len(chosen) :]])
 
 
 def _fit(places: NDArray[np.intp], costs: Floats, room: float) -> NDArray[np.intp]:
     """The first of some places, as many as fit."""
     return places[: np.searchsorted(np.cumsum(costs[places]), room, "right")]
-
-
-def _leave_out(places: NDArray[np.intp], taken: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Those of some places that are not taken."""
-    return places[~np.isin(places, taken)]
 
 
 def _mean_of_best(fit: Floats, topics: Grouping) -> Floats:
