@@ -24,6 +24,7 @@ from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
@@ -305,10 +306,12 @@ def _measure(
 
 
 def _find_summary(receipt: Receipt) -> bool | None:
-    """See `MemoryRow.summed_up`."""
-    read = (topic for topic in receipt.quoted if topic.topic in receipt.scores)
-    best = next((topic for topic in read if topic.score >= _MATTERS), None)
-    return None if best is None or receipt.reading is None else bool(best.summary)
+    """See `MemoryRow.summed_up`. Where the stand-in of a model read, no model said anything."""
+    calls = (c for c in receipt.calls if c.role == READER.name and not c.failure)
+    read = {call.topic for call in calls if call.model != "embedded"}
+    matter = (t for t in receipt.quoted if t.topic in read and t.score >= _MATTERS)
+    best = next(matter, None)
+    return None if best is None else bool(best.summary)
 
 
 def _compile_graph(options: dict[str, Any], saver: InMemorySaver) -> Graph:

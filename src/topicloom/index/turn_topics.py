@@ -293,6 +293,7 @@ def fill_in_turn(
     left[first] = False
     rest = by_topic[left[by_topic]]
     chosen = _fit(rest, costs, budget - costs[first].sum())
+    # The budget holds these and no others; what follows is their order.
     surest = _fit(first, costs, room / 2)
     others = np.concatenate([first[len(surest) :], chosen])
     rank = np.empty_like(by_topic)
