@@ -23,6 +23,7 @@ from topicloom.index.turn_topics import (
     is_with_assistant,
     prefer_lately_said,
     prefer_own_words,
+    prefer_recent_topics,
     prefer_topics,
     weigh_topics,
 )
@@ -76,6 +77,28 @@ class TestTopicsOfATurn:
         none = group_by_topic(np.zeros(3, dtype=int), DIRECTIONS[:1])
         found = weigh_topics(DIRECTIONS[0], DIRECTIONS[:0], 0.0, np.zeros(3), MEAN, none)
         assert found.tolist() == [0.0]
+
+
+class TestReturns:
+    BOTH = np.array([0.0, 0.5, 0.5, 0.0])
+
+    def test_a_turn_is_less_likely_in_a_topic_the_longer_ago_it_was_spoken_of(self) -> None:
+        opens = np.array([True, False, True, False, True, False, True])
+        found = prefer_recent_topics(self.BOTH, grouping(), opens)
+        assert found[GARDEN] > found[KITCHEN] > 0  # of the garden the newest stretch is
+        assert found.sum() == pytest.approx(1)
+
+    def test_messages_of_the_same_stretch_are_no_time(self) -> None:
+        found = prefer_recent_topics(self.BOTH, grouping(), NONE_BEGINS)
+        assert found == pytest.approx(self.BOTH)
+
+    def test_what_is_said_tells_more(self) -> None:
+        weights = np.array([0.0, 0.8, 0.2, 0.0])
+        found = prefer_recent_topics(weights, grouping(), ~NONE_BEGINS)
+        assert found.argmax() == KITCHEN
+
+    def test_without_topics_there_is_none(self) -> None:
+        assert not prefer_recent_topics(np.zeros(4), grouping(), NONE_BEGINS).any()
 
 
 class TestPreference:

@@ -1,12 +1,13 @@
 """Topics that the session graph gives to interleaved talk, against those known.
 
 A conversation is fed message by message, as `topicloom eval memory` feeds it. Its topics are told
-twice. As messages come: a message with which something begins is in the topic that it is likeliest
-about, by the search that a turn's recall goes by, and what follows is in the same one. Where no
-topic is likely, what begins is new: it is the topic that a split made of it later, if one began
-with it. After the splits moved them: each message is in the topic that it is in at the end. A part
-of a topic that was divided for its size counts as that topic. A message in no topic, or among the
-loose ends, counts as a topic of its own. Only messages whose thread is known are judged.
+twice. As messages come: a message of a user is in the topic that it is likeliest about, by the
+search that a turn's recall goes by, and the reply is in the same one. Where no topic is likely, it
+is in the topic of the message before it, or, if something begins with it, in a new one: the topic
+that a split made of it later, if one began with it. After the splits moved them: each message is in
+the topic that it is in at the end. A part of a topic that was divided for its size counts as that
+topic. A message in no topic, or among the loose ends, counts as a topic of its own. Only messages
+whose thread is known are judged.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import accumulate, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +31,8 @@ from pydantic import BaseModel, Field
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.index.session_index import SessionIndex
-from topicloom.memory.stored import Graph, get_session
+from topicloom.index.turn_topics import TurnContext
+from topicloom.memory.stored import Graph
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.records import read_records
 from topicloom.recordings.replay import as_message
@@ -39,7 +42,7 @@ from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.hierarchy import find_path
-from topicloom.state.session import Session
+from topicloom.state.session import Session, Turn
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
@@ -56,6 +59,7 @@ _DEED = re.compile(
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _CLOSING = "…"
 """Text of the message before which everything moves into topics."""
+_RECORD, _SPLIT_ALL = TurnOptions(answer=False), TurnOptions(answer=False, keep_messages=0)
 
 
 class ThreadMessage(BaseModel, frozen=True, coerce_numbers_to_str=True):
@@ -200,14 +204,12 @@ def _feed(
         clock=clock,
     ).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": "conversation"}}
-    beginnings = _Beginnings(storage)
+    about = _MessageTopics(storage)
     for message in (m for m in messages if m.text.strip()):
         clock.now = clock.after([message])
-        _record(graph, config, as_message(message), TurnOptions(answer=False))
-        beginnings.take_newest(get_session(graph, config))
-    _record(graph, config, HumanMessage(_CLOSING), TurnOptions(answer=False, keep_messages=0))
-    session = get_session(graph, config)
-    found = _label(SessionStore(storage.open(session.id)), session, beginnings.about)
+        about.take_newest(*_record(graph, config, as_message(message), _RECORD))
+    session, _ = _record(graph, config, HumanMessage(_CLOSING), _SPLIT_ALL)
+    found = _label(SessionStore(storage.open(session.id)), session, about.likeliest)
     labels: list[_Label] = []
     for message in messages:
         silent = labels[-1] if labels else _Label(0, "", "")
@@ -215,33 +217,38 @@ def _feed(
     return labels
 
 
-class _Beginnings:
-    """What messages with which something begins are about, by the topics that there are then."""
+class _MessageTopics:
+    """What messages of users are about as they come, by the topics that there are then."""
 
     def __init__(self, storage: FileStorage) -> None:
         self._storage = storage
         self._index: SessionIndex | None = None
-        self.about: dict[int, str] = {}
+        self.likeliest: dict[int, str] = {}
         """The likeliest topic by the number of the message; none where none is likely."""
 
-    def take_newest(self, session: Session) -> None:
-        """Take in the newest message of a session."""
+    def take_newest(self, session: Session, turn: Turn) -> None:
+        """Take in the message that a turn recorded."""
         store = SessionStore(self._storage.open(session.id))
-        (message,) = store.messages(session, session.count, session.count)
-        if not message.opens:
+        (message,) = store.messages(session, turn.user, turn.user)
+        if message.role != "user":
             return
         if self._index is None:
             self._index = SessionIndex(default_embedder(), store.log, WINDOW)
         self._index.update(store.topic_table(session), store.topic_messages)
-        about = self._index.search(message.text).about
+        first, last, _ = turn.before
+        read = partial(store.messages, session, first, last) if first else tuple
+        context = TurnContext(turn.before, read)
+        about = self._index.search(message.text, context=context).about
         if about:
-            self.about[message.seq] = next(iter(about))
+            self.likeliest[turn.user] = next(iter(about))
 
 
 def _record(
     graph: Graph, config: RunnableConfig, message: BaseMessage, options: TurnOptions
-) -> None:
-    graph.invoke({"messages": [message]}, config, context=options, durability="exit")
+) -> tuple[Session, Turn]:
+    """Feed a message; the session after it, and its turn."""
+    state = graph.invoke({"messages": [message]}, config, context=options, durability="exit")
+    return Session.model_validate(state["session"]), Turn.model_validate(state["turn"])
 
 
 def _label(
@@ -263,11 +270,11 @@ def _label(
     labels: dict[str | None, _Label] = {}
     for number, group in groupby(zip(numbers, stored_messages, strict=True), lambda p: p[0]):
         segment = [message for _, message in group]
-        begin = segment[0].seq
         made, _ = Counter(homes.get(m.seq, "") for m in segment).most_common(1)[0]
-        new = made if first.get(made, 0) >= begin else f"new {number}"
-        came = wholes[about[begin]] if begin in about else new
-        labels |= {m.source: _Label(number, came, homes.get(m.seq)) for m in segment}
+        came = made if first.get(made, 0) >= segment[0].seq else f"new {number}"
+        for message in segment:
+            came = wholes[about[message.seq]] if message.seq in about else came
+            labels[message.source] = _Label(number, came, homes.get(message.seq))
     return labels
 
 

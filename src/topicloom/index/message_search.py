@@ -34,6 +34,7 @@ from topicloom.index.turn_topics import (
     is_with_assistant,
     prefer_lately_said,
     prefer_own_words,
+    prefer_recent_topics,
     prefer_topics,
     weigh_topics,
 )
@@ -106,7 +107,8 @@ class MessageSearch:
         topics = {topic: value for topic, value in relevance if topic not in hidden}
         fits = np.ones(len(costs), dtype=bool) if query.priced else compared.fits
         hits = self._collect(best[found], worths[found], topics, fits)
-        return replace(hits, about=self._name_likely(weights))
+        likely = prefer_recent_topics(weights, view.grouping, view.opens)
+        return replace(hits, about=self._name_likely(likely))
 
     def _compare(self, text: str, vector: Vectors) -> Compared:
         """All messages, compared with a text and its vector [d]."""

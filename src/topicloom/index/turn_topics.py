@@ -79,6 +79,9 @@ _WHILE = 200.0
 """Messages after which a third is left of what the newest one rises by."""
 _LATELY = 0.5
 """Probability of topics that were spoken of lately from which `lately` counts in full."""
+_RETURN = 0.3
+"""Power of the stretches of talk since a topic was last spoken of by which a turn is less likely in
+it. In the ranking it does not count: there what was said lately rises by itself."""
 _SHORT, _HEAD = 5, 1_000
 """Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
 too. And the characters that are counted."""
@@ -117,6 +120,12 @@ class Grouping:
     """The topics that have messages, ascending [t]."""
     newer: NDArray[np.intp]
     """How many messages of its topic come after each message [n]."""
+
+    @property
+    def newest(self) -> NDArray[np.intp]:
+        """Place of the newest message of each of the `present` topics [t]."""
+        last = np.append(self.starts[1:], len(self.order)) - 1
+        return np.asarray(self.order[last])
 
 
 def group_by_topic(code: NDArray[np.integer], means: Vectors) -> Grouping:
@@ -177,10 +186,25 @@ def fade_lately(weights: Floats, topics: Grouping) -> TopicWeights:
     """
     if not weights.any():
         return GOING_ON
-    newest = topics.order[np.append(topics.starts[1:], len(topics.order)) - 1]
-    age = len(topics.order) - 1 - newest
+    age = len(topics.order) - 1 - topics.newest
     lately = float(weights[topics.present] @ np.exp(-age / _WHILE))
     return replace(GOING_ON, lately=GOING_ON.lately * min(1.0, lately / _LATELY))
+
+
+def prefer_recent_topics(weights: Floats, topics: Grouping, opens: NDArray[np.bool_]) -> Floats:
+    """The probability of each topic [k], less the longer ago it was last spoken of.
+
+    Args:
+        weights: Probability of each by what is said [k]; see `weigh_topics`.
+        topics: The messages by topic.
+        opens: True for the messages with which a stretch of talk begins [n].
+    """
+    begun = np.cumsum(opens)
+    since = begun[-1] - begun[topics.newest]
+    recent = weights.copy()
+    recent[topics.present] /= (1.0 + since) ** _RETURN
+    total = recent.sum()
+    return recent / total if total else recent
 
 
 def prefer_topics(
