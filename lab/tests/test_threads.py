@@ -14,7 +14,7 @@ from topicloom.errors import NotAConversationError
 from topicloom.recordings.replay import as_message
 from topicloom.recordings.times import parse_moment
 from topicloom_lab.talk import said
-from topicloom_lab.thread_scores import summary, thread_scores
+from topicloom_lab.thread_scores import summarize_scores, thread_scores
 from topicloom_lab.threads import ThreadedConversation, evaluate_threads, load_threads
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -118,9 +118,9 @@ class TestMeasures:
 
     def test_summary_is_over_judged_conversations(self) -> None:
         scores = [thread_scores("aa", [0, 0]), None]
-        assert summary(scores)["ari"] == 1
-        assert summary(scores)["conversations"] == 1
-        assert summary([])["ari"] == 0
+        assert summarize_scores(scores)["ari"] == 1
+        assert summarize_scores(scores)["conversations"] == 1
+        assert summarize_scores([])["ari"] == 0
 
 
 class TestRun:

@@ -61,7 +61,7 @@ def thread_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Th
     )
 
 
-def summary(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
+def summarize_scores(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
     """Means over the conversations that were judged, and how many they are."""
     judged = [found for found in scores if found is not None]
     names = ("ari", "one_to_one", "vi", "exact")

@@ -316,15 +316,27 @@ def fill_in_turn(
     left = np.ones(len(costs), dtype=np.bool_)
     left[first] = False
     rest = by_topic[left[by_topic]]
-    chosen = _fit(rest, costs, budget - costs[first].sum())
+    second = _fit(rest, costs, budget - costs[first].sum())
     # The budget holds these and no others; what follows is their order.
-    surest = _fit(first, costs, room / 2)
-    others = np.concatenate([first[len(surest) :], chosen])
+    held = _put_surest_first(first, second, by_topic, costs, room / 2, (budget - room) / 2)
+    return np.concatenate([held, rest[len(second) :]])
+
+
+def _put_surest_first(
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    by_topic: NDArray[np.intp],
+    costs: Floats,
+    first_room: float,
+    topic_room: float,
+) -> NDArray[np.intp]:
+    """The places that two orders chose, the best of each order before the others."""
+    surest = _fit(first, costs, first_room)
+    others = np.concatenate([first[len(surest) :], second])
     rank = np.empty_like(by_topic)
     rank[by_topic] = np.arange(len(by_topic))
-    liked = _fit(others[np.argsort(rank[others])], costs, (budget - room) / 2)
-    others = others[~np.isin(others, liked)]
-    return np.concatenate([surest, liked, others, rest[len(chosen) :]])
+    liked = _fit(others[np.argsort(rank[others])], costs, topic_room)
+    return np.concatenate([surest, liked, others[~np.isin(others, liked)]])
 
 
 def _fit(places: NDArray[np.intp], costs: Floats, room: float) -> NDArray[np.intp]:

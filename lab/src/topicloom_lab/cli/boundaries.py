@@ -12,7 +12,7 @@ from topicloom.index.encoders import default_embedder
 from topicloom_lab.cli.output import counting, in_sample, make_table, open_figures, write_rows
 from topicloom_lab.gold_splitter import SplitterKind
 from topicloom_lab.segmentation import Mode, evaluate_segmentation, load_dialogues
-from topicloom_lab.thread_scores import summary
+from topicloom_lab.thread_scores import summarize_scores
 from topicloom_lab.threads import ThreadRow, evaluate_threads, load_threads
 from topicloom_lab.training.boundary import train_boundary
 
@@ -78,8 +78,8 @@ def run_threads(
     if out is not None:
         write_rows(out, (row.as_json() for row in rows))
     found = {
-        "as they come": summary(row.as_they_come for row in rows),
-        "after they are moved": summary(row.moved for row in rows),
+        "as they come": summarize_scores(row.as_they_come for row in rows),
+        "after they are moved": summarize_scores(row.moved for row in rows),
     }
     names = ("ari", "one_to_one", "vi", "exact")
     table = make_table(

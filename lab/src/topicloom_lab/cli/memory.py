@@ -46,7 +46,7 @@ def run_memory(file: str, out: Path | None, evaluation: MemoryEvaluation, *, as_
             write_rows(out, (row.as_json() | evaluation.setup for row in found), add=True)
     for budget in evaluation.budgets:
         here = [row for row in rows if row.budget == budget]
-        console.print(summary(here, f"{budget:,} tokens: {name_of(file)}"))
+        console.print(make_summary(here, f"{budget:,} tokens: {name_of(file)}"))
     console.print(by_readers(rows, evaluation.readers), highlight=False)
     if evaluation.reviews != "none":
         console.print(by_date(rows))
@@ -79,7 +79,7 @@ def _one(
     return rows
 
 
-def summary(rows: Sequence[MemoryRow], where: str) -> Table:
+def make_summary(rows: Sequence[MemoryRow], where: str) -> Table:
     """Recall and precision by category; questions without evidence are left out.
 
     Recall counts whole messages; "its tokens" is the share of the evidence's tokens that are shown,
