@@ -6,7 +6,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from topicloom.index import ranking, turn_topics
+from topicloom.index import ranking, turn_order, turn_topics
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,7 +15,7 @@ def test_every_constant_is_given_as_it_is() -> None:
     page = (ROOT / "docs" / "research" / "recall.md").read_text("utf-8")
     rows = re.findall(r"^\| `(_[A-Z_]+)` \| ([\d.]+) \|", page, re.MULTILINE)
     given = {name: float(value) for name, value in rows}
-    constants = {**vars(ranking), **vars(turn_topics)}
+    constants = {**vars(ranking), **vars(turn_topics), **vars(turn_order)}
     numbers = {n: v for n, v in constants.items() if n.startswith("_") and type(v) is float}
     assert given == numbers
 

@@ -12,19 +12,21 @@ from hypothesis.extra.numpy import arrays
 from topicloom.index.embedder import Vectors, unit_rows
 from topicloom.index.encoders import default_embedder
 from topicloom.index.ranking import Floats
-from topicloom.index.turn_topics import (
+from topicloom.index.turn_order import (
     ANY,
     GOING_ON,
-    Grouping,
     fade_lately,
     fill_in_turn,
-    goes_on,
-    group_by_topic,
     is_with_assistant,
     prefer_lately_said,
     prefer_own_words,
-    prefer_recent_topics,
     prefer_topics,
+)
+from topicloom.index.turn_topics import (
+    Grouping,
+    goes_on,
+    group_by_topic,
+    prefer_recent_topics,
     weigh_topics,
 )
 

@@ -25,17 +25,19 @@ from topicloom.index.ranking import (
     weights_for,
 )
 from topicloom.index.time_expressions import Days
-from topicloom.index.turn_topics import (
+from topicloom.index.turn_order import (
     ANY,
-    TurnContext,
     fade_lately,
     fill_in_turn,
-    goes_on,
     is_with_assistant,
     prefer_lately_said,
     prefer_own_words,
-    prefer_recent_topics,
     prefer_topics,
+)
+from topicloom.index.turn_topics import (
+    TurnContext,
+    goes_on,
+    prefer_recent_topics,
     weigh_topics,
 )
 from topicloom.index.vectors import vectors_of
