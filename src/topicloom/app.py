@@ -1,7 +1,7 @@
 """The graph as a LangGraph server takes it: compiled, without checkpointer or store.
 
-The server brings its own checkpointer, or opens the one below, by which it deletes sessions with
-their threads. Settings come from `TOPICLOOM_*`.
+The server brings its own checkpointer and store, or opens those below: then it deletes sessions
+with their threads, and replies know what reflection found. Settings come from `TOPICLOOM_*`.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ async def open_checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     Those of a folder are the command line's, which shows what was said over the server. While they
     are open, sessions that are due are reviewed and reflected upon.
     """
-    async with _open_saver() as saver, _open_store() as store:
+    async with _open_saver() as saver, open_store() as store:
         own = _builder.compile(checkpointer=saver, store=store)
         async with run_background(own, checkpointer=saver, store=store):
-            yield saver
+            yield delete_with_threads(saver, own)
 
 
 @asynccontextmanager
-async def _open_store() -> AsyncIterator[BaseStore]:
-    """The command line's store of facts, marks and leases; of a database, its own."""
+async def open_store() -> AsyncIterator[BaseStore]:
+    """Open the store of facts, marks and leases: the command line's, or that of the database."""
     if _shared is not None:
         yield _shared
         return
@@ -68,9 +68,9 @@ async def _open_saver() -> AsyncIterator[BaseCheckpointSaver[Any]]:
         from topicloom.graph.postgres import open_postgres_saver
 
         async with open_postgres_saver(_postgres) as shared:
-            yield delete_with_threads(shared, graph)
+            yield shared
         return
     path = FileStorage(_settings.folder).root / CHECKPOINTS
     append_bytes(path, b"", fsync=False)  # its owner's alone
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
-        yield delete_with_threads(saver, graph)
+        yield saver

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -75,6 +76,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "TOPICLOOM_FOLDER": str(served.folder),
         "TOPICLOOM_WINDOW": "2000",
         "TOPICLOOM_FSYNC": "false",
+        "TOPICLOOM_REFLECTION__TURNS": "1",
+        "TOPICLOOM_REFLECTION__TICK_SECONDS": "0.5",
     }
     command = [str(program()), "dev", "--no-browser", "--no-reload", "--port", str(port)]
     command += ["--config", str(CONFIG)]
@@ -166,6 +169,40 @@ async def test_deleting_a_thread_deletes_its_session(
     assert f"XSECRETX{other}".encode() in left
     reply, _ = await say(client, other, "What is the code?", keep_messages=0)
     assert "XSECRETX" in reply
+
+
+async def find_facts(client: LangGraphClient, thread: str) -> list[str]:
+    """What reflection found in a session, as the server's own store has it."""
+    found = await client.store.search_items(("topicloom", thread, "facts"))
+    return [item["value"]["fact"] for item in found["items"]]
+
+
+async def reflected(client: LangGraphClient, thread: str) -> list[str]:
+    """The facts of a session, when its reflection is done."""
+    for _ in range(600):
+        if facts := await find_facts(client, thread):
+            return facts
+        await asyncio.sleep(0.1)
+    pytest.fail("nobody reflected upon it")
+
+
+async def test_a_reply_knows_what_reflection_found(client: LangGraphClient) -> None:
+    thread = await begin(client)
+    await say(client, thread, "I'm allergic to peanuts.")
+    assert await reflected(client, thread) == ["I'm allergic to peanuts."]
+    await say(client, thread, "What may I eat?", keep_messages=0)
+    state: Any = (await client.threads.get_state(thread))["values"]
+    assert len(state["session"]["facts"]) == 1
+
+
+async def test_deleting_a_thread_deletes_its_facts(client: LangGraphClient) -> None:
+    thread, other = await begin(client), await begin(client)
+    for one in (thread, other):
+        await say(client, one, "I live in Leeds.")
+        assert await reflected(client, one) == ["I live in Leeds."]
+    await client.threads.delete(thread)
+    assert await find_facts(client, thread) == []
+    assert await find_facts(client, other) == ["I live in Leeds."]
 
 
 async def test_bad_input_is_an_error_of_that_run_alone(client: LangGraphClient) -> None:

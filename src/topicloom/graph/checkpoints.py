@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from topicloom.storage.disk import append_bytes, reachable
 from topicloom.storage.files import FileStorage
 
 if TYPE_CHECKING:
+    from langgraph.store.base import Op, Result
     from langgraph.store.sqlite import SqliteStore
 
 CHECKPOINTS = "checkpoints.sqlite"
@@ -152,18 +153,24 @@ class _StoreConnection(sqlite3.Connection):
 def open_local_store(folder: Path, *, reading: bool = False) -> Iterator[SqliteStore]:
     """Open the store in a folder of sessions, with what reflection found and who is at work.
 
-    For `reading` nothing is made that is missing.
+    It is for `invoke` and `ainvoke` alike. For `reading` nothing is made that is missing.
 
     Raises:
         StorageUnavailableError: The file cannot be used.
     """
-    from langgraph.store.sqlite import SqliteStore
+    from langgraph.store.sqlite import SqliteStore  # only here: it is not loaded with the package
+
+    class LocalStore(SqliteStore):
+        """A store in a file of SQLite, for an event loop too: a LangGraph server asks it there."""
+
+        async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+            return await asyncio.to_thread(self.batch, ops)
 
     path = folder / _STORE
     opened = open_database(path, _StoreConnection, reading=reading)
     with usable(path), closing(opened) as database:
         database.isolation_level = None  # the store begins and ends transactions itself
-        store = SqliteStore(database)
+        store = LocalStore(database)
         with database:
             database.execute("BEGIN IMMEDIATE")
             store.setup()
