@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite.aio import AsyncSqliteStore
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
-from topicloom import adelete_session, delete_session, delete_with_threads
-from topicloom.memory.stored import get_session, make_review_thread
+from topicloom import Memory, adelete_session, delete_session, delete_with_threads
+from topicloom.graph.checkpoints import open_local_store
+from topicloom.memory.stored import find_deps, get_session, make_review_thread
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.storage.files import FileStorage
@@ -82,6 +86,88 @@ def test_what_sqlite_left_of_rows_that_it_moved_goes_too(tmp_path: Path) -> None
             delete_session(graph, name)
             assert f"<{name} " not in everything(tmp_path)
         assert "<t4 " in everything(tmp_path)
+
+
+def forget_all(graph: Any, name: str) -> None:
+    assert Memory.of(graph, thread(name)).forget("m1").left == ()
+
+
+def memory_in_storage(graph: Any, name: str) -> Memory:
+    storage = find_deps(graph).workspaces.storage
+    assert storage is not None
+    return Memory(storage, name, store=graph.store)
+
+
+def delete_in_storage(graph: Any, name: str) -> None:
+    memory_in_storage(graph, name).delete()
+
+
+def forget_in_storage(graph: Any, name: str) -> None:
+    [checkpoints] = memory_in_storage(graph, name).forget("m1").left
+    assert "checkpoints of thread" in checkpoints
+
+
+def forget_facts(graph: Any, name: str) -> None:
+    memory = Memory.of(graph, thread(name))
+    for key in memory.facts():
+        memory.forget_fact(key)
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [
+        delete_session,
+        delete_by_thread,
+        forget_all,
+        forget_facts,
+        delete_in_storage,
+        forget_in_storage,
+    ],
+)
+def test_facts_leave_nothing_in_their_file(tmp_path: Path, delete: Delete) -> None:
+    """A row that was deleted stays in a free page."""
+    with open_local_store(tmp_path) as store:
+        store.conn.execute("PRAGMA secure_delete = OFF")  # SQLite's default, not that of Debian
+        graph = open_graph(tmp_path, checkpointer=InMemorySaver(), store=store)
+        tell(graph, thread(), *TEXTS, keep=2)
+        kept_facts = ReflectionStore(store)
+        for number in range(60):
+            said = f"The code {number} is {SECRET} {'and' * number}"
+            kept_facts.change_facts("s", FactChanges((Fact(said, ("m1",), "2026-03-02"),)))
+        file = tmp_path / "store.sqlite"
+        assert SECRET.encode() in file.read_bytes()
+        delete(graph, "s")
+        assert kept_facts.facts("s") == {}
+        assert SECRET.encode() not in file.read_bytes()
+
+
+def test_facts_in_a_file_that_another_reads_are_said_to_be_left(tmp_path: Path) -> None:
+    with open_local_store(tmp_path) as store, open_local_store(tmp_path) as other:
+        store.conn.execute("PRAGMA journal_mode = WAL")  # or no fact could be removed meanwhile
+        store.conn.execute("PRAGMA busy_timeout = 1")
+        graph = open_graph(tmp_path, checkpointer=InMemorySaver(), store=store)
+        tell(graph, thread(), *TEXTS, keep=2)
+        facts = (Fact("The code is 1", ("m1",), "2026-03-02"), Fact("It rains", ("m1",), ""))
+        ReflectionStore(store).change_facts("s", FactChanges(facts))
+        with closing(other.conn.execute("SELECT * FROM store")) as reading:
+            assert reading.fetchone()
+            left = Memory.of(graph, thread()).forget("m1").left
+        assert left == ("free pages of the facts' file, which another process uses",)
+        assert Memory.of(graph, thread()).forget("m1").left == ()
+
+
+async def test_facts_in_an_asynchronous_store(tmp_path: Path) -> None:
+    async with AsyncSqliteStore.from_conn_string(str(tmp_path / "facts.sqlite")) as store:
+        await store.setup()
+        await store.conn.execute("PRAGMA secure_delete = OFF")
+        graph = open_graph(tmp_path, checkpointer=InMemorySaver(), store=store)
+        fact = Fact(f"The code is {SECRET}", ("m1",), "2026-03-02")
+        changes = FactChanges((fact,))
+        await asyncio.to_thread(ReflectionStore(store).change_facts, "s", changes)
+        await graph.ainvoke({"messages": [("user", TEXTS[0])]}, thread())
+        assert SECRET in everything(tmp_path)
+        await adelete_session(graph, "s")
+        assert SECRET not in everything(tmp_path)
 
 
 @pytest.mark.parametrize("by_thread", [False, True])

@@ -11,7 +11,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 
 from topicloom.cli._views import (
@@ -112,7 +111,7 @@ def run_chat(
         context = make_context(context.folder, settings)
     with context.open_graph() as (graph, saver, store), context.storage.lock(name):
         config = name_thread(name, user, scope)
-        chat = TerminalChat(context, graph, config, ReplyWriter(console), store)
+        chat = TerminalChat(context, graph, config, ReplyWriter(console))
         chat.greet()
         if editor:
             editor.add_history(chat.list_said())
@@ -140,8 +139,6 @@ class TerminalChat:
     graph: Graph
     config: RunnableConfig
     writer: ReplyWriter
-    facts: SqliteStore | None = None
-    """Where reflection keeps facts."""
     announced: bool = False
     """True once it was said that topics are made."""
     announced_rest: bool = False
@@ -265,8 +262,8 @@ class TerminalChat:
                     print_dim(
                         console, "no facts yet: they are looked for in pauses of the conversation"
                     )
-            case "/forget" if given and self.facts:
-                forget(console, memory, self.facts, given)
+            case "/forget" if given:
+                forget(console, memory, given)
             case "/retry" if self.graph.get_state(self.config).next:
                 self._reply(None)
             case "/retry":

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
-from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 from rich.text import Text
 
@@ -16,7 +15,6 @@ from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.cli.words import say, say_plural
 from topicloom.memory.memory import Memory
-from topicloom.memory.purge import compact_file
 from topicloom.memory.values import Forgotten, MemoryTopic
 from topicloom.nodes.runs import name_thread
 
@@ -40,25 +38,18 @@ def run_purge(
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
-    with context.open_graph() as (graph, _, facts), context.storage.lock(name):
+    with context.open_graph() as (graph, *_), context.storage.lock(name):
         memory = Memory.of(graph, name_thread(name))
         what = [*topics, *messages]
         if as_json:
             shown = memory.forget(*what, dry_run=True)
-            left = _remove(memory, facts, what) if sure else []
-            print_json([_to_row(shown) | {"left": left, "removed": sure}])
+            left = memory.forget(*what).left if sure else ()
+            print_json([_to_row(shown) | {"left": list(left), "removed": sure}])
         else:
-            forget(console, memory, facts, what, sure=sure)
+            forget(console, memory, what, sure=sure)
 
 
-def forget(
-    console: Console,
-    memory: Memory,
-    facts_store: SqliteStore,
-    what: Sequence[str],
-    *,
-    sure: bool = False,
-) -> None:
+def forget(console: Console, memory: Memory, what: Sequence[str], *, sure: bool = False) -> None:
     """The same within a command that holds the session and has it open."""
     shown = memory.forget(*what, dry_run=True)
     facts, new = shown.facts, bool(shown.messages or shown.facts)
@@ -70,7 +61,7 @@ def forget(
     if new and not (sure or typer.confirm(say("Remove all of this for good?"))):
         print_dim(console, "nothing was removed")
         return
-    left = _remove(memory, facts_store, what)
+    left = memory.forget(*what).left
     if new:
         one = "{count} message was removed; its place stays"
         many = "{count} messages were removed; their places stay"
@@ -83,14 +74,6 @@ def forget(
     print_dim(console, "older checkpoints went too: there is no going back to one of them")
     for place in left:
         print_line(console, "not removed: {place}", style="yellow", place=say(place))
-
-
-def _remove(memory: Memory, facts: SqliteStore, what: Sequence[str]) -> list[str]:
-    """Remove it; returns where it may still be found."""
-    left = list(memory.forget(*what).left)
-    if not compact_file(facts.conn):
-        left.append("free pages of the file of facts: another process uses it")
-    return left
 
 
 def _to_row(shown: Forgotten) -> dict[str, Any]:
@@ -119,11 +102,10 @@ def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool, as_json: bo
 
 
 def _delete(context: CliContext, names: Sequence[str]) -> None:
-    with context.open_graph() as (graph, _, facts):
+    with context.open_graph() as (graph, *_):
         for name in names:
             with context.storage.lock(name):
                 Memory.of(graph, name_thread(name)).delete()
-        compact_file(facts.conn)
 
 
 def _print_messages(console: Console, shown: Forgotten, topics: Mapping[str, MemoryTopic]) -> None:

@@ -17,6 +17,7 @@ from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.index.session_index import SessionIndex
+from topicloom.memory.freed_pages import rewrite_files
 from topicloom.memory.purge import adelete_session, delete_session, purge_from
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.apply_changes import make_changes
@@ -133,7 +134,8 @@ class StorageAccess:
             else "the checkpoints of thread {thread!r}: the agent's state shows it until its next"
             " turn, and older ones until you remove them by the checkpointer's means"
         )
-        return (FilledText(left, thread=self.thread),)
+        pages = yield from rewrite_files(self.facts.store)
+        return (FilledText(left, thread=self.thread), *pages)
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session; its checkpoints too, where an agent leads to them."""
@@ -142,6 +144,7 @@ class StorageAccess:
             return
         self.store.log.delete()
         self.facts.delete(self.thread)
+        yield from rewrite_files(self.facts.store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +235,8 @@ class GraphAccess:
         """
         _, store, _ = yield from self.open()
         thread = name_thread(self.thread)
-        return purge_from(store, self.graph, thread, plan, first).left
+        done = yield from purge_from(store, self.graph, thread, plan, first)
+        return done.left
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session with its thread."""

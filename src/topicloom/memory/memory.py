@@ -292,7 +292,8 @@ class Memory:
             InputError: There is no such fact.
             SessionBusyError: It is being reflected upon.
         """
-        return forget_fact(self._access, (yield from self._access.open()), key)
+        opened = yield from self._access.open()
+        return (yield from forget_fact(self._access, opened, key))
 
     def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
         """Give a topic a name, which no review and no split changes.

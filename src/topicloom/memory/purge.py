@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
 
-from topicloom.effects import Step, both, either
+from topicloom.effects import Step, both, either, run_step
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.purged_state import MADE_IN_A_TURN
+from topicloom.memory.freed_pages import name_free_space, rewrite_files
 from topicloom.memory.stored import Graph, find_deps, get_session, make_review_thread, open_session
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import dump
@@ -33,10 +30,6 @@ from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
 from topicloom.texts import FilledText
 
-if TYPE_CHECKING:
-    from langgraph.store.sqlite import SqliteStore
-
-_CHECKPOINTS = "free pages of the checkpoints' file, which another process uses"
 _NEWEST = "SELECT checkpoint_ns, MAX(checkpoint_id) FROM checkpoints WHERE thread_id = :thread"
 _SQLITE = (
     *(
@@ -85,7 +78,8 @@ def purge_messages(
             " and says where it is left"
         )
     _, store = open_session(graph, config, storage)
-    return purge_from(store, graph, name_thread(str(config["configurable"]["thread_id"])), plan)
+    thread = name_thread(str(config["configurable"]["thread_id"]))
+    return run_step(purge_from(store, graph, thread, plan))
 
 
 def purge_from(
@@ -94,8 +88,8 @@ def purge_from(
     thread: RunnableConfig,
     plan: PurgePlan,
     first: Callable[[], object] = lambda: None,
-) -> PurgeResult:
-    """`purge_messages`, by the session's store that is open already.
+) -> Step[PurgeResult]:
+    """Within a step: `purge_messages`, by the session's store that is open already.
 
     What has to be done `first` is done by the same plan: once messages are gone, a further call has
     another one.
@@ -108,21 +102,8 @@ def purge_from(
     _clear_newest(store, graph, thread)
     saver = graph.checkpointer
     left = _drop_older(saver, thread) if isinstance(saver, BaseCheckpointSaver) else ""
-    return PurgeResult(entries, (left,) if left else ())
-
-
-def compact_file(database: sqlite3.Connection) -> bool:
-    """Write a database anew, without the pages that rows left which were deleted.
-
-    `PRAGMA secure_delete` would be faster, but leaves copies of rows that were moved within pages.
-    Returns False, and what was deleted stays in the file for now, where another process is at it.
-    """
-    try:
-        database.execute("VACUUM")
-        busy, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.OperationalError:
-        return False
-    return not busy
+    pages = yield from rewrite_files(saver, graph.store)
+    return PurgeResult(entries, tuple(filter(None, (left, *pages))))
 
 
 def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> None:
@@ -148,8 +129,8 @@ def _drop_older(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> str:
     try:
         saver.delete_thread(make_review_thread(name))  # of one that was killed
         if isinstance(saver, SqliteSaver):
-            return _drop_in_sqlite(saver, name)
-        if isinstance(saver, InMemorySaver):
+            _drop_in_sqlite(saver, name)
+        elif isinstance(saver, InMemorySaver):
             _drop_in_memory(saver, thread)
         else:
             saver.prune([name], strategy="keep_latest")
@@ -161,11 +142,10 @@ def _drop_older(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> str:
     return ""
 
 
-def _drop_in_sqlite(saver: SqliteSaver, name: str) -> str:
+def _drop_in_sqlite(saver: SqliteSaver, name: str) -> None:
     with saver.cursor() as cursor:
         for statement in _SQLITE:
             cursor.execute(statement, {"thread": name})
-    return _compact(saver, _CHECKPOINTS)
 
 
 def _drop_in_memory(saver: InMemorySaver, thread: RunnableConfig) -> None:
@@ -202,7 +182,8 @@ def _delete_session(graph: Graph, thread_id: str) -> Step[None]:
     """
     _delete_stored(graph, thread_id)
     if isinstance(saver := graph.checkpointer, BaseCheckpointSaver):
-        yield from _delete_threads(saver, thread_id, saver.delete_thread, saver.adelete_thread)
+        yield from _delete_checkpoints(thread_id, saver.delete_thread, saver.adelete_thread)
+    yield from rewrite_files(saver, graph.store)
 
 
 delete_session, adelete_session = both(_delete_session)
@@ -221,7 +202,8 @@ def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
 
     def _delete_thread(thread_id: str) -> Step[None]:
         _delete_stored(graph, thread_id)
-        yield from _delete_threads(saver, thread_id, *own)
+        yield from _delete_checkpoints(thread_id, *own)
+        yield from rewrite_files(saver, graph.store)
 
     delete_thread, adelete_thread = both(_delete_thread)
     # The server asks for a checkpointer of the type that it knows, and so do `isinstance` checks
@@ -256,51 +238,8 @@ def delete_person(
             _delete_stored(graph, thread)
     if store is not None:
         ReflectionStore(store).remake(user)
-    left = yield from _compact_checkpoints(saver)
-    return tuple(filter(None, (left, _compact_store(store))))
-
-
-def _compact_store(store: BaseStore | None) -> str:
-    """Write the file of a store of facts anew; returns where bytes may be left, or ""."""
-    from langgraph.store.sqlite import SqliteStore  # only here: it is not loaded with the package
-
-    if isinstance(store, SqliteStore):
-        return _compact(store, "free pages of the facts' file, which another process uses")
-    return "" if isinstance(store, InMemoryStore | None) else _name_tables(store)
-
-
-def _compact_checkpoints(saver: object) -> Step[str]:
-    """Write the file of a checkpointer anew; returns where bytes may be left, or ""."""
-    if isinstance(saver, SqliteSaver):
-        return _compact(saver, _CHECKPOINTS)
-    if isinstance(saver, AsyncSqliteSaver):
-        yield from either(lambda: None, partial(_compact_async, saver))
-    elif not isinstance(saver, InMemorySaver | None):
-        return _name_tables(saver)
-    return ""
-
-
-def _compact(held: SqliteSaver | SqliteStore, left: str) -> str:
-    """Write a file anew; returns what to say if others are at it, or ""."""
-    with held.lock:
-        return "" if compact_file(held.conn) else left
-
-
-def _name_tables(owner: object) -> str:
-    return FilledText(
-        "free space of {owner}'s tables, until their next VACUUM", owner=type(owner).__name__
-    )
-
-
-def _delete_threads(
-    saver: BaseCheckpointSaver[Any],
-    thread: str,
-    delete: Callable[[str], None],
-    adelete: Callable[[str], Awaitable[None]],
-) -> Step[None]:
-    """Delete the checkpoints of a session's threads, and what they leave in a file of SQLite."""
-    yield from _delete_checkpoints(thread, delete, adelete)
-    yield from _compact_checkpoints(saver)
+    left = yield from rewrite_files(saver, store)
+    return (*left, *name_free_space(saver, store))
 
 
 def _delete_checkpoints(
@@ -308,10 +247,3 @@ def _delete_checkpoints(
 ) -> Step[None]:
     for name in (thread, make_review_thread(thread)):
         yield from either(partial(delete, name), partial(adelete, name))
-
-
-async def _compact_async(saver: AsyncSqliteSaver) -> None:
-    async with saver.lock:
-        with suppress(sqlite3.OperationalError):
-            await saver.conn.execute("VACUUM")
-            await saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")

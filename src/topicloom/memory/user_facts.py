@@ -8,8 +8,10 @@ from dataclasses import replace
 from datetime import date, datetime
 from time import time
 
+from topicloom.effects import Step
 from topicloom.errors import InputError
 from topicloom.memory.access import Access, OpenSession
+from topicloom.memory.freed_pages import rewrite_files
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact, FactChanges, Said
@@ -72,11 +74,15 @@ def _correct(old: Fact, text: str, now: datetime) -> FactChanges:
     return FactChanges((replace(new, replaces=(*old.replaces, *retired)),), retired)
 
 
-def forget_fact(access: Access, opened: OpenSession, key: str) -> Fact:
-    """Remove a fact wherever it is kept, and return it; raises what `correct_fact` does."""
+def forget_fact(access: Access, opened: OpenSession, key: str) -> Step[Fact]:
+    """Within a step: remove a fact wherever it is kept, and return it.
+
+    Raises what `correct_fact` does.
+    """
     old = get_fact(access, opened, key)
     threads = _find_holders(access, opened, key)
     _change_facts(access, {thread: FactChanges(retired=(key,)) for thread in threads})
+    yield from rewrite_files(access.facts.store)
     return old
 
 

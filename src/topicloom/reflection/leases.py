@@ -44,7 +44,7 @@ class Leases(OwnItems):
         """Leases that count: since when, by owner, by the session's label."""
         found: dict[str, dict[str, float]] = {}
         with self._lock:
-            items = list(items_in(self._store, (PREFIX, "%reflecting")))
+            items = list(items_in(self.store, (PREFIX, "%reflecting")))
         for item in items:
             session, _, owner = item.key.partition("/")
             lease = read_item(_Lease, item.value)
@@ -100,7 +100,7 @@ class Leases(OwnItems):
     def release_lease(self, session: str, owner: str) -> None:
         """Give a lease back, if it is held."""
         with self._lock:
-            delete_items(self._store, (PREFIX, "%reflecting"), [f"{label(session)}/{owner}"])
+            delete_items(self.store, (PREFIX, "%reflecting"), [f"{label(session)}/{owner}"])
 
 
 class _Process(BaseModel, frozen=True):

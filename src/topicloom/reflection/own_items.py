@@ -21,15 +21,18 @@ _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 class OwnItems:
     """A store with the lock that everybody takes who reads or writes it."""
 
+    store: BaseStore
+    """Where they are kept."""
+
     def __init__(self, store: BaseStore) -> None:
         """The items of a store that is set up."""
-        self._store = store
+        self.store = store
         self._lock = _locks.setdefault(store, RLock())
 
     def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
         """Write an item of our own under its name, such as `%briefs`."""
         with self._lock:
-            put_items(self._store, (PREFIX, name), {key: clean(value)})
+            put_items(self.store, (PREFIX, name), {key: clean(value)})
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -54,7 +54,7 @@ class ReflectionStore(Leases):
         Items that hold no fact, as after an edit by hand, are passed over.
         """
         with self._lock:
-            items = list(items_in(self._store, self.facts_namespace(session)))
+            items = list(items_in(self.store, self.facts_namespace(session)))
         read = {item.key: Fact.of(item.value) for item in items}
         found = {key: fact for key, fact in read.items() if fact is not None}
         return dict(sorted(found.items(), key=lambda pair: (pair[1].at, pair[0])))
@@ -70,14 +70,14 @@ class ReflectionStore(Leases):
         if person is not None and changes.retired:  # what goes, goes for others first
             self._share(session, person, without=changes.retired)
         with self._lock:
-            self._store.batch(ops)
+            self.store.batch(ops)
         if person is not None and changes.written:
             self._share(session, person)
 
     def person(self, session: str) -> Person | None:
         """The person that a session belongs to, as far as anything is kept of its facts."""
         with self._lock:
-            items = items_at(self._store, (PREFIX, _OWNERS), [label(session)])
+            items = items_at(self.store, (PREFIX, _OWNERS), [label(session)])
         return next((Person(o.user, o.scope) for o in _read_owners(items)), None)
 
     def set_person(self, session: str, person: Person) -> None:
@@ -106,7 +106,7 @@ class ReflectionStore(Leases):
         people = _find_people(person.user)
         with self._lock:
             before = [
-                read_item(_Shared, i.value) for i in items_at(self._store, people, [label(session)])
+                read_item(_Shared, i.value) for i in items_at(self.store, people, [label(session)])
             ]
         hidden = hidden if hidden is not None else [k for b in before if b for k in b.hidden]
         gone = {*hidden, *without}
@@ -120,12 +120,12 @@ class ReflectionStore(Leases):
         )
         if before != [shared]:
             with self._lock:
-                put_items(self._store, people, {label(session): clean(shared.model_dump())})
+                put_items(self.store, people, {label(session): clean(shared.model_dump())})
 
     def shared_facts(self, person: Person, but: str = "") -> list[ThreadFact]:
         """The facts of a user's sessions that one in the person's scope may see, `but` its own."""
         with self._lock:
-            items = list(items_in(self._store, _find_people(person.user)))
+            items = list(items_in(self.store, _find_people(person.user)))
         read = (read_item(_Shared, item.value) for item in items)
         # A label may be of several very long names: the names themselves are compared.
         of_user = [s for s in read if s and s.user == person.user and s.session != but]
@@ -140,18 +140,18 @@ class ReflectionStore(Leases):
     def threads(self, user: str) -> dict[str, Person]:
         """The sessions of a user of which facts are kept, whatever their scope."""
         with self._lock:
-            owners = _read_owners(items_in(self._store, (PREFIX, _OWNERS)))
+            owners = _read_owners(items_in(self.store, (PREFIX, _OWNERS)))
         return {o.session: Person(o.user, o.scope) for o in owners if o.user == user}
 
     def remake(self, user: str) -> None:
         """Write all copies of a user's facts anew, of what the sessions themselves have."""
         people, threads = _find_people(user), self.threads(user)
         with self._lock:
-            items = list(items_in(self._store, people))
+            items = list(items_in(self.store, people))
             known = {item.key: read_item(_Shared, item.value) for item in items}
             left = [k for k, s in known.items() if s is None or s.user == user]
-            delete_items(self._store, people, set(left) - set(map(label, threads)))
-            delete_profiles(self._store, user, but=list(threads))
+            delete_items(self.store, people, set(left) - set(map(label, threads)))
+            delete_profiles(self.store, user, but=list(threads))
         for session, person in threads.items():
             self._share(session, person)
 
@@ -159,7 +159,7 @@ class ReflectionStore(Leases):
         """The progress of some sessions; of a damaged item, as if there were none."""
         names = {label(session): session for session in sessions}
         with self._lock:
-            items = items_at(self._store, (PREFIX, "%reflected"), list(names))
+            items = items_at(self.store, (PREFIX, "%reflected"), list(names))
         read = {item.key: read_item(ReflectionProgress, item.value) for item in items}
         return {names[key]: found or ReflectionProgress() for key, found in read.items()}
 
@@ -169,7 +169,7 @@ class ReflectionStore(Leases):
     def briefs(self, session: str) -> tuple[BriefUpdate, ...]:
         """Briefs left for the graph, the ones that it has taken in among them."""
         with self._lock:
-            items = items_at(self._store, (PREFIX, "%briefs"), [label(session)])
+            items = items_at(self.store, (PREFIX, "%briefs"), [label(session)])
         read = (read_item(_Briefs, item.value) for item in items)
         return tuple(update for found in read if found for update in found.briefs)
 
@@ -190,7 +190,7 @@ class ReflectionStore(Leases):
         gone = self.find_resting_on(session, messages)
         if (person := self.person(session)) is not None:
             with self._lock:
-                forget_profile(self._store, person, session)
+                forget_profile(self.store, person, session)
         stay = [f for key, f in self.facts(session).items() if key not in gone]
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
@@ -206,12 +206,12 @@ class ReflectionStore(Leases):
         facts, person = self.facts_namespace(session), self.person(session)
         with self._lock:
             if person is not None:
-                delete_items(self._store, _find_people(person.user), [label(session)])
-                delete_profile(self._store, person, session)
-            keys = [item.key for item in items_in(self._store, facts)]
-            delete_items(self._store, facts, keys)
+                delete_items(self.store, _find_people(person.user), [label(session)])
+                delete_profile(self.store, person, session)
+            keys = [item.key for item in items_in(self.store, facts)]
+            delete_items(self.store, facts, keys)
             for own in ("%briefs", "%reflected", _OWNERS):
-                delete_items(self._store, (PREFIX, own), [label(session)])
+                delete_items(self.store, (PREFIX, own), [label(session)])
 
     def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
         """The facts that rest on any of some messages, by key."""
