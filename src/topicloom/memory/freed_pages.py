@@ -51,13 +51,14 @@ def _rewrite_file(place: object) -> Step[tuple[str, ...]]:
     from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
     busy = _CHECKPOINTS if isinstance(place, BaseCheckpointSaver) else _FACTS
+    left = ""
     if isinstance(place, SqliteSaver | SqliteStore):
         with place.lock:
-            return () if _rewrite(place.conn) else (busy,)
-    if isinstance(place, AsyncSqliteSaver | AsyncSqliteStore):
-        done = yield from either(lambda: None, partial(_arewrite, place))
-        return (_name_tables(place),) if done is None else () if done else (busy,)
-    return ()
+            left = _rewrite(place.conn, busy)
+    elif isinstance(place, AsyncSqliteSaver | AsyncSqliteStore):
+        later = partial(_name_tables, place)
+        left = yield from either(later, partial(_arewrite, place, busy))
+    return (left,) if left else ()
 
 
 def _name_tables(place: object) -> str:
@@ -66,22 +67,22 @@ def _name_tables(place: object) -> str:
     )
 
 
-def _rewrite(database: sqlite3.Connection) -> bool:
-    """Write a database anew; returns False where another process is at it."""
+def _rewrite(database: sqlite3.Connection, busy: str) -> str:
+    """Write a database anew; returns "", or `busy` where another process is at it."""
     try:
         database.execute("VACUUM")
-        busy, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        held, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.OperationalError:
-        return False
-    return not busy
+        return busy
+    return busy if held else ""
 
 
-async def _arewrite(place: AsyncSqliteSaver | AsyncSqliteStore) -> bool:
+async def _arewrite(place: AsyncSqliteSaver | AsyncSqliteStore, busy: str) -> str:
     """The same on the event loop."""
     async with place.lock:
         try:
             await place.conn.execute("VACUUM")
-            [(busy, *_)] = await place.conn.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+            [(held, *_)] = await place.conn.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.OperationalError:
-            return False
-    return not busy
+            return busy
+    return busy if held else ""
