@@ -28,15 +28,13 @@ from topicloom import (
     Embedder,
     ImportedChat,
     Memory,
-    RecordedRound,
     Settings,
     TurnOptions,
     build_session_graph,
-    cut_rounds,
     default_embedder,
-    load_conversations,
     local_checkpointer,
 )
+from topicloom_app import RecordedRound, cut_rounds, load_conversations
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "large"}}
 

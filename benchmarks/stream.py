@@ -32,21 +32,17 @@ from resources import bytes_in, resident_mb
 
 from topicloom import (
     RESPONDER,
-    Conversation,
     FileStorage,
     RecordedResponder,
-    RecordedRound,
     SessionInput,
     Settings,
     build_session_graph,
     count_budget_tokens,
-    cut_rounds,
     default_embedder,
     embedded_roles,
-    feed_round,
     get_session,
-    load_conversations,
 )
+from topicloom_app import Conversation, RecordedRound, cut_rounds, feed_round, load_conversations
 from topicloom_lab.recorded_time import RecordedClock, time_of
 from topicloom_lab.talk import Echo
 

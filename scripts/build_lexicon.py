@@ -39,7 +39,7 @@ SOURCES = {
         "055ca12f62674fafed09427f176506079bc135638a14e23e25be909131928db2",
     ),
 }
-TARGET = Path(__file__).parents[1] / "src/topicloom/index/lexicon.txt.gz"
+TARGET = Path(__file__).parents[1] / "src/topicloom/topics/lexicon.txt.gz"
 LONGEST = 5
 """Characters of a Chinese word at most: longer ones are sayings and titles."""
 RARE_NOUN, RARE = 5, 20

@@ -17,11 +17,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from rich.console import Console
 
-from topicloom.cli.context import make_context
-from topicloom.cli.replay import RECALL, WINDOW
-from topicloom.cli.sample import replay_sample
-from topicloom.recordings.replay import find_sample, load_first_conversation
-from topicloom.settings import Settings
+from topicloom import Settings
+from topicloom_app.cli.context import make_context
+from topicloom_app.cli.replay import RECALL, WINDOW
+from topicloom_app.cli.sample import replay_sample
+from topicloom_app.recordings.replay import find_sample, load_first_conversation
 
 DAY = datetime(2026, 11, 26, 12, tzinfo=UTC)
 """When it is replayed: words such as "yesterday" and the age of topics depend on it."""

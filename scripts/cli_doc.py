@@ -10,7 +10,7 @@ from typing import Any
 
 import typer.main
 
-from topicloom.cli.app import app
+from topicloom_app.cli.app import app
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 LABORATORY = {"eval", "train", "tune"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from langchain_core.runnables.graph import Edge
 from langchain_core.tools import tool
 
-from topicloom.graph.session import build_session_graph
+from topicloom import build_session_graph
 
 PHASES = {
     "take in": ["ingest", "apply_changes", "estimate", "split"],

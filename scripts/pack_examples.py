@@ -7,8 +7,8 @@ Until then everything works, but the first turn of each process embeds them anew
 
 from __future__ import annotations
 
-from topicloom.index.encoders import default_embedder
-from topicloom.index.packed_examples import PACKED, load_examples, pack_vectors
+from topicloom import default_embedder
+from topicloom.lab import PACKED, load_examples, pack_vectors
 
 if __name__ == "__main__":
     embedder, texts = default_embedder(), load_examples()

@@ -16,8 +16,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from topicloom.roles.registry import ROLES, spec_of
-from topicloom.settings import Settings
+from topicloom import Settings
+from topicloom.lab import ROLES, spec_of
 
 ROOT = Path(__file__).parent.parent
 PAGE, EXAMPLE = ROOT / "docs" / "reference" / "settings.md", ROOT / ".env.example"

@@ -15,7 +15,7 @@ from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = (
-    ROOT / "src" / "topicloom" / "cli" / "locale",
+    ROOT / "app" / "src" / "topicloom_app" / "cli" / "locale",
     ROOT / "lab" / "src" / "topicloom_lab" / "cli" / "locale",
 )
 

@@ -1,7 +1,7 @@
 """Write `ui/src/wire.ts`: the types of what the inspector's page is sent and sends.
 
-They follow from the models in `src/topicloom/ui/answers.py` and `wire.py`, so that a field of a
-receipt is declared once, in Python. Run it after a change of these, or of what they are made of.
+They follow from the models in `answers.py` and `wire.py` of `topicloom_app.ui`, so that a field of
+a receipt is declared once, in Python. Run it after a change of these, or of what they are made of.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from topicloom.ui.answers import ANSWERS, PageEvent
-from topicloom.ui.wire import Change
+from topicloom_app.ui.answers import ANSWERS, PageEvent
+from topicloom_app.ui.wire import Change
 
 PAGE = Path(__file__).parents[1] / "ui" / "src" / "wire.ts"
-HEAD = "// Written by scripts/ui_types.py. Change answers.py or wire.py in src/topicloom/ui.\n"
+HEAD = "// Written by scripts/ui_types.py. Change answers.py or wire.py in topicloom_app/ui.\n"
 _SCALARS = {
     "string": "string",
     "integer": "number",

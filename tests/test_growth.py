@@ -19,19 +19,18 @@ from langchain_core.messages import AIMessage, HumanMessage
 from sieve import find_fast_growth
 
 import topicloom
-from topicloom.boundary.cues import cues_of
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.bm25 import LexicalIndex, RankedSentences, passages_of
-from topicloom.index.encoders import script_shares
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.keywords import extract_phrases
-from topicloom.index.time_expressions import asked_for, parse_when
-from topicloom.index.words import NameFinder, count_words, telling_words, words_of
 from topicloom.prompts.loader import load_cues, normalize
 from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
 from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
+from topicloom.search.bm25 import LexicalIndex, RankedSentences, passages_of
+from topicloom.search.encoders import script_shares
+from topicloom.search.hashing import HashingEmbedder
+from topicloom.search.keywords import extract_phrases
+from topicloom.search.time_expressions import asked_for, parse_when
+from topicloom.search.words import NameFinder, count_words, telling_words, words_of
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.identity import describe_message
 from topicloom.state.language import detect_language
@@ -39,6 +38,7 @@ from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
 from topicloom.state.safe_text import KnownText, clip, describe_error
 from topicloom.state.stored_message import to_stored_message
+from topicloom.topics.boundary_cues import cues_of
 
 
 def test_the_ruler_sees_a_quadratic_pattern() -> None:
@@ -178,7 +178,7 @@ def test_what_reads_a_text_from_outside(name: str) -> None:
 
 ANCHORED = frozenset(
     {
-        "topicloom.boundary.cues._LEANS",
+        "topicloom.topics.boundary_cues._LEANS",
         "topicloom.domain.skeleton._PURPOSE",
         "topicloom.review.reviewer._NO",
         "topicloom.roles.values._BARE",

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "topicloom"
+APP = ROOT / "app" / "src" / "topicloom_app"
 LAB = ROOT / "lab" / "src" / "topicloom_lab"
 
 LAYERS = (
@@ -21,8 +22,8 @@ LAYERS = (
     {"state"},
     {"prompts"},
     {"context", "storage"},
-    {"index"},
-    {"boundary"},
+    {"search"},
+    {"topics"},
     {"roles"},
     {"nodes"},
     {"review", "reflection", "domain"},
@@ -30,9 +31,8 @@ LAYERS = (
     {"graph"},
     {"memory"},
     {"app"},
-    {"recordings", "serve", "mcp_server"},
-    {"ui"},
-    {"cli", "testing"},
+    {"testing"},
+    {"hosting", "lab"},
     {"__init__"},
 )
 """Each may import what stands before it, and nothing beside it or after it."""
@@ -98,7 +98,7 @@ def test_state_imports_nothing_of_ours_but_errors_and_texts() -> None:
     assert found - {"state"} == {"errors", "texts"}
 
 
-@pytest.mark.parametrize("package", [SOURCE, LAB])
+@pytest.mark.parametrize("package", [SOURCE, APP, LAB])
 def test_modules_form_no_circle(package: Path) -> None:
     at_once = (ast.Import, ast.ImportFrom)  # not those for types, nor those within functions
     needed = {
@@ -108,19 +108,31 @@ def test_modules_form_no_circle(package: Path) -> None:
     TopologicalSorter({name: others & needed.keys() for name, others in needed.items()}).prepare()
 
 
-def test_the_package_never_imports_the_laboratory() -> None:
-    found = [m for m, tree in modules(SOURCE) for other in imports(tree) if "_lab" in other]
+def test_the_library_imports_nothing_of_the_others() -> None:
+    found = [m for m, tree in modules(SOURCE) for o in imports(tree) if o.startswith("topicloom_")]
+    assert not found
+
+
+def test_the_others_import_public_names() -> None:
+    public = {"topicloom", "topicloom.testing", "topicloom.hosting", "topicloom.lab"}
+    found = {
+        (module, other)
+        for folder in (APP, LAB)
+        for module, tree in modules(folder)
+        for other in imports(tree)
+        if other.partition(".")[0] == "topicloom" and other not in public
+    }
     assert not found
 
 
 def test_nothing_private_of_a_dependency_is_imported() -> None:
     private = [
         f"{module}: {other}"
-        for folder in (SOURCE, LAB)
+        for folder in (SOURCE, APP, LAB)
         for module, tree in modules(folder)
         for other in [*imports(tree), *_names(tree)]
         if any(name.startswith("_") and not name.startswith("__") for name in other.split("."))
-        if not other.startswith(("topicloom.", "topicloom_lab."))
+        if not other.startswith(("topicloom.", "topicloom_app.", "topicloom_lab."))
     ]
     assert not private
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = sorted((Path(__file__).parents[1] / "src").rglob("*.py"))
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "app" / "src").rglob("*.py")])
 MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 ARGUMENTS = {"allow_pickle", "allow_dangerous_deserialization", "trust_remote_code", "shell"}

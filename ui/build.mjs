@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const out = "../src/topicloom/ui/static";
+const out = "../app/src/topicloom_app/ui/static";
 await build({
   entryPoints: { app: "src/main.tsx" },
   bundle: true,

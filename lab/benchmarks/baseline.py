@@ -35,7 +35,7 @@ from pathlib import Path
 from statistics import mean, quantiles
 from typing import Any
 
-from topicloom.recordings.conversations import Conversation, load_conversations
+from topicloom_app.recordings.conversations import Conversation, load_conversations
 from topicloom_lab.comparison.measures import share_of_evidence
 from topicloom_lab.comparison.results import show_share, table
 from topicloom_lab.comparison.run import code_hash, machine

@@ -25,22 +25,32 @@ from typing import Any
 from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.domain import Domain
-from topicloom.domain.lore import DocumentLoreIndex, LoreSource
-from topicloom.domain.plan import SearchIntent, TurnPlan
-from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.settings import Settings
-from topicloom.state.receipt import Receipt
-from topicloom.state.session import Session
-from topicloom.storage.file_rows import vectors_in
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    RESPONDER,
+    SELECTOR,
+    Answer,
+    Domain,
+    FileStorage,
+    LocalRole,
+    Receipt,
+    Selection,
+    SelectRequest,
+    Session,
+    SessionStore,
+    Settings,
+    TurnPlan,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+)
+from topicloom.lab import (
+    DocumentLoreIndex,
+    EmbeddedSelector,
+    HashingEmbedder,
+    LoreSource,
+    SearchIntent,
+    vectors_in,
+)
 from topicloom_lab.talk import Echo, lore_of_themes, said
 
 CANDIDATES, PICKS = 50, 5

@@ -23,8 +23,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from topicloom.index.embedder import Vectors, unit_rows
-from topicloom.index.encoders import default_embedder
+from topicloom import default_embedder
+from topicloom.lab import Vectors, unit_rows
 from topicloom_lab.threads import ThreadedConversation, ThreadMessage, load_threads
 
 LEAST = 8

@@ -16,12 +16,8 @@ from functools import partial
 
 import numpy as np
 
-from topicloom.boundary.policy import AdsorberPolicy
-from topicloom.graph.deps import open_adsorber
-from topicloom.index.centroids import NearestRows
-from topicloom.index.encoders import default_embedder
-from topicloom.state.rounds import group_rounds
-from topicloom.state.stored_message import StoredMessage
+from topicloom import AdsorberPolicy, StoredMessage, default_embedder
+from topicloom.lab import NearestRows, group_rounds, open_adsorber
 from topicloom_lab.talk import said
 
 BLOCKS = 400

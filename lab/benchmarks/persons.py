@@ -49,16 +49,14 @@ from topicloom import (
     Said,
     Session,
     SessionInput,
+    SessionStore,
     Settings,
     TurnOptions,
     build_session_graph,
     default_embedder,
     embedded_roles,
 )
-from topicloom.nodes.deps import OtherThreadsSource
-from topicloom.state.persons import sees
-from topicloom.storage.sessions import SessionStore
-from topicloom.storage.thread_profiles import hash_words, read_profiles
+from topicloom.lab import OtherThreadsSource, hash_words, read_profiles, sees
 from topicloom_lab.talk import Echo
 
 SCOPES = ("", "work", "Work")

@@ -2,7 +2,7 @@
 
     python lab/benchmarks/ranking.py chat=locomo.jsonl meetings=qmsum.jsonl ... [--questions 20]
 
-Evidence recall under some budgets of the package's ranking (`topicloom.index.ranking`) and of flat
+Evidence recall under some budgets of the package's ranking (`topicloom.search.ranking`) and of flat
 searches, for each kind. "left out" has the weights that were best on all other kinds, among those
 of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
 manner of the two on each, and shows what the floor is worth. The last rows say what is quoted with
@@ -29,12 +29,8 @@ from statistics import mean
 
 import numpy as np
 
-from topicloom.index.encoders import default_embedder
-from topicloom.index.ranking import (
-    Messages,
-    RankWeights,
-    weights_for,
-)
+from topicloom import default_embedder
+from topicloom.lab import Messages, RankWeights, weights_for
 from topicloom_lab.comparison.results import mean_interval, table
 from topicloom_lab.kept_vectors import KeptEmbedder
 from topicloom_lab.ranked_questions import (

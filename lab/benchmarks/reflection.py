@@ -19,16 +19,18 @@ from typing import Any
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.graph.session import build_session_graph
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.reflect import reflect_beside
-from topicloom.reflection.scheduler import ReflectionScheduler
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    RESPONDER,
+    FileStorage,
+    ReflectionPolicy,
+    ReflectionScheduler,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    embedded_roles,
+    reflect_beside,
+)
+from topicloom.lab import HashingEmbedder
 from topicloom_lab.talk import Echo, said
 
 ROUNDS = 3

@@ -13,12 +13,16 @@ import statistics
 import time
 from collections.abc import Callable
 
-from topicloom.domain import Domain
-from topicloom.domain.document import is_active, list_events, parse_document
-from topicloom.domain.edits import apply_edits
-from topicloom.domain.plan import TurnPlan
-from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
-from topicloom.domain.skeleton import SkeletonRenderer, build_skeleton_layer
+from topicloom import Domain, PlanRequest, TurnPlan
+from topicloom.lab import (
+    EmbeddedPlanner,
+    SkeletonRenderer,
+    apply_edits,
+    build_skeleton_layer,
+    is_active,
+    list_events,
+    parse_document,
+)
 from topicloom_lab.talk import document_of
 
 ENTITIES, EVENTS, RUNS = 1_000, 20, 50

@@ -1,4 +1,4 @@
-"""Fit the weights of `topicloom.index.belonging`, and judge them with each kind left out.
+"""Fit the weights of `topicloom.topics.belonging`, and judge them with each kind left out.
 
     python lab/scripts/belonging.py KIND=FILE[:MOST][*SHARE] ... [--level 1.5] [--cache FOLDER]
 
@@ -17,10 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from topicloom.boundary.policy import AdsorberPolicy
-from topicloom.graph.deps import open_adsorber
-from topicloom.index.embedder import CachedEmbedder
-from topicloom.index.encoders import default_embedder
+from topicloom import AdsorberPolicy, default_embedder
+from topicloom.lab import CachedEmbedder, open_adsorber
 from topicloom_lab.threads import load_threads
 from topicloom_lab.training.belonging import Example, fit_weights, judge, prepare
 

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from topicloom.boundary.model import PACKAGED
+from topicloom.lab import PACKAGED
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "research" / "boundaries.md"

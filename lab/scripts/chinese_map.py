@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from onnxruntime import InferenceSession, SessionOptions
 from tokenizers import Tokenizer
 
-from topicloom.index.bundled import MINILM, BundledEmbedder
+from topicloom.lab import MINILM, BundledEmbedder
 from topicloom_lab.retrieval import load_retrieval
 from topicloom_lab.segmentation import load_dialogues
 

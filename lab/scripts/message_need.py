@@ -1,4 +1,4 @@
-"""Fit weights of `topicloom.index.need`, and judge those and the ones that ship, kind by kind.
+"""Fit weights of `topicloom.search.need`, and judge those and the ones that ship, kind by kind.
 
     python lab/scripts/message_need.py KIND=FILE ... [--questions N] [--conversations N]
         [--encoder NAME [--fixed COSINE]]
@@ -31,12 +31,19 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from topicloom.index.bundled import BGE_CHINESE, MINILM, BundledEmbedder
-from topicloom.index.contrast import nearness
-from topicloom.index.embedder import Embedder, Vectors, dot_products
-from topicloom.index.encoders import default_embedder
-from topicloom.index.need import NeedExamples, judge_need, load_need_examples
-from topicloom.recordings.conversations import Conversation
+from topicloom import Embedder, default_embedder
+from topicloom.lab import (
+    BGE_CHINESE,
+    MINILM,
+    BundledEmbedder,
+    NeedExamples,
+    Vectors,
+    dot_products,
+    judge_need,
+    load_need_examples,
+    nearness,
+)
+from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import load_source
 from topicloom_lab.strategies.base import line_of
 

@@ -18,12 +18,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.records import read_records
-from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
-from topicloom.state.language import detect_language
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
+from topicloom import BriefRequest, StoredMessage, Topic, default_embedder
+from topicloom.lab import EmbeddedBriefWriter, detect_language
+from topicloom_app.recordings.records import read_records
 from topicloom_lab.threads import ThreadedConversation
 
 _DIGEST = 2_000

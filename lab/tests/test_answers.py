@@ -11,9 +11,9 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
 from topicloom.prompts.loader import load_prompt
-from topicloom.recordings.conversations import Question
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
+from topicloom_app.recordings.conversations import Question
 from topicloom_lab.comparison.measures import ANSWER_WORDS, judge, reply_to
 from topicloom_lab.strategies import Context
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.boundary.model import (
+from topicloom.errors import ConfigurationError
+from topicloom.search.encoders import default_embedder
+from topicloom.topics.boundary_model import (
     MODES,
     NAMES,
     PACKAGED,
@@ -17,9 +19,7 @@ from topicloom.boundary.model import (
     Weights,
     load_weights,
 )
-from topicloom.boundary.policy import Thresholds
-from topicloom.errors import ConfigurationError
-from topicloom.index.encoders import default_embedder
+from topicloom.topics.boundary_policy import Thresholds
 from topicloom_lab.training.boundary import save_weights
 
 

@@ -10,8 +10,8 @@ from langchain_core.tools import tool
 
 from topicloom.context.layout import LayoutName
 from topicloom.prompts.wording import get_wording
-from topicloom.recordings.conversations import Conversation, RecordedMessage
 from topicloom.settings import Settings
+from topicloom_app.recordings.conversations import Conversation, RecordedMessage
 from topicloom_lab.caching.measure import (
     BreakpointRule,
     CacheRule,

@@ -12,8 +12,8 @@ from openai_server import OpenAIServer
 from talks import talk, talk_file, toml_file
 
 from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
+from topicloom.search.hashing import HashingEmbedder
 from topicloom_lab.comparison.config import EXAMPLE, Comparison, read_comparison
 from topicloom_lab.comparison.results import Key, Results
 from topicloom_lab.comparison.run import Bench, Trial, open_cells, run_comparison

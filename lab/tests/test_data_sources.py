@@ -8,7 +8,7 @@ import pytest
 from talks import talk, talk_file
 
 from topicloom.errors import InputError, NotAConversationError
-from topicloom.recordings.conversations import Question, RecordedMessage
+from topicloom_app.recordings.conversations import Question, RecordedMessage
 from topicloom_lab.comparison.config import fingerprint, load_source, name_of, place_of
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import InputError
-from topicloom.recordings.conversations import Conversation
+from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.cli.app import SOURCES
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.generators.spec import score

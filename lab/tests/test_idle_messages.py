@@ -12,9 +12,9 @@ import pytest
 from talks import talk
 
 from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.recordings.conversations import Conversation, load_conversations
-from topicloom.recordings.replay import cut_rounds
 from topicloom.state.language import CJK_RUN
+from topicloom_app.recordings.conversations import Conversation, load_conversations
+from topicloom_app.recordings.replay import cut_rounds
 from topicloom_lab.comparison.config import load_source
 from topicloom_lab.idle.messages import (
     OPENING,

@@ -13,17 +13,17 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
 from topicloom.memory.stored import get_session
-from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
-from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.roles.splitter import SPLITTER
+from topicloom.search.encoders import default_embedder
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder
+from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom_app.recordings.replay import cut_rounds, feed_round
 from topicloom_lab.known_topics import KnownSplitter
 from topicloom_lab.memory import MemoryEvaluation, MemoryRow
 from topicloom_lab.talk import said

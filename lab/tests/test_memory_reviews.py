@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from topicloom.errors import StorageError
-from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom.review.channels import ReviewReport
 from topicloom.settings import Settings
+from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
 from topicloom_lab.turn_costs import FedTurn
 

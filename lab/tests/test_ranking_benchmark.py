@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from talks import talk_file
 
-from topicloom.index.embedder import Vectors
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom.search.embedder import Vectors
+from topicloom.search.hashing import HashingEmbedder
+from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom_lab.kept_vectors import KeptEmbedder
 from topicloom_lab.ranked_questions import FRAME
 

@@ -11,7 +11,6 @@ from langchain_core.language_models import FakeListChatModel
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import run_step
 from topicloom.errors import ConfigurationError
-from topicloom.recordings.conversations import Question, load_conversations
 from topicloom.roles.calls import ask_first
 from topicloom.roles.chat import Chat
 from topicloom.roles.reader import ChatReader, EmbeddedReader, Reader, ReadRequest
@@ -20,6 +19,7 @@ from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
+from topicloom_app.recordings.conversations import Question, load_conversations
 from topicloom_lab.memory import MemoryEvaluation, MemoryRow
 from topicloom_lab.readers import RUBBISH, ReaderChoice, summarize_said
 

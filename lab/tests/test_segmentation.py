@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicloom.boundary.cues import Utterance
-from topicloom.boundary.model import BoundaryModel
 from topicloom.errors import NotAConversationError
-from topicloom.index.encoders import default_embedder
+from topicloom.search.encoders import default_embedder
+from topicloom.topics.boundary_cues import Utterance
+from topicloom.topics.boundary_model import BoundaryModel
 from topicloom_lab.segmentation import (
     DEPENDENT,
     SegmentedDialogue,

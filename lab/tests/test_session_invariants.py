@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from topicloom.errors import BrokenInvariantError
-from topicloom.recordings.conversations import RecordedMessage
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import MessageRole, StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_lab.conservation import check_session
 
 

@@ -8,14 +8,14 @@ from statistics import mean
 
 import pytest
 
-from topicloom.boundary.adsorber import Adsorber
-from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.deps import open_adsorber
-from topicloom.index.embedder import unit_rows
-from topicloom.index.encoders import default_embedder
+from topicloom.search.embedder import unit_rows
+from topicloom.search.encoders import default_embedder
 from topicloom.state.language import measure_cjk_share
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
+from topicloom.topics.adsorber import Adsorber
+from topicloom.topics.boundary_policy import AdsorberPolicy
 from topicloom_lab.cli.arbiter import (
     ALWAYS,
     Case,

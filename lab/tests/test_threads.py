@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.replay import as_message
-from topicloom.recordings.times import parse_moment
+from topicloom_app.recordings.replay import as_message
+from topicloom_app.recordings.times import parse_moment
 from topicloom_lab.talk import said
 from topicloom_lab.thread_scores import summarize_scores, thread_scores
 from topicloom_lab.threads import ThreadedConversation, evaluate_threads, load_threads

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.boundary.features import Features
-from topicloom.boundary.model import BoundaryModel, Matrix, Network
-from topicloom.boundary.retrospective import RETROSPECTIVE_NAMES
 from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.index.hashing import HashingEmbedder
+from topicloom.search.hashing import HashingEmbedder
+from topicloom.topics.boundary_features import Features
+from topicloom.topics.boundary_model import BoundaryModel, Matrix, Network
+from topicloom.topics.retrospective import RETROSPECTIVE_NAMES
 from topicloom_lab.segmentation import load_dialogues
 from topicloom_lab.training.boundary import GRID, Figure, Trials, train_boundary
 from topicloom_lab.training.crossfit import fit_projection, read_corpus, scatters, shared_segments

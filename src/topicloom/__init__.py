@@ -16,7 +16,7 @@ Policies
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
 Memory
     What a session remembers, to look at and to change.
-    Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence make_mcp_server
+    Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence
     PersonMemory PersonThread DeletionReceipt
 What is stored
     A session at rest: its messages, topics, notes, receipts.
@@ -30,7 +30,7 @@ Storages
 Reviews
     Looking back at a session, and its topics beside other memories.
     review_session areview_session build_review_graph ReviewOptions ReviewReport forget_topics
-    MemoryFiles MemoryReport
+
 Reflection
     Durable facts about the user.
     reflect_beside reflect_once ReflectionOptions ReflectionResult ReflectionScheduler
@@ -51,16 +51,13 @@ Roles
     REVIEWER Reviewer ReviewRequest Assessment
     MERGER Merger MergeRequest
     REFLECTOR Reflector ReflectRequest Claim
-An endpoint
-    A session graph for clients of OpenAI's and Anthropic's protocols, as `topicloom serve` has it.
-    make_endpoint
 Encoders
     What messages are searched with.
     Embedder default_embedder open_embedder
 Recorded conversations
-    Reading them, and feeding them to a session.
-    Conversation RecordedMessage RecordedRound RecordedResponder load_conversations find_sample
-    cut_rounds replay_conversation feed_round count_budget_tokens
+    A reply that was recorded, and the tokens that budgets are counted in.
+    RecordedResponder count_budget_tokens
+    count_budget_tokens
 Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError

@@ -1,19 +1,17 @@
 """What is public, and where it is: `__init__.py` loads a name from there when it is first used."""
 
-from .boundary.policy import (
-    AdsorberPolicy as AdsorberPolicy,
-    BoundaryQuestion as BoundaryQuestion,
+from .context.token_count import (
+    TokenCounter as TokenCounter,
 )
-from .cli.memory import (
-    MemoryFiles as MemoryFiles,
-    MemoryReport as MemoryReport,
+from .context.tokens import (
+    count_budget_tokens as count_budget_tokens,
 )
-from .context.token_count import TokenCounter as TokenCounter
-from .context.tokens import count_budget_tokens as count_budget_tokens
 from .domain import (
     Domain as Domain,
 )
-from .domain.plan import TurnPlan as TurnPlan
+from .domain.plan import (
+    TurnPlan as TurnPlan,
+)
 from .domain.planner import (
     PLANNER as PLANNER,
     Planner as Planner,
@@ -52,27 +50,27 @@ from .errors import (
     UnknownModelError as UnknownModelError,
     UnusableAnswerError as UnusableAnswerError,
 )
-from .graph.checkpoints import local_checkpointer as local_checkpointer
+from .graph.checkpoints import (
+    local_checkpointer as local_checkpointer,
+)
 from .graph.compiled import (
     SessionGraph as SessionGraph,
 )
 from .graph.middleware import (
     TopicMiddleware as TopicMiddleware,
 )
-from .graph.receipts import ReceiptStream as ReceiptStream
+from .graph.receipts import (
+    ReceiptStream as ReceiptStream,
+)
 from .graph.session import (
     build_session_graph as build_session_graph,
 )
-from .index.embedder import (
-    Embedder as Embedder,
+from .memory.absence import (
+    Absence as Absence,
 )
-from .index.encoders import (
-    default_embedder as default_embedder,
-    open_embedder as open_embedder,
+from .memory.memory import (
+    Memory as Memory,
 )
-from .mcp_server import make_mcp_server as make_mcp_server
-from .memory.absence import Absence as Absence
-from .memory.memory import Memory as Memory
 from .memory.persons import (
     DeletionReceipt as DeletionReceipt,
     PersonMemory as PersonMemory,
@@ -105,22 +103,12 @@ from .memory.values import (
     MemoryChange as MemoryChange,
     MemoryTopic as MemoryTopic,
 )
-from .recordings.conversations import (
-    Conversation as Conversation,
-    RecordedMessage as RecordedMessage,
-    load_conversations as load_conversations,
-)
-from .recordings.replay import (
-    RecordedRound as RecordedRound,
-    cut_rounds as cut_rounds,
-    feed_round as feed_round,
-    find_sample as find_sample,
-    replay_conversation as replay_conversation,
-)
 from .reflection.due import (
     ReflectionPolicy as ReflectionPolicy,
 )
-from .reflection.fact_spans import FactSpan as FactSpan
+from .reflection.fact_spans import (
+    FactSpan as FactSpan,
+)
 from .reflection.facts import (
     Claim as Claim,
     Fact as Fact,
@@ -143,7 +131,9 @@ from .reflection.scheduler import (
     ReflectionScheduler as ReflectionScheduler,
     run_in_thread as run_in_thread,
 )
-from .reflection.store import ReflectionStore as ReflectionStore
+from .reflection.store import (
+    ReflectionStore as ReflectionStore,
+)
 from .review.archive_index import (
     forget_topics as forget_topics,
 )
@@ -217,7 +207,13 @@ from .roles.splitter import (
     SplitRequest as SplitRequest,
     Splitter as Splitter,
 )
-from .serve.app import make_endpoint as make_endpoint
+from .search.embedder import (
+    Embedder as Embedder,
+)
+from .search.encoders import (
+    default_embedder as default_embedder,
+    open_embedder as open_embedder,
+)
 from .settings import (
     Settings as Settings,
 )
@@ -235,8 +231,12 @@ from .state.channels import (
 from .state.chats import (
     ImportedChat as ImportedChat,
 )
-from .state.journal import JournalEntry as JournalEntry
-from .state.persons import Person as Person
+from .state.journal import (
+    JournalEntry as JournalEntry,
+)
+from .state.persons import (
+    Person as Person,
+)
 from .state.recall import (
     Note as Note,
     Quote as Quote,
@@ -280,6 +280,10 @@ from .storage.sessions import (
 )
 from .storage.stores import (
     StoreStorage as StoreStorage,
+)
+from .topics.boundary_policy import (
+    AdsorberPolicy as AdsorberPolicy,
+    BoundaryQuestion as BoundaryQuestion,
 )
 
 __version__: str

@@ -16,7 +16,6 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.errors import ConfigurationError, TopicLoomWarning, suggest
 from topicloom.prompts.loader import Prompts
 from topicloom.reflection.due import ReflectionPolicy
@@ -27,6 +26,7 @@ from topicloom.state.language import LanguageChoice
 from topicloom.state.receipt import Price
 from topicloom.state.splitting import SplitPolicy
 from topicloom.texts import FilledText
+from topicloom.topics.boundary_policy import AdsorberPolicy
 
 P = TypeVar("P")
 _PREFIX = "TOPICLOOM_"

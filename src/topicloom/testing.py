@@ -24,7 +24,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest, BriefWriter
 from topicloom.roles.choice import embedded_roles
@@ -34,6 +33,7 @@ from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
 from topicloom.roles.rewriter import REWRITER, Rewriter
 from topicloom.roles.router import ROUTER, Route, Router, RouteRequest
 from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import Assignment

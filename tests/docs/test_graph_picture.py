@@ -9,8 +9,8 @@ from zipfile import ZipFile
 import pytest
 
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import find_sample
 from topicloom.settings import Settings
+from topicloom_app.recordings.replay import find_sample
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ from topicloom_lab.strategies.catalogue import INSTALL_PEERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "lab/README.md")]
-SOURCES = [ROOT / "docs", ROOT / "src", ROOT / "lab" / "src"]
+SOURCES = [ROOT / "docs", ROOT / "src", ROOT / "app" / "src", ROOT / "lab" / "src"]
 
 
 def read_project(folder: str = "") -> Any:

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from topicloom.index import ranking, turn_order, turn_topics
+from topicloom.search import ranking, turn_order, turn_topics
 
 ROOT = Path(__file__).parents[2]
 

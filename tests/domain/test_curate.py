@@ -38,11 +38,11 @@ from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.index.embedder import Vectors
-from topicloom.index.encoders import LangChainEmbeddings
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.models import open_model
+from topicloom.search.embedder import Vectors
+from topicloom.search.encoders import LangChainEmbeddings
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Call

@@ -33,14 +33,13 @@ from topicloom.domain.planner import PLANNER
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
 from topicloom.graph.session import build_session_graph, wire_graph
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.hits import Hits
-from topicloom.index.session_index import SessionIndex
 from topicloom.memory.stored import Graph
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.choice import RoleModels
 from topicloom.roles.registry import Roles
+from topicloom.search.hashing import HashingEmbedder
+from topicloom.search.hits import Hits
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.log import SessionLog
@@ -52,6 +51,7 @@ from topicloom.testing import (
     TaggedSplitter,
     fake_roles,
 )
+from topicloom.topics.session_index import SessionIndex
 
 
 def deps_of(settings: Settings, models: RoleModels, roles: Roles | None = None) -> Deps:

@@ -32,9 +32,9 @@ from topicloom.domain.selector import SELECTOR, build_selector_prompt, parse_sel
 from topicloom.domain.state import DomainInput
 from topicloom.errors import ConfigurationError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.stored import get_session
 from topicloom.prompts.loader import Prompts
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.layers import CuratedItem
 from topicloom.testing import ScriptedResponder, fake_roles
 

@@ -33,10 +33,10 @@ from topicloom.domain.sources import (
     truncate,
 )
 from topicloom.errors import ConfigurationError
-from topicloom.index.embedder import Vectors
-from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.hits import Hits
+from topicloom.search.embedder import Vectors
+from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
+from topicloom.search.hashing import HashingEmbedder
+from topicloom.search.hits import Hits
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.file_rows import vectors_in

@@ -16,9 +16,9 @@ from sessions import chatter, check_kept, kept, thread
 
 from topicloom import FileStorage, Memory, delete_session, open_session, purge_messages
 from topicloom.errors import ConfigurationError, InputError
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.stored import get_session
 from topicloom.roles.choice import embedded_roles
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.stored_message import get_text
 
 FACT = "My cat is called Minka, and she was born on 4 May 2019 in a shoebox."

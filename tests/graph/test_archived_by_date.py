@@ -11,13 +11,13 @@ from reviewed import CONFIG, World
 from sessions import last_receipt, tell
 
 from topicloom.context.notes import render_note
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.wording import get_wording
 from topicloom.review.reviewer import REVIEWER
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.splitter import SPLITTER
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.language import Language
 from topicloom.state.recall import Note
 from topicloom.state.session import SearchScope

@@ -10,11 +10,11 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from sessions import last_receipt, open_graph, prompt_of, tell, thread
 
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER, EmbeddedResponder, ReplyRequest, Responder
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.testing import ScriptedResponder, fake_roles
 
 CONFIG = thread()

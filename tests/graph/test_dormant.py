@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
 
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, Reader
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.lifecycle import mark_archived
 from topicloom.state.recall import OTHER_TOPICS
 from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles

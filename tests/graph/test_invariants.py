@@ -27,7 +27,6 @@ from sessions import (
 )
 
 from topicloom.errors import ReplyError
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.stored import Graph, get_session
 from topicloom.prompts.loader import load_prompt
 from topicloom.roles.base import Answer, LocalRole
@@ -38,6 +37,7 @@ from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER, Responder
 from topicloom.roles.router import ROUTER
 from topicloom.roles.splitter import SPLITTER
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import Note
 from topicloom.state.session import Session

@@ -10,10 +10,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from sessions import check_kept, kept, open_graph, record, tell, thread
 
 from topicloom.errors import InputError
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.memory import Memory
 from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.choice import embedded_roles
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore

@@ -21,8 +21,8 @@ from topicloom import (
     get_session,
     local_checkpointer,
 )
-from topicloom.cli.console import CliOptions
-from topicloom.cli.context import open_context
+from topicloom_app.cli.console import CliOptions
+from topicloom_app.cli.context import open_context
 
 HELLO: Any = {"messages": [("user", "Hello")]}
 THREAD: Any = {"configurable": {"thread_id": "yue"}}

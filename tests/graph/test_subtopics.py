@@ -25,8 +25,6 @@ from sessions import (
 
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow, WindowStarts
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.session_index import SessionIndex
 from topicloom.memory.stored import Graph, get_session
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
 from topicloom.prompts.loader import Prompts
@@ -34,6 +32,7 @@ from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import ReadRequest, build_reader_prompt
 from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.channels import TurnOptions
 from topicloom.state.hierarchy import find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
@@ -52,6 +51,7 @@ from topicloom.testing import (
     fake_roles,
     read_tag,
 )
+from topicloom.topics.session_index import SessionIndex
 
 CONFIG = thread()
 COUNTER = EstimatingCounter("o200k")

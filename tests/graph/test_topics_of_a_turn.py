@@ -9,15 +9,15 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from sessions import kept, last_receipt, open_graph, record, tell, thread
 
-from topicloom.index.encoders import default_embedder
-from topicloom.index.session_index import SessionIndex
-from topicloom.index.turn_topics import TurnContext
 from topicloom.memory.stored import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.splitter import SPLITTER
+from topicloom.search.encoders import default_embedder
+from topicloom.search.turn_topics import TurnContext
 from topicloom.settings import Settings
 from topicloom.state.topics import Topic
 from topicloom.testing import TaggedSplitter
+from topicloom.topics.session_index import SessionIndex
 
 CONFIG = thread()
 SUBJECTS = {

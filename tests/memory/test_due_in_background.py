@@ -15,12 +15,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, past, record, tell, thread
 
-from topicloom.cli.context import make_context
 from topicloom.memory.background import run_background
 from topicloom.memory.stored import Graph
 from topicloom.reflection.scheduler import ReflectionScheduler
 from topicloom.reflection.store import ReflectionStore
 from topicloom.settings import Settings
+from topicloom_app.cli.context import make_context
 
 DUE = {"turns": 1, "idle_seconds": 0.01, "tick_seconds": 0.05, "review_seconds": 3_600}
 
@@ -90,7 +90,7 @@ async def serve():
         await asyncio.sleep(float(sys.argv[1]))
 asyncio.run(serve())
 """
-_COMMAND = "from topicloom.cli import main; main()"
+_COMMAND = "from topicloom_app.cli import main; main()"
 SERVERS = {
     "langgraph": [sys.executable, "-c", _SERVER, "600"],
     "serve": [sys.executable, "-c", _COMMAND, "serve", "--port", "0"],

@@ -15,8 +15,6 @@ from sessions import last_receipt, past, record, tell, thread
 
 from topicloom.errors import MissingRecordError, MissingThreadError, NoNewMessageError
 from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import ForeignEmbedder, LangChainEmbeddings
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.repair import repair_session
 from topicloom.memory.review import (
     ReviewOptions,
@@ -27,6 +25,8 @@ from topicloom.memory.review import (
 from topicloom.review.channels import build_report
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER
+from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage

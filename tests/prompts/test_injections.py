@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.layout import Layout, LayoutName
 from topicloom.context.notes import format_facts
 from topicloom.context.segments import SegmentLayout, SummaryManager
@@ -41,6 +40,7 @@ from topicloom.state.rounds import group_rounds
 from topicloom.state.session import SearchScope
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
+from topicloom.topics.boundary_policy import BoundaryQuestion
 
 COUNTER = EstimatingCounter("o200k")
 WINDOW = PromptWindow.of(12_000, COUNTER, Prompts())

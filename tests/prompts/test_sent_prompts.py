@@ -14,7 +14,6 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from sessions import open_graph, past, record, tell, thread
 
-from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.notes import render_note
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
@@ -35,6 +34,7 @@ from topicloom.state.recall import Note
 from topicloom.state.session import SearchScope
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.testing import FixedRole, ScriptedResponder, fake_roles
+from topicloom.topics.boundary_policy import AdsorberPolicy
 
 CONFIG = thread()
 COUNTER = EstimatingCounter("o200k")

@@ -20,11 +20,11 @@ from langgraph.store.sqlite import SqliteStore
 from people import People
 from sessions import thread
 
-from topicloom.index.encoders import default_embedder
 from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import ReplyRequest
+from topicloom.search.encoders import default_embedder
 from topicloom.state.persons import Person, sees
 from topicloom.testing import make_topic_search
 

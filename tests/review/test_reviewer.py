@@ -11,7 +11,6 @@ from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import UnusableAnswerError
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.wording import get_wording
 from topicloom.review.decisions import Assessment, ReviewPolicy
 from topicloom.review.merger import SAME_TOPIC, ChatMerger, EmbeddedMerger, MergeRequest
@@ -19,6 +18,7 @@ from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, ReviewRequ
 from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.stored_message import MessageRole, StoredMessage
 from topicloom.state.topics import Topic
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from topicloom.index.encoders import default_embedder
-from topicloom.index.keywords import extract_phrases
 from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
+from topicloom.search.encoders import default_embedder
+from topicloom.search.keywords import extract_phrases
 from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic

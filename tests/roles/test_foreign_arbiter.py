@@ -9,11 +9,11 @@ import pytest
 from langchain_core.cross_encoders import BaseCrossEncoder
 
 from topicloom import build_session_graph
-from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.errors import UnknownModelError, UnusableAnswerError
 from topicloom.memory.stored import find_deps
 from topicloom.roles.arbiter import ARBITER, ForeignArbiter
 from topicloom.settings import Settings
+from topicloom.topics.boundary_policy import BoundaryQuestion
 
 SNAKE = BoundaryQuestion("write a snake game", "make the snake faster", "done", 0.5, "en")
 TAXES = BoundaryQuestion("write a snake game", "when are taxes due?", "done", 0.5, "en")

@@ -20,7 +20,6 @@ from openai_behaviours import (
 )
 from openai_server import OpenAIServer
 
-from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import arun_step, run_step
 from topicloom.prompts.loader import load_prompt
@@ -31,6 +30,7 @@ from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
 from topicloom.state.receipt import Call
+from topicloom.topics.boundary_policy import BoundaryQuestion
 
 QUESTION = BoundaryQuestion(
     summary="write a snake game",

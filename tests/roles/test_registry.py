@@ -14,7 +14,6 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.loader import load_prompt
 from topicloom.review.merger import MERGER
 from topicloom.roles.arbiter import ARBITER, CrossEncoderArbiter
@@ -26,6 +25,7 @@ from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rewriter import REWRITER
 from topicloom.roles.splitter import SPLITTER
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.settings import Settings
 from topicloom.state.language import Language
 from topicloom.state.splitting import Assignment

@@ -10,14 +10,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom import FileStorage, Settings, TurnOptions, build_session_graph, open_session
-from topicloom.index.encoders import default_embedder
-from topicloom.index.keywords import extract_keywords
 from topicloom.prompts.loader import LANGUAGES
 from topicloom.prompts.wording import get_wording, strip_own_replies
-from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import EmbeddedResponder, ReplyRequest
+from topicloom.search.encoders import default_embedder
+from topicloom.search.keywords import extract_keywords
 from topicloom.state.language import Language
 from topicloom.state.stored_message import MessageRole, StoredMessage
+from topicloom_app.recordings.replay import find_sample, load_first_conversation
 
 RECORD = TurnOptions(answer=False)
 HONEST = {"en": " (No model is set: I can only quote what was said.)"} | {

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from command_line import Run, recording, run
 
-from topicloom.cli.context import make_context
 from topicloom.settings import Settings
 from topicloom.storage import FileStorage
 from topicloom.storage.names import original_name, safe_name
+from topicloom_app.cli.context import make_context
 
 __all__ = ["recording", "run"]
 

@@ -20,7 +20,6 @@ from topicloom import (
     Settings,
     TopicMiddleware,
     build_session_graph,
-    make_mcp_server,
     open_session,
     purge_messages,
 )
@@ -29,6 +28,7 @@ from topicloom.roles.responder import ReplyRequest
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage import Storage
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
+from topicloom_app import make_mcp_server
 
 Reopen = Callable[[], Storage]
 Look = Callable[[], str]

@@ -8,9 +8,8 @@ from threading import Event, current_thread, main_thread
 
 import pytest
 
-from topicloom.index.embedder import Vectors
-from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.session_index import SessionIndex
+from topicloom.search.embedder import Vectors
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -19,6 +18,7 @@ from topicloom.storage import Storage
 from topicloom.storage.chain import link
 from topicloom.storage.message_rows import to_row
 from topicloom.storage.sessions import SessionStore
+from topicloom.topics.session_index import SessionIndex
 
 Reopen = Callable[[], Storage]
 FEW, MANY = 12, 300

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from topicloom.cli import main
+from topicloom_app.cli import main
 
 
 @dataclass(frozen=True, slots=True)

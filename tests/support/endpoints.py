@@ -22,12 +22,12 @@ from starlette.types import ASGIApp
 
 from topicloom.graph.session import build_session_graph
 from topicloom.memory.stored import Graph, get_session
-from topicloom.serve.app import make_endpoint
-from topicloom.serve.slow_clients import TimedProtocol
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder, fake_roles
+from topicloom_app.serve.app import make_endpoint
+from topicloom_app.serve.slow_clients import TimedProtocol
 
 Message = dict[str, Any]
 

@@ -11,10 +11,10 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.memory.stored import Graph, open_session
-from topicloom.recordings.exported import ExportedConversation
-from topicloom.recordings.exports import read_exports
-from topicloom.recordings.imports import record_messages, select_new
-from topicloom.recordings.spool import ImportSpool
+from topicloom_app.recordings.exported import ExportedConversation
+from topicloom_app.recordings.exports import read_exports
+from topicloom_app.recordings.imports import record_messages, select_new
+from topicloom_app.recordings.spool import ImportSpool
 
 
 def save(path: Path, value: Any) -> Path:

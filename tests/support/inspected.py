@@ -11,25 +11,25 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.cli._pages import write_page
-from topicloom.cli.replay import RECALL, WINDOW
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.replay import (
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, RecordedResponder
+from topicloom.search.encoders import default_embedder
+from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
+from topicloom.storage.files import FileStorage
+from topicloom_app.cli._pages import write_page
+from topicloom_app.cli.replay import RECALL, WINDOW
+from topicloom_app.recordings.replay import (
     find_sample,
     load_first_conversation,
     replay_conversation,
 )
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.serve.web import LOCAL
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
-from topicloom.ui.app import make_inspector
-from topicloom.ui.guard import Guard
+from topicloom_app.serve.web import LOCAL
+from topicloom_app.ui.app import make_inspector
+from topicloom_app.ui.guard import Guard
 
 NAME = "lake"
 THREAD: RunnableConfig = {"configurable": {"thread_id": NAME}}

@@ -39,7 +39,6 @@ from topicloom.graph.checkpoints import (
     local_checkpointer,
     open_local_store,
 )
-from topicloom.index.hashing import HashingEmbedder
 from topicloom.memory.stored import Graph, get_session
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER
@@ -47,6 +46,7 @@ from topicloom.roles.base import Answer
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
+from topicloom.search.hashing import HashingEmbedder
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session

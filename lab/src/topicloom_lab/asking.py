@@ -21,16 +21,17 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
-from topicloom.context.token_count import ToolLike
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.responder import ReplyRequest
-from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import parse_message_number
-from topicloom.state.receipt import Receipt
-from topicloom.state.stored_message import StoredMessage, get_text
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    FileStorage,
+    Receipt,
+    ReplyRequest,
+    SessionStore,
+    StoredMessage,
+    TurnOptions,
+    count_budget_tokens,
+    get_session,
+)
+from topicloom.lab import Graph, ToolLike, get_text, parse_message_number
 from topicloom.testing import ScriptedResponder
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topicloom.errors import BrokenInvariantError
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.storage.sessions import SessionStore
+from topicloom import BrokenInvariantError, Session, SessionStore, StoredMessage
+from topicloom.lab import group_rounds
+from topicloom_app.recordings.conversations import RecordedMessage
 
 
 def check_session(

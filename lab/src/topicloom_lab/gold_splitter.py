@@ -12,13 +12,8 @@ from typing import Literal
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.prefix import PrefixMeter
-from topicloom.effects import Step
-from topicloom.roles.base import Answer
-from topicloom.roles.chat import Chat
-from topicloom.roles.splitter import ChatSplitter, SplitRequest
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import get_text
+from topicloom import Answer, Assignment, SplitRequest
+from topicloom.lab import Chat, ChatSplitter, PrefixMeter, Step, get_text
 from topicloom_lab.asking import AnsweringModel
 from topicloom_lab.known_topics import KnownSplitter
 

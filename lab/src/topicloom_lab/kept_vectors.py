@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from topicloom.index.embedder import Embedder, Vectors
+from topicloom import Embedder
+from topicloom.lab import Vectors
 
 
 @dataclass

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from topicloom.errors import ConfigurationError
-from topicloom.recordings.conversations import Conversation
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.splitter import SplitRequest
-from topicloom.state.rounds import Round
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import StoredMessage
-from topicloom.storage.base import Storage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    Answer,
+    Assignment,
+    ConfigurationError,
+    LocalRole,
+    Round,
+    SessionStore,
+    SplitRequest,
+    Storage,
+    StoredMessage,
+)
+from topicloom_app.recordings.conversations import Conversation
 
 TopicKind = Literal["own", "gold", "none"]
 """Topics of a session: its own, those of a threads file, or one for all messages."""

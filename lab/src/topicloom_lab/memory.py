@@ -13,30 +13,33 @@ from langchain.agents import create_agent
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.errors import ConfigurationError
-from topicloom.graph.middleware import TopicMiddleware
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.memory.review import build_review_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.recordings.conversations import Conversation, Question
-from topicloom.recordings.replay import cut_rounds, feed_round
-from topicloom.review.channels import ReviewReport
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import READER
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.roles.splitter import SPLITTER
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.language import Language
-from topicloom.state.receipt import Receipt
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage, get_text
-from topicloom.state.topics import Topic
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    READER,
+    RESPONDER,
+    SPLITTER,
+    ConfigurationError,
+    FileStorage,
+    Receipt,
+    RecordedResponder,
+    ReviewReport,
+    Session,
+    SessionStore,
+    Settings,
+    StoredMessage,
+    Topic,
+    TopicMiddleware,
+    TurnOptions,
+    build_review_graph,
+    build_session_graph,
+    count_budget_tokens,
+    default_embedder,
+    embedded_roles,
+    get_session,
+)
+from topicloom.lab import Graph, Language, get_text
 from topicloom.testing import ScriptedResponder
+from topicloom_app.recordings.conversations import Conversation, Question
+from topicloom_app.recordings.replay import cut_rounds, feed_round
 from topicloom_lab.asking import (
     BudgetCounter,
     Questioner,

@@ -15,20 +15,21 @@ from typing import Literal
 
 from langchain_core.messages import SystemMessage
 
-from topicloom.context.notes import render_note
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.context.transcript import (
+from topicloom import Note, StoredMessage, TopicNote, count_budget_tokens
+from topicloom.lab import (
+    Language,
+    RankedSentences,
+    Stretches,
     describe_blocks,
+    fence,
+    fence_line,
     format_day,
     format_spoken_day,
+    get_wording,
+    parse_message_number,
+    render_note,
     show_stretches,
 )
-from topicloom.index.bm25 import RankedSentences
-from topicloom.prompts.wording import get_wording
-from topicloom.state.fence import fence, fence_line
-from topicloom.state.language import Language
-from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
-from topicloom.state.stored_message import StoredMessage
 from topicloom_lab.strategies.base import Context
 from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 

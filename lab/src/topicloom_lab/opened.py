@@ -19,9 +19,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from pydantic import Field
 from rich.console import Console
 
-from topicloom.errors import ConfigurationError
-from topicloom.roles.models import open_model
-from topicloom.state.stored_message import get_text
+from topicloom import ConfigurationError
+from topicloom.lab import get_text, open_model
 from topicloom_lab.cli.output import counting, write_rows
 
 Row = dict[str, Any]

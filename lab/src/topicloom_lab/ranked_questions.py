@@ -10,29 +10,31 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.context.transcript import show_stretches
-from topicloom.index.bm25 import LexicalIndex, RankedSentences
-from topicloom.index.encoders import script_shares
-from topicloom.index.hits import worth
-from topicloom.index.ranking import (
+from topicloom import Quote, Reading, count_budget_tokens
+from topicloom.lab import (
     Floats,
+    LexicalIndex,
     Messages,
+    PromptCosts,
+    RankedSentences,
     RankWeights,
+    Stretches,
     keep_floor,
     level_languages,
     listed_things,
+    parse_message_number,
     rank,
     rank_again,
+    script_shares,
     search_flat,
+    select_quotes,
+    show_stretches,
     trust_words,
     words_of_day,
+    worth,
 )
-from topicloom.recordings.conversations import Conversation, RecordedMessage
-from topicloom.recordings.times import iso_time
-from topicloom.state.note_draft import PromptCosts
-from topicloom.state.quoting import select_quotes
-from topicloom.state.recall import Quote, Reading, Stretches, parse_message_number
+from topicloom_app.recordings.conversations import Conversation, RecordedMessage
+from topicloom_app.recordings.times import iso_time
 from topicloom_lab.comparison.config import Comparison, load_source
 from topicloom_lab.comparison.measures import answer_stands_in, count_evidence
 from topicloom_lab.comparison.run import Bench, Trial

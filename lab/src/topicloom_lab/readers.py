@@ -15,20 +15,28 @@ from typing import Literal, Self, cast
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.prefix import PrefixMeter
-from topicloom.effects import Step
-from topicloom.errors import ConfigurationError
-from topicloom.index.bm25 import RankedSentences
-from topicloom.prompts.wording import get_wording
-from topicloom.recordings.conversations import Conversation, Question
-from topicloom.roles.base import Answer
-from topicloom.roles.chat import Chat
-from topicloom.roles.reader import READER, ChatReader
-from topicloom.roles.registry import Roles
-from topicloom.roles.router import ROUTER, ChatRouter, Route, RouteRequest
-from topicloom.state.stored_message import get_text
-from topicloom.storage.base import Storage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    READER,
+    ROUTER,
+    Answer,
+    ConfigurationError,
+    Roles,
+    Route,
+    RouteRequest,
+    SessionStore,
+    Storage,
+)
+from topicloom.lab import (
+    Chat,
+    ChatReader,
+    ChatRouter,
+    PrefixMeter,
+    RankedSentences,
+    Step,
+    get_text,
+    get_wording,
+)
+from topicloom_app.recordings.conversations import Conversation, Question
 from topicloom_lab.asking import AnsweringModel
 
 ReaderKind = Literal["embedded", "ideal", "noisy", "silent", "garbage"]

@@ -9,9 +9,10 @@ from typing import Any
 
 from langgraph.graph.state import CompiledStateGraph
 
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.times import parse_moment
-from topicloom.review.channels import ReviewInput, ReviewReport, ReviewState, build_report
+from topicloom import ReviewReport
+from topicloom.lab import ReviewInput, ReviewState, build_report
+from topicloom_app.recordings.conversations import RecordedMessage
+from topicloom_app.recordings.times import parse_moment
 
 ReviewApp = CompiledStateGraph[ReviewState, None, ReviewInput, ReviewState]
 

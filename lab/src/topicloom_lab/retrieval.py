@@ -10,11 +10,18 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.bm25 import LexicalIndex
-from topicloom.index.embedder import Embedder, Vectors
-from topicloom.index.ranking import Floats, Messages, rank, search_flat, trust_words, weights_for
-from topicloom.recordings.records import parse_record, read_recording
+from topicloom import Embedder, count_budget_tokens
+from topicloom.lab import (
+    Floats,
+    LexicalIndex,
+    Messages,
+    Vectors,
+    rank,
+    search_flat,
+    trust_words,
+    weights_for,
+)
+from topicloom_app.recordings.records import parse_record, read_recording
 
 PART = 32
 """Texts between two reports of progress."""

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
-from topicloom.boundary.cues import Utterance
-from topicloom.boundary.model import BoundaryModel
-from topicloom.boundary.policy import Granularity
-from topicloom.index.embedder import Embedder
-from topicloom.recordings.records import read_records
+from topicloom import Embedder
+from topicloom.lab import BoundaryModel, Granularity, Utterance
+from topicloom_app.recordings.records import read_records
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from langchain_core.documents import Document as LoreDocument
 from langchain_core.messages import AIMessageChunk
 
-from topicloom.domain.document import Document
-from topicloom.roles.responder import ReplyRequest
+from topicloom import ReplyRequest
+from topicloom.lab import Document
 
 THEMES = (
     "garden tomatoes watering soil compost seeds harvest",

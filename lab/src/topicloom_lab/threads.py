@@ -28,23 +28,22 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel, Field
 
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.index.session_index import SessionIndex
-from topicloom.index.turn_topics import TurnContext
-from topicloom.memory.stored import Graph
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.records import read_records
-from topicloom.recordings.replay import as_message
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.registry import Roles
-from topicloom.roles.splitter import SPLITTER
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.hierarchy import find_path
-from topicloom.state.session import Session, Turn
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    SPLITTER,
+    FileStorage,
+    Roles,
+    Session,
+    SessionStore,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+)
+from topicloom.lab import Graph, SessionIndex, Turn, TurnContext, find_path
+from topicloom_app.recordings.conversations import RecordedMessage
+from topicloom_app.recordings.records import read_records
+from topicloom_app.recordings.replay import as_message
 from topicloom_lab.gold_splitter import GoldSplitter, SplitterKind
 from topicloom_lab.known_topics import KnownSplitter, Labels
 from topicloom_lab.recorded_time import RecordedClock

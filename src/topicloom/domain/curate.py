@@ -26,10 +26,10 @@ from topicloom.domain.session_sources import NarrativeSource, TopicSource
 from topicloom.domain.sources import ApplicationSource, CandidateSource
 from topicloom.domain.state import DomainState
 from topicloom.effects import Step, either
-from topicloom.index.words import words_of
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dumped, node, open_turn
 from topicloom.nodes.workspace import Workspace
+from topicloom.search.words import words_of
 from topicloom.state.recall import Note
 from topicloom.state.session import Session
 

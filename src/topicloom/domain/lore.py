@@ -26,12 +26,12 @@ from topicloom.domain.sources import (
     scale_scores,
 )
 from topicloom.errors import ConfigurationError
-from topicloom.index.bm25 import passages_of
-from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors
-from topicloom.index.encoders import LangChainEmbeddings
-from topicloom.index.hits import SURE_COSINE, SURE_COVER
-from topicloom.index.ranking import Floats, standardize
-from topicloom.index.words import NameFinder
+from topicloom.search.bm25 import passages_of
+from topicloom.search.embedder import Embedder, FixedEmbedder, Vectors
+from topicloom.search.encoders import LangChainEmbeddings
+from topicloom.search.hits import SURE_COSINE, SURE_COVER
+from topicloom.search.ranking import Floats, standardize
+from topicloom.search.words import NameFinder
 from topicloom.state.safe_text import digest_text
 from topicloom.storage.vectors import VectorLog
 

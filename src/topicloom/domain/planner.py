@@ -26,8 +26,6 @@ from topicloom.domain.targets import ObjectResolver
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
 from topicloom.errors import InputError
-from topicloom.index.keywords import extract_keywords
-from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_cues, load_word_groups
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
@@ -40,6 +38,8 @@ from topicloom.roles.markup import (
     unescape,
 )
 from topicloom.roles.values import note_repairs, parse_score
+from topicloom.search.keywords import extract_keywords
+from topicloom.search.words import words_of
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage

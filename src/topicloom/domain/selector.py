@@ -18,7 +18,6 @@ from topicloom.domain.plan import TurnPlan
 from topicloom.domain.recall_source import BUILT_IN_KINDS
 from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
-from topicloom.index.words import NameFinder
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
@@ -31,6 +30,7 @@ from topicloom.roles.markup import (
     stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs
+from topicloom.search.words import NameFinder
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage

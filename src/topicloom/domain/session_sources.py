@@ -11,7 +11,7 @@ from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.sources import Passage, add_keywords, list_best, list_candidates, score_words
-from topicloom.index.hits import Hits
+from topicloom.search.hits import Hits
 from topicloom.state.recall import parse_message_number
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic

@@ -13,9 +13,9 @@ import numpy as np
 from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.recall_source import RecallQuery, RecallSource, check_hit
-from topicloom.index.bm25 import LexicalIndex
-from topicloom.index.hits import SURE_COVER
-from topicloom.index.ranking import Floats
+from topicloom.search.bm25 import LexicalIndex
+from topicloom.search.hits import SURE_COVER
+from topicloom.search.ranking import Floats
 from topicloom.state.language import CJK_RUN
 from topicloom.state.session import Session
 

@@ -43,12 +43,12 @@ from topicloom.domain.validate_document import (
 )
 from topicloom.effects import Step
 from topicloom.errors import ConfigurationError
-from topicloom.index.embedder import Embedder
 from topicloom.nodes.catch_up import Replay
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.roles.calls import ask_first
+from topicloom.search.embedder import Embedder
 from topicloom.state.channels import SessionInput, SessionState
 from topicloom.state.receipt import Call
 from topicloom.storage.disk import make_folder

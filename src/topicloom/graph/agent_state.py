@@ -14,13 +14,13 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMess
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.runs import Run, warn_of_left_out
 from topicloom.state.identity import count_unchanged
 from topicloom.state.message_form import select_usable
 from topicloom.state.session import Session, Turn
+from topicloom.topics.adsorber import LOOK_BACK
 
 
 def read_turn(known: Mapping[str, Any]) -> tuple[Session, Turn]:

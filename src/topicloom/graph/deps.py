@@ -12,10 +12,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool as as_tool
 from langgraph.store.base import BaseStore
 
-from topicloom.boundary.adsorber import Adsorber
-from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
-from topicloom.boundary.model import BoundaryModel
-from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.notes import show_fact
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
@@ -25,9 +21,6 @@ from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
 from topicloom.graph.other_threads import OtherThreads
-from topicloom.index.embedder import Embedder
-from topicloom.index.encoders import default_embedder, open_embedder
-from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
@@ -51,6 +44,8 @@ from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.servers import Server
 from topicloom.roles.waits import Waits
+from topicloom.search.embedder import Embedder
+from topicloom.search.encoders import default_embedder, open_embedder
 from topicloom.settings import Settings
 from topicloom.state.facts import KnownFact
 from topicloom.state.session import Session
@@ -58,6 +53,11 @@ from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom.topics.adsorber import Adsorber
+from topicloom.topics.boundary_detector import BoundaryDetector, CosineDetector, TrainedDetector
+from topicloom.topics.boundary_model import BoundaryModel
+from topicloom.topics.boundary_policy import AdsorberPolicy
+from topicloom.topics.session_index import SessionIndex
 
 DEFAULT_WINDOW = 32_000
 """Tokens of the main window where neither the settings nor the model name any."""

@@ -29,7 +29,6 @@ from topicloom.graph.agent_state import find_loop, find_run, find_searches, read
 from topicloom.graph.deps import DEFAULT_WINDOW, choose_models, make_deps
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.graph.session import trace_steps, wire_memory
-from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.finalize import finalize
@@ -48,6 +47,7 @@ from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec, RoleModelSpec
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
+from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.state.identity import mark_seen
 from topicloom.state.message_form import make_result_storable, make_storable

@@ -14,14 +14,14 @@ from datetime import datetime
 from langgraph.store.base import BaseStore
 
 from topicloom.graph.profiled_threads import ProfiledThreads, open_thread
-from topicloom.index.embedder import Embedder
-from topicloom.index.time_expressions import Days, parse_when, time_in
-from topicloom.index.words import words_of
 from topicloom.nodes.workspace import Workspace, Workspaces, enter_all
 from topicloom.prompts.loader import Cues
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.persons import see_facts
 from topicloom.reflection.store import ReflectionStore
+from topicloom.search.embedder import Embedder
+from topicloom.search.time_expressions import Days, parse_when, time_in
+from topicloom.search.words import words_of
 from topicloom.state.persons import Person, get_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session

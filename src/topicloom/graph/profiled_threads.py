@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from langgraph.store.base import BaseStore
 
-from topicloom.index.embedder import Embedder
-from topicloom.index.words import words_of
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.reflection.store import ReflectionStore
+from topicloom.search.embedder import Embedder
+from topicloom.search.words import words_of
 from topicloom.state.persons import Person, find_person, get_person
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage

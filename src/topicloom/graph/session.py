@@ -36,7 +36,6 @@ from topicloom.errors import (
 from topicloom.graph.compiled import SessionGraph
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import Routes
-from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import TopicSearch, activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
 from topicloom.nodes.assemble import assemble
@@ -53,6 +52,7 @@ from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec, RoleModelSpec
 from topicloom.roles.registry import Roles
+from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
 from topicloom.state.message_form import make_result_storable

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from topicloom.errors import InputError
-from topicloom.index.session_index import SessionIndex
-from topicloom.index.time_expressions import Days
 from topicloom.memory.values import read_number
 from topicloom.nodes.workspace import enter_all
+from topicloom.search.time_expressions import Days
 from topicloom.state.lifecycle import TopicState, get_state
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
@@ -21,6 +20,7 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
+from topicloom.topics.session_index import SessionIndex
 
 AbsenceStep = Literal[
     "later",

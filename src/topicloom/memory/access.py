@@ -16,7 +16,6 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.index.session_index import SessionIndex
 from topicloom.memory.freed_pages import rewrite_files
 from topicloom.memory.purge import adelete_session, delete_session, purge_from
 from topicloom.memory.stored import Graph, find_deps
@@ -36,6 +35,7 @@ from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up, come_behind, find_newest, write_tip
 from topicloom.texts import FilledText
+from topicloom.topics.session_index import SessionIndex
 
 
 class OpenSession(NamedTuple):

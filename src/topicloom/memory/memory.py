@@ -15,10 +15,6 @@ from langgraph.store.base import BaseStore
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
-from topicloom.index.embedder import Embedder
-from topicloom.index.encoders import open_embedder
-from topicloom.index.session_index import SessionIndex
-from topicloom.index.time_expressions import Days
 from topicloom.memory.absence import Absence, explain_absence
 from topicloom.memory.access import Access, StorageAccess, open_access, open_facts
 from topicloom.memory.journal import invert_entry, list_changes
@@ -51,6 +47,9 @@ from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.scheduler import read_system_clock
+from topicloom.search.embedder import Embedder
+from topicloom.search.encoders import open_embedder
+from topicloom.search.time_expressions import Days
 from topicloom.state.changes import TopicChange, explain_refusal, find_month
 from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
@@ -61,6 +60,7 @@ from topicloom.state.topics import Mark
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.texts import FilledText
+from topicloom.topics.session_index import SessionIndex
 
 _REACH = 2_560
 """Tokens that a search without a graph is worth as a turn's recall: 8 % of a window of 32,000."""

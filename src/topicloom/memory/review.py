@@ -18,7 +18,6 @@ from langgraph.types import RetryPolicy, Send
 from topicloom.effects import Step, both, either
 from topicloom.errors import InputError, MissingThreadError
 from topicloom.graph.deps import choose_models, make_deps
-from topicloom.index.embedder import Embedder
 from topicloom.memory.stored import find_deps, make_review_thread
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import name_thread
@@ -39,6 +38,7 @@ from topicloom.review.survey import assess, survey
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec, RoleModels
 from topicloom.roles.registry import Roles
+from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
 

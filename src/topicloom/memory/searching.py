@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date
 
-from topicloom.index.time_expressions import Days
 from topicloom.memory.access import OpenSession
 from topicloom.memory.values import FoundMessage
 from topicloom.nodes.workspace import enter_all
+from topicloom.search.time_expressions import Days
 from topicloom.state.recall import parse_message_number
 
 _EVER = Days(date.min, date.max)

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 
 from topicloom.context.transcript import find_named_media
 from topicloom.effects import Step
-from topicloom.index.time_expressions import Days, parse_when
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
@@ -19,6 +18,7 @@ from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.router import ROUTER, Route, RouteRequest
+from topicloom.search.time_expressions import Days, parse_when
 from topicloom.state.activation import CLEAR, ActivationPolicy, activate_candidates, find_ambiguous
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import add_full_names

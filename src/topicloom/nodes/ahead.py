@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import HumanMessage, convert_to_messages
 
 from topicloom.background import defer_exit
-from topicloom.index.embedder import CachedEmbedder
 from topicloom.nodes.deps import Deps
+from topicloom.search.embedder import CachedEmbedder
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 
 _AHEAD = 16

@@ -12,14 +12,14 @@ from langgraph.types import Overwrite
 from topicloom.context.notes import format_quote_line, format_summary
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
-from topicloom.index.bm25 import RankedSentences
-from topicloom.index.hits import EXCERPT_PARTS
-from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
+from topicloom.search.bm25 import RankedSentences
+from topicloom.search.hits import EXCERPT_PARTS
+from topicloom.search.time_expressions import Days
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.note_draft import PromptCosts

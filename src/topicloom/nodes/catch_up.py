@@ -7,7 +7,6 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspace
@@ -18,6 +17,7 @@ from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
 from topicloom.storage.writers import Taken
+from topicloom.topics.adsorber import LOOK_BACK
 
 Replay = Callable[[dict[str, Any], Sequence[JournalEntry]], tuple[dict[str, Any], tuple[str, ...]]]
 """Makes edits of a journal in a document; returns it, and what was wrong with some of them."""

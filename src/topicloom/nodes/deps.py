@@ -10,17 +10,16 @@ from typing import Protocol
 from langgraph.store.base import BaseStore
 
 from topicloom.background import DaemonWorker
-from topicloom.boundary.adsorber import Adsorber
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.window import MainWindow
 from topicloom.context.windows import PromptWindow
-from topicloom.index.embedder import Embedder
-from topicloom.index.time_expressions import Days
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Cues
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
 from topicloom.roles.waits import Waits
+from topicloom.search.embedder import Embedder
+from topicloom.search.time_expressions import Days
 from topicloom.settings import Settings
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.facts import KnownFact
@@ -28,6 +27,7 @@ from topicloom.state.language import Language
 from topicloom.state.session import Session
 from topicloom.state.thread_quotes import ThreadQuote
 from topicloom.storage.sessions import SessionStore
+from topicloom.topics.adsorber import Adsorber
 
 
 class OtherThreadsSource(Protocol):

@@ -10,7 +10,6 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
 from topicloom.errors import TopicLoomWarning
 from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_edits
@@ -47,6 +46,7 @@ from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless
 from topicloom.storage.writers import read_tips, resume
 from topicloom.texts import FilledText
+from topicloom.topics.adsorber import LOOK_BACK, Adsorber
 
 
 def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:

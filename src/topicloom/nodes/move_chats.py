@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from topicloom.index.naming import NAME_LIMIT
 from topicloom.nodes.split_draft import SplitDraft
 from topicloom.roles.splitter import name_rounds
 from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import find_continuation
 from topicloom.state.rounds import Round
 from topicloom.state.topics import Topic
+from topicloom.topics.naming import NAME_LIMIT
 
 
 def move_chats(draft: SplitDraft, rounds: Sequence[Round]) -> list[Round]:

@@ -9,13 +9,13 @@ from operator import attrgetter
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
-from topicloom.index.hits import Hits
-from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest
+from topicloom.search.hits import Hits
+from topicloom.search.time_expressions import Days
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import OTHER_TOPICS, Reading, parse_message_number
 from topicloom.state.receipt import Call

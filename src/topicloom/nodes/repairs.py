@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from topicloom.index.belonging import FiledRuns
-from topicloom.index.embedder import Embedder
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.splitter import name_rounds
+from topicloom.search.embedder import Embedder
 from topicloom.state.changes import TopicChange
 from topicloom.state.grouping import LOOSE, NEVER, Odds, Regrouping, regroup
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
+from topicloom.topics.belonging import FiledRuns
 
 _MESSAGES = 6_000
 """Messages of topics that are looked at together; those of the topics named first come first."""

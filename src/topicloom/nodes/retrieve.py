@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from langchain_core.runnables import Runnable
 
-from topicloom.index.time_expressions import asked_for
 from topicloom.nodes.activate_topic import activate_topics
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, node, open_turn
 from topicloom.roles.reader import READER
+from topicloom.search.time_expressions import asked_for
 from topicloom.state.activation import choose_read, update_activation
 from topicloom.state.channels import SessionState
 from topicloom.state.session import SearchRequest, Turn

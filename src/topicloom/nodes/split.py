@@ -9,7 +9,6 @@ from functools import partial
 
 from langchain_core.runnables import Runnable
 
-from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import choose_facts
@@ -43,6 +42,7 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, cut_runs
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable, select_shown
+from topicloom.topics.adsorber import LOOK_BACK
 
 _PARTED = 64
 """Rulings of an arbiter that a session remembers, for what is put right later."""

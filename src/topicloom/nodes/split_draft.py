@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from topicloom.effects import Step
-from topicloom.index.naming import NAME_LIMIT
 from topicloom.nodes.deps import Deps
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_role
@@ -36,6 +35,7 @@ from topicloom.state.splitting import (
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.references import add_references, read_references
 from topicloom.storage.sessions import SessionStore
+from topicloom.topics.naming import NAME_LIMIT
 
 _GLANCE = 24
 """Tokens of a message by which a splitter is asked about it when a topic is divided; its prompt

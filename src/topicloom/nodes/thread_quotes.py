@@ -9,10 +9,10 @@ from typing import TypeVar
 from langgraph.store.base import BaseStore
 
 from topicloom.context.transcript import shorten
-from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import read_graph_store
 from topicloom.nodes.workspace import Workspace
+from topicloom.search.time_expressions import Days
 from topicloom.state.recall import Note
 from topicloom.state.session import Session, Turn
 from topicloom.state.thread_quotes import ThreadQuote

@@ -13,11 +13,9 @@ from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.layout import Layout
 from topicloom.errors import StorageUnavailableError
-from topicloom.index.session_index import SessionIndex
-from topicloom.index.turn_topics import TurnContext
+from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -27,6 +25,8 @@ from topicloom.storage.caches import count_shared
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
+from topicloom.topics.adsorber import LOOK_BACK
+from topicloom.topics.session_index import SessionIndex
 
 
 class TranscriptSizes:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
-from topicloom.index.encoders import default_embedder
-from topicloom.index.words import words_of
 from topicloom.reflection.facts import Claim, Fact, Said
 from topicloom.reflection.statements import find_assertions, is_of_another, is_wish
 from topicloom.roles.reader import find_unsaid
 from topicloom.roles.values import clip
+from topicloom.search.encoders import default_embedder
+from topicloom.search.words import words_of
 from topicloom.state.language import CJK_RUN
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 

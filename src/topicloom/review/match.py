@@ -9,8 +9,6 @@ from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.errors import StorageError
-from topicloom.index.centroids import ReviewCentroids, TopicVectorSums, compute_centroids
-from topicloom.index.embedder import FixedEmbedder
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.channels import ReviewState
 from topicloom.review.decisions import (
@@ -26,6 +24,8 @@ from topicloom.review.reviewer import ReviewRequest
 from topicloom.review.session_client import ReviewDeps
 from topicloom.review.survey import ask_reviewer
 from topicloom.roles.calls import ask_all
+from topicloom.search.centroids import ReviewCentroids, TopicVectorSums, compute_centroids
+from topicloom.search.embedder import FixedEmbedder
 from topicloom.state.activation import transfer_activation
 from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.receipt import Call

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from topicloom.effects import Step
-from topicloom.index.embedder import Embedder
 from topicloom.review.decisions import Assessment
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import (
@@ -21,6 +20,7 @@ from topicloom.roles.brief import (
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip, parse_score
+from topicloom.search.embedder import Embedder
 from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic

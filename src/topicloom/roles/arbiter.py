@@ -12,19 +12,19 @@ from typing import Any, Protocol, cast
 from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.messages import BaseMessage
 
-from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
-from topicloom.index.embedder import readable
-from topicloom.index.pretrained import open_pretrained
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.models import get_model_name
 from topicloom.roles.values import clip, parse_verdict
+from topicloom.search.embedder import readable
+from topicloom.search.pretrained import open_pretrained
 from topicloom.state.fence import fence
 from topicloom.state.stored_message import get_text
+from topicloom.topics.boundary_policy import BoundaryQuestion
 
 _SHOWN = 4_000
 """Characters shown of what went before, and of the request; a boundary shows in far fewer."""

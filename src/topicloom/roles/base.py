@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from topicloom.background import asubmit_daemon
-from topicloom.index.embedder import Embedder
+from topicloom.search.embedder import Embedder
 
 if TYPE_CHECKING:
     from topicloom.roles.chat import Chat

@@ -12,18 +12,18 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from topicloom.context.segments import Summarize
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
-from topicloom.index.embedder import Embedder, dot_products
-from topicloom.index.keywords import extract_keywords
-from topicloom.index.naming import NAME_LIMIT, make_name, pair_rounds
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
+from topicloom.search.embedder import Embedder, dot_products
+from topicloom.search.keywords import extract_keywords
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
+from topicloom.topics.naming import NAME_LIMIT, make_name, pair_rounds
 
 BRIEF_LIMIT = 2_000
 """Characters of a topic's brief; the prompt asks for half of it."""

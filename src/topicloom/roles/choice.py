@@ -11,12 +11,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.index.embedder import Embedder
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleName, RoleSpec
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import get_window_size
 from topicloom.roles.registry import ROLES, Roles, spec_of
+from topicloom.search.embedder import Embedder
 
 ModelSpec = str | Runnable[Any, Any]
 RoleModelSpec = ModelSpec | BaseCrossEncoder

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.bm25 import LexicalIndex
-from topicloom.index.embedder import Embedder, Vectors
-from topicloom.index.encoders import is_chinese
-from topicloom.index.ranking import search_flat, standardize, trust_words
 from topicloom.prompts.loader import load_cues, load_patterns
 from topicloom.prompts.wording import Wording, get_wording, strip_own_replies
+from topicloom.search.bm25 import LexicalIndex
+from topicloom.search.embedder import Embedder, Vectors
+from topicloom.search.encoders import is_chinese
+from topicloom.search.ranking import search_flat, standardize, trust_words
 from topicloom.state.language import detect_language
 from topicloom.state.safe_text import clip, shorten_query
 from topicloom.state.stored_message import StoredMessage

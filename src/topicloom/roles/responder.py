@@ -24,7 +24,6 @@ from langchain_core.tools import BaseTool
 
 from topicloom.background import DaemonWorker
 from topicloom.context.token_count import ToolLike
-from topicloom.index.embedder import Embedder
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
@@ -32,6 +31,7 @@ from topicloom.roles.models import blocks_async, get_model_name, to_chunk
 from topicloom.roles.quoted_reply import compose_reply
 from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.roles.tracing import make_config
+from topicloom.search.embedder import Embedder
 from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage, get_text
 

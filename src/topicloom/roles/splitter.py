@@ -15,10 +15,6 @@ from numpy.typing import NDArray
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import SMALLEST, PromptWindow, topic_listing
 from topicloom.effects import Step
-from topicloom.index.belonging import Ties, tie_rounds
-from topicloom.index.embedder import Embedder
-from topicloom.index.naming import NAME_LIMIT, make_name, pair_rounds
-from topicloom.index.vectors import embed_rounds
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT
@@ -31,6 +27,8 @@ from topicloom.roles.values import (
     parse_topic_id,
     parse_topic_ids,
 )
+from topicloom.search.embedder import Embedder
+from topicloom.search.vectors import embed_rounds
 from topicloom.state.fence import fence_line
 from topicloom.state.grouping import LOOSE_ROUNDS, NEVER, Odds, link_groups
 from topicloom.state.hierarchy import PATH_SEPARATOR
@@ -38,6 +36,8 @@ from topicloom.state.language import Language
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import LOOSE_ENDS, Assignment
 from topicloom.state.topics import Topic
+from topicloom.topics.belonging import Ties, tie_rounds
+from topicloom.topics.naming import NAME_LIMIT, make_name, pair_rounds
 
 _MOST_ASSIGNED = 10_000
 """Messages that one assignment may name."""

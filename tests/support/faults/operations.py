@@ -20,7 +20,6 @@ from faults.checker import Said
 from faults.raw import Raw
 from faults.stages import NAME, FilesStage, Stage
 from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
-from topicloom.cli import main
 from topicloom.errors import TopicLoomError
 from topicloom.memory.memory import Memory
 from topicloom.memory.purge import purge_messages
@@ -28,6 +27,7 @@ from topicloom.memory.review import review_session
 from topicloom.memory.stored import open_session
 from topicloom.reflection.reflect import reflect_once
 from topicloom.settings import Settings
+from topicloom_app.cli import main
 
 Act = Callable[[Stage, bool], None]
 """Does it on a stage, or goes on with it; True if what was cut off is let go on first."""

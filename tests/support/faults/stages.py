@@ -17,10 +17,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from faults.raw import Body, Raw, items_in_sqlite, read_files, read_postgres
-from topicloom.cli.context import CliContext, make_context
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
 from topicloom.storage.stores import StoreStorage
+from topicloom_app.cli.context import CliContext, make_context
 
 NAME = "s"
 """The session."""

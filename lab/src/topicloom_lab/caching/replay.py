@@ -18,24 +18,33 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.context.prefix import PrefixMeter
-from topicloom.context.token_count import TokenCounter
-from topicloom.context.tokens import choose_counter
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.memory.stored import Graph
-from topicloom.recordings.conversations import Conversation
-from topicloom.recordings.replay import as_message, cut_rounds
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.caches import find_breakpoints
-from topicloom.roles.chat import Chat
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import READER, ChatReader, Reader, ReadRequest
-from topicloom.roles.responder import RESPONDER, ChatResponder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import Reading
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    READER,
+    RESPONDER,
+    Answer,
+    FileStorage,
+    LocalRole,
+    Reader,
+    Reading,
+    ReadRequest,
+    Settings,
+    TokenCounter,
+    TurnOptions,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+)
+from topicloom.lab import (
+    Chat,
+    ChatReader,
+    ChatResponder,
+    Graph,
+    PrefixMeter,
+    choose_counter,
+    find_breakpoints,
+)
+from topicloom_app.recordings.conversations import Conversation
+from topicloom_app.recordings.replay import as_message, cut_rounds
 from topicloom_lab.asking import AnsweringModel
 from topicloom_lab.caching.measure import PromptPart, SentPrompt, parts_of
 

@@ -11,10 +11,9 @@ from statistics import mean
 
 from rich.table import Table
 
-from topicloom.cli.console import print_dim
-from topicloom.errors import ConfigurationError, InputError
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import Conversation, Question
+from topicloom import ConfigurationError, InputError, default_embedder
+from topicloom_app.cli.console import print_dim
+from topicloom_app.recordings.conversations import Conversation, Question
 from topicloom_lab.cli.output import make_table, open_figures, show_mean
 from topicloom_lab.comparison.config import Comparison, load_named, name_of
 from topicloom_lab.comparison.measures import (

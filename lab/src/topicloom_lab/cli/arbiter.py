@@ -20,14 +20,16 @@ from typing import Any, Literal
 
 from rich.table import Table
 
-from topicloom.boundary.adsorber import Adsorber
-from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
-from topicloom.graph.deps import open_adsorber
-from topicloom.index.encoders import default_embedder
-from topicloom.roles.arbiter import ARBITER
-from topicloom.settings import Settings
-from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.stored_message import StoredMessage
+from topicloom import (
+    ARBITER,
+    AdsorberPolicy,
+    BoundaryQuestion,
+    Round,
+    Settings,
+    StoredMessage,
+    default_embedder,
+)
+from topicloom.lab import Adsorber, group_rounds, open_adsorber
 from topicloom_lab.cli.output import make_table, open_figures, show_mean
 from topicloom_lab.cli.roles import ask_role
 from topicloom_lab.opened import ModelOptions, Row, Rows

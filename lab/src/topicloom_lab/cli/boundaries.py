@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from topicloom.boundary.model import PACKAGED, BoundaryModel
-from topicloom.boundary.policy import Granularity
-from topicloom.cli.console import open_console, print_dim
-from topicloom.errors import StorageUnavailableError
-from topicloom.index.encoders import default_embedder
+from topicloom import StorageUnavailableError, default_embedder
+from topicloom.lab import PACKAGED, BoundaryModel, Granularity
+from topicloom_app.cli.console import open_console, print_dim
 from topicloom_lab.cli.output import counting, in_sample, make_table, open_figures, write_rows
 from topicloom_lab.gold_splitter import SplitterKind
 from topicloom_lab.segmentation import Mode, evaluate_segmentation, load_dialogues

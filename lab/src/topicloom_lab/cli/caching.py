@@ -12,10 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from topicloom.cli.console import print_dim
-from topicloom.context.layout import LayoutName
-from topicloom.errors import InputError
-from topicloom.settings import Settings
+from topicloom import InputError, Settings
+from topicloom.lab import LayoutName
+from topicloom_app.cli.console import print_dim
 from topicloom_lab.caching.measure import RULES, Prices, SentPrompt, Served, measure
 from topicloom_lab.caching.replay import MAIN, record_prompts
 from topicloom_lab.cli.output import counting, make_table, open_figures

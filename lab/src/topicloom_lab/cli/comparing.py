@@ -15,11 +15,10 @@ from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import count_of, open_console, print_dim, print_json, to_one_line
-from topicloom.errors import ConfigurationError, InputError
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import Conversation
-from topicloom.roles.models import open_model
+from topicloom import ConfigurationError, InputError, default_embedder
+from topicloom.lab import open_model
+from topicloom_app.cli.console import count_of, open_console, print_dim, print_json, to_one_line
+from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import (
     EXAMPLE,
     Comparison,

@@ -12,9 +12,9 @@ from urllib.request import urlopen
 
 from rich.text import Text
 
-from topicloom.cli.console import count_of, open_console, print_dim
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.errors import ConfigurationError, InputError, suggest
+from topicloom import ConfigurationError, InputError, count_budget_tokens
+from topicloom.lab import suggest
+from topicloom_app.cli.console import count_of, open_console, print_dim
 from topicloom_lab.cli.output import write_lines, write_rows
 from topicloom_lab.data_sets import DATA_SETS, DataSet, find_label, read_published
 from topicloom_lab.generators import generate

@@ -14,9 +14,9 @@ from statistics import mean
 from pydantic import TypeAdapter, ValidationError
 from rich.table import Table
 
-from topicloom.cli.console import print_dim
-from topicloom.errors import ConfigurationError, InputError
-from topicloom.recordings.conversations import Conversation
+from topicloom import ConfigurationError, InputError
+from topicloom_app.cli.console import print_dim
+from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.cli.output import make_table, open_figures
 from topicloom_lab.comparison.config import SAMPLE, load_source, name_of
 from topicloom_lab.idle.measure import IdleEvaluation, RecallResult

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from topicloom.errors import ConfigurationError
-from topicloom.recordings.conversations import Conversation
+from topicloom import ConfigurationError
+from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.cli.output import make_table, open_bars, open_figures, write_rows
 from topicloom_lab.comparison.config import load_source, name_of
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from topicloom.cli.console import open_console, print_json
-from topicloom.errors import StorageUnavailableError
-from topicloom.storage.disk import fresh_name
+from topicloom import StorageUnavailableError
+from topicloom.lab import fresh_name
+from topicloom_app.cli.console import open_console, print_json
 
 
 def open_figures(*, as_json: bool) -> Console:

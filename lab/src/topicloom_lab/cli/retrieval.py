@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from topicloom.cli.console import open_console, print_json
-from topicloom.index.encoders import open_embedder
+from topicloom import open_embedder
+from topicloom_app.cli.console import open_console, print_json
 from topicloom_lab.cli.output import counting, make_table
 from topicloom_lab.retrieval import WAYS, Found, evaluate_retrieval, load_retrieval
 

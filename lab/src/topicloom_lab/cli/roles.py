@@ -22,24 +22,29 @@ from langgraph.constants import START
 from langgraph.store.memory import InMemoryStore
 from rich.table import Table
 
-from topicloom.cli.console import print_dim
-from topicloom.context.prefix import PrefixMeter
-from topicloom.domain import Domain
-from topicloom.errors import UnusableAnswerError
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.memory.review import review_session
-from topicloom.recordings.conversations import Conversation
-from topicloom.recordings.replay import cut_rounds, feed_round
-from topicloom.reflection.reflect import reflect_once
-from topicloom.roles.base import Answer, LocalRole, Role, RoleName
-from topicloom.roles.chat import Chat
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.registry import ROLES, spec_of
-from topicloom.roles.responder import RESPONDER, RecordedResponder, ReplyRequest
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    RESPONDER,
+    Answer,
+    Domain,
+    FileStorage,
+    LocalRole,
+    RecordedResponder,
+    ReplyRequest,
+    Role,
+    RoleName,
+    Settings,
+    UnusableAnswerError,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+    reflect_once,
+    review_session,
+)
+from topicloom.lab import ROLES, Chat, PrefixMeter, spec_of
 from topicloom.testing import ScriptedResponder, make_topic_search
+from topicloom_app.cli.console import print_dim
+from topicloom_app.recordings.conversations import Conversation
+from topicloom_app.recordings.replay import cut_rounds, feed_round
 from topicloom_lab.asking import Questioner
 from topicloom_lab.cli.output import counting, make_table, open_figures, show_mean
 from topicloom_lab.comparison.config import load_named

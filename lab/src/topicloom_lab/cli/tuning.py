@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import (
+from topicloom import ActivationPolicy, InputError, Receipt
+from topicloom_app.cli.console import (
     CliOptions,
     count_of,
     open_console,
@@ -20,11 +21,8 @@ from topicloom.cli.console import (
     render_heading,
     to_one_line,
 )
-from topicloom.cli.context import CliContext, open_context
-from topicloom.cli.words import say
-from topicloom.errors import InputError
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.receipt import Receipt
+from topicloom_app.cli.context import CliContext, open_context
+from topicloom_app.cli.words import say
 from topicloom_lab.tuning.figures import (
     LARGE,
     Amnesia,

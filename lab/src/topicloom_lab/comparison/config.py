@@ -13,15 +13,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
-from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.recordings.conversations import (
+from topicloom import ConfigurationError, NotAConversationError
+from topicloom_app.recordings.conversations import (
     Conversation,
     Question,
     RecordedMessage,
     load_conversations,
 )
-from topicloom.recordings.replay import find_sample
-from topicloom.recordings.times import parse_moment
+from topicloom_app.recordings.replay import find_sample
+from topicloom_app.recordings.times import parse_moment
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.strategies.catalogue import STRATEGIES, find_strategies
 

@@ -13,14 +13,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.errors import UnusableAnswerError
-from topicloom.index.bm25 import sentences_of
-from topicloom.prompts.loader import load_prompt
-from topicloom.recordings.conversations import Question
-from topicloom.roles.values import parse_verdict
-from topicloom.state.language import CJK_RUN, Language
-from topicloom.state.stored_message import get_text
+from topicloom import UnusableAnswerError, count_budget_tokens
+from topicloom.lab import CJK_RUN, Language, get_text, load_prompt, parse_verdict, sentences_of
+from topicloom_app.recordings.conversations import Question
 from topicloom_lab.strategies.base import Context
 
 _ARTICLES = frozenset({"a", "an", "the"})

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from topicloom.cli.console import count_of
-from topicloom.errors import StorageUnavailableError
+from topicloom import StorageUnavailableError
+from topicloom_app.cli.console import count_of
 from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.figures import draw_figures
 from topicloom_lab.comparison.measures import QuestionResult

@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from topicloom.errors import ConfigurationError, StorageUnavailableError
-from topicloom.storage.disk import replace_file
+from topicloom import ConfigurationError, StorageUnavailableError
+from topicloom.lab import replace_file
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.measures import QuestionResult, share_of_evidence

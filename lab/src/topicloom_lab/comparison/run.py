@@ -18,9 +18,9 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
-from topicloom.index.embedder import Embedder
-from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
-from topicloom.state.language import Language
+from topicloom import Embedder
+from topicloom.lab import Language
+from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom_lab.comparison.config import Comparison, load_source, place_of
 from topicloom_lab.comparison.measures import (
     QuestionResult,

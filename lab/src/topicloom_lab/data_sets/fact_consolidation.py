@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from topicloom.errors import NotAConversationError
+from topicloom import NotAConversationError
 from topicloom_lab.data_sets.rows import Row, make_row
 
 _FACT = re.compile(r"^\s*([0-9]+)[.:]\s+(\S.*?)\s*$", re.MULTILINE)

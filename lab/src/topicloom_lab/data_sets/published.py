@@ -9,8 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from topicloom.errors import InputError, NotAConversationError
-from topicloom.recordings.json_stream import read_entries
+from topicloom import InputError, NotAConversationError
+from topicloom_app.recordings.json_stream import read_entries
 from topicloom_lab.data_sets.catalogue import DATA_SETS
 from topicloom_lab.data_sets.rows import Row
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 Row = dict[str, Any]
-"""A conversation of ours as JSON: see `topicloom.recordings.conversations.Conversation`."""
+"""A conversation of ours as JSON: see `topicloom_app.recordings.conversations.Conversation`."""
 
 
 def make_row(name: str, messages: list[Row], questions: Sequence[Row], lang: str = "en") -> Row:

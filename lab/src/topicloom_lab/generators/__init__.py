@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from topicloom.errors import InputError
-from topicloom.recordings.conversations import Conversation
+from topicloom import InputError
+from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.generators.hotpotqa import hotpotqa
 from topicloom_lab.generators.oolong import oolong
 from topicloom_lab.generators.sniah import sniah

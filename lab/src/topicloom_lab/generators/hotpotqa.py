@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, validate_call
 
-from topicloom.errors import NotAConversationError
-from topicloom.recordings.conversations import Conversation, Question
-from topicloom.recordings.records import read_records
+from topicloom import NotAConversationError
+from topicloom_app.recordings.conversations import Conversation, Question
+from topicloom_app.recordings.records import read_records
 from topicloom_lab.generators.spec import make_chat
 
 

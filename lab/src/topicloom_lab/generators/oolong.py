@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field, validate_call
 
-from topicloom.recordings.conversations import Conversation, Question
+from topicloom_app.recordings.conversations import Conversation, Question
 from topicloom_lab.generators.spec import make_chat
 
 _THINGS = {

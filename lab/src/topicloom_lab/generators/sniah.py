@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, validate_call
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom import count_budget_tokens
+from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom_lab.generators.spec import make_chat
 
 _NOISE = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from topicloom.errors import InputError
-from topicloom.recordings.conversations import RecordedMessage
+from topicloom import InputError
+from topicloom_app.recordings.conversations import RecordedMessage
 
 
 def options_in(spec: str) -> tuple[str, dict[str, str]]:

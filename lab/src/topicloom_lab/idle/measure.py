@@ -18,20 +18,22 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.memory.stored import Graph
-from topicloom.recordings.conversations import Conversation, Question
-from topicloom.recordings.replay import cut_rounds, feed_round
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.receipt import Receipt
-from topicloom.state.stored_message import get_text
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    RESPONDER,
+    FileStorage,
+    Receipt,
+    RecordedResponder,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    count_budget_tokens,
+    default_embedder,
+    embedded_roles,
+)
+from topicloom.lab import Graph, get_text
 from topicloom.testing import ScriptedResponder
+from topicloom_app.recordings.conversations import Conversation, Question
+from topicloom_app.recordings.replay import cut_rounds, feed_round
 from topicloom_lab.asking import BudgetCounter
 from topicloom_lab.comparison.measures import count_evidence
 from topicloom_lab.idle.messages import PlacedMessage, WrittenMessage

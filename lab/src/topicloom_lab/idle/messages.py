@@ -19,11 +19,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from topicloom.errors import ConfigurationError
-from topicloom.recordings.conversations import Conversation
-from topicloom.recordings.records import read_records
-from topicloom.recordings.replay import cut_rounds
-from topicloom.state.language import Language
+from topicloom import ConfigurationError
+from topicloom.lab import Language
+from topicloom_app.recordings.conversations import Conversation
+from topicloom_app.recordings.records import read_records
+from topicloom_app.recordings.replay import cut_rounds
 
 OPENING = "opening"
 """The category of the messages that begin RealMem's other talk."""

@@ -10,12 +10,10 @@ from pathlib import Path
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.embedder import Embedder
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import as_message
-from topicloom.state.language import Language
-from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
+from topicloom import Embedder, StoredMessage, count_budget_tokens
+from topicloom.lab import Language, get_text, to_stored_message
+from topicloom_app.recordings.conversations import RecordedMessage
+from topicloom_app.recordings.replay import as_message
 from topicloom_lab.asking import BudgetCounter
 
 COUNTER = BudgetCounter()

@@ -10,9 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from topicloom.errors import ConfigurationError, suggest
-from topicloom.index.embedder import Embedder
-from topicloom.index.words import words_of
+from topicloom import ConfigurationError, Embedder
+from topicloom.lab import suggest, words_of
 from topicloom_lab.strategies.base import Strategy, StrategyOptions
 from topicloom_lab.strategies.peers import (
     Mem0Search,

@@ -23,12 +23,9 @@ from langchain_core.messages import (
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.embedder import Embedder
-from topicloom.index.encoders import LangChainEmbeddings
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.roles.brief import summarize_by_extracts
-from topicloom.state.stored_message import StoredMessage
+from topicloom import Embedder, StoredMessage, count_budget_tokens
+from topicloom.lab import LangChainEmbeddings, summarize_by_extracts
+from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_lab.asking import AnsweringModel
 from topicloom_lab.strategies.base import (
     Context,

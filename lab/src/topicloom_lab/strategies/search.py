@@ -15,10 +15,9 @@ from langchain_core.messages import SystemMessage
 from langgraph.store.memory import InMemoryStore
 from numpy.typing import NDArray
 
-from topicloom.index.embedder import Embedder, Vectors
-from topicloom.index.encoders import LangChainEmbeddings
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.language import CJK_RUN
+from topicloom import Embedder
+from topicloom.lab import CJK_RUN, LangChainEmbeddings, Vectors
+from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, cost_of, line_of
 
 K1, B = 1.5, 0.75
@@ -42,7 +41,7 @@ def _grams(run: str) -> Sequence[str]:
 class Bm25:
     """Postings of texts: a text once added stays as it is.
 
-    `topicloom.index.bm25` takes endings off, leaves function words out and scores by the best
+    `topicloom.search.bm25` takes endings off, leaves function words out and scores by the best
     passage. A baseline should be what others would use.
     """
 

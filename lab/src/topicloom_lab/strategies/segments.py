@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from topicloom.context.prefix import PrefixMeter
-from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, Summarize, SummaryManager
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.roles.brief import (
-    BriefWriter,
+from topicloom import BriefWriter, StoredMessage
+from topicloom.lab import (
+    Chat,
     ChatBriefWriter,
+    ContextWindowPolicy,
+    Language,
+    PrefixMeter,
+    SegmentLayout,
+    Summarize,
+    SummaryManager,
+    group_rounds,
     make_segment_request,
     summarize_by_extracts,
 )
-from topicloom.roles.chat import Chat
-from topicloom.state.language import Language
-from topicloom.state.rounds import group_rounds
-from topicloom.state.stored_message import StoredMessage
+from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_lab.strategies.base import (
     COUNTER,
     Context,

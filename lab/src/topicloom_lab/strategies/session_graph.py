@@ -8,17 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.recordings.conversations import Conversation, RecordedMessage
-from topicloom.recordings.replay import cut_rounds, feed_round
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.settings import Settings
-from topicloom.state.stored_message import StoredMessage
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    RESPONDER,
+    FileStorage,
+    RecordedResponder,
+    SessionStore,
+    Settings,
+    StoredMessage,
+    build_session_graph,
+    embedded_roles,
+    get_session,
+)
+from topicloom.lab import Graph
 from topicloom.testing import ScriptedResponder
+from topicloom_app.recordings.conversations import Conversation, RecordedMessage
+from topicloom_app.recordings.replay import cut_rounds, feed_round
 from topicloom_lab.asking import Questioner, Shown
 from topicloom_lab.recorded_time import RecordedClock
 from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions

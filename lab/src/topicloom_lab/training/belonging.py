@@ -14,15 +14,23 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.adsorber import Adsorber
-from topicloom.index.belonging import BelongingWeights, Pairs, apply_weights, compare_pairs
-from topicloom.index.embedder import Embedder
-from topicloom.index.message_columns import Codes, MessageColumns, read_rounds
-from topicloom.index.runs import Runs, cut_runs
-from topicloom.recordings.replay import as_message
-from topicloom.state.grouping import link_groups
-from topicloom.state.rounds import group_rounds
-from topicloom.state.stored_message import to_stored_message
+from topicloom import Embedder
+from topicloom.lab import (
+    Adsorber,
+    BelongingWeights,
+    Codes,
+    MessageColumns,
+    Pairs,
+    Runs,
+    apply_weights,
+    compare_pairs,
+    cut_runs,
+    group_rounds,
+    link_groups,
+    read_rounds,
+    to_stored_message,
+)
+from topicloom_app.recordings.replay import as_message
 from topicloom_lab.threads import ThreadedConversation
 
 SHIFTS = (0.0, -1.5, 1.5)

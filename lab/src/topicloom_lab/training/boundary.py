@@ -22,11 +22,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.features import VERSION
-from topicloom.boundary.model import MODES, NAMES, Weights
-from topicloom.boundary.policy import Granularity, Thresholds
-from topicloom.index.embedder import Embedder
-from topicloom.index.encoders import default_embedder
+from topicloom import Embedder, default_embedder
+from topicloom.lab import MODES, NAMES, VERSION, Granularity, Thresholds, Weights
 from topicloom_lab.segmentation import (
     SegmentationSummary,
     boundaries,

@@ -22,19 +22,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.cues import Utterance
-from topicloom.boundary.features import (
+from topicloom import ConfigurationError, Embedder
+from topicloom.lab import (
+    NAMES,
     REACH,
+    Band,
     Features,
+    Floats,
+    Network,
+    Utterance,
+    Vectors,
+    following_features,
+    gap_features,
     in_cjk,
     message_features,
     similarity_features,
+    unit_rows,
 )
-from topicloom.boundary.model import NAMES, Network
-from topicloom.boundary.retrospective import following_features, gap_features
-from topicloom.boundary.similarity import Band, Floats
-from topicloom.errors import ConfigurationError
-from topicloom.index.embedder import Embedder, Vectors, unit_rows
 from topicloom_lab.segmentation import SegmentedDialogue, load_dialogues
 from topicloom_lab.training.nets import NetRecipe, Rows, fit_network
 

@@ -16,9 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.features import Features
-from topicloom.boundary.model import Matrix, Network, standardise
-from topicloom.boundary.similarity import Floats
+from topicloom.lab import Features, Floats, Matrix, Network, standardise
 
 PLAIN = frozenset(
     {

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.receipt import Receipt
+from topicloom import ActivationPolicy, Receipt
 from topicloom_lab.tuning.suggesting import FLAP
 from topicloom_lab.tuning.turnlog import (
     quoted_in,

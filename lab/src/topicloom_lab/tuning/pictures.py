@@ -16,9 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from topicloom.errors import StorageUnavailableError
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.receipt import Receipt
+from topicloom import ActivationPolicy, Receipt, StorageUnavailableError
 from topicloom_lab.tuning.figures import LARGE, note_share
 from topicloom_lab.tuning.turnlog import (
     names_in,

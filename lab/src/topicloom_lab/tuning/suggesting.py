@@ -17,13 +17,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Literal
 
-from topicloom.state.activation import (
-    INITIAL_RELEVANCE,
-    ActivationPolicy,
-    activate_candidates,
-    update_activation,
-)
-from topicloom.texts import FilledText
+from topicloom import ActivationPolicy
+from topicloom.lab import INITIAL_RELEVANCE, FilledText, activate_candidates, update_activation
 from topicloom_lab.tuning.turnlog import Observation
 
 FLAP = 5

@@ -10,9 +10,7 @@ from statistics import median
 
 from pydantic import ValidationError
 
-from topicloom.errors import InputError
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.receipt import Receipt
+from topicloom import ActivationPolicy, InputError, Receipt
 
 
 def read_log(path: Path) -> list[Receipt]:

@@ -39,7 +39,7 @@ def roles(
     All roles are asked except two: nobody parses the replies of the responder, and `eval arbiter`
     asks the arbiter about cases with a known answer.
     """
-    from topicloom.settings import Settings
+    from topicloom import Settings
     from topicloom_lab.cli.roles import run_roles
     from topicloom_lab.opened import ModelOptions
 

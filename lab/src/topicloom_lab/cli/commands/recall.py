@@ -194,7 +194,7 @@ def caching(
     prints the server's own counts, for the main window and the topic windows. If you continue a run
     that was stopped, leave the server running, because its cache is part of the measurement.
     """
-    from topicloom.settings import Settings
+    from topicloom import Settings
     from topicloom_lab.cli.caching import run_caching
     from topicloom_lab.opened import ModelOptions
 

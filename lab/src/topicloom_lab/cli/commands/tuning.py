@@ -25,7 +25,7 @@ def tune(
     json: AsJson = False,
 ) -> None:
     """Show what a turn log says about the thresholds, and what other thresholds would have done."""
-    from topicloom.cli.console import CliOptions
+    from topicloom_app.cli.console import CliOptions
     from topicloom_lab.cli.tuning import run_tune
 
     given = context.find_object(CliOptions) or CliOptions()

@@ -1,0 +1,77 @@
+"""Commands that remove messages, sessions, and everything of one user."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicloom_app.cli.options import AsJson, Name, Yes
+
+
+def purge(
+    context: typer.Context,
+    name: Name,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="Remove all messages of this topic, such as t3.")
+    ] = None,
+    message: Annotated[
+        list[str] | None, typer.Option(help="Remove this message or range, such as m12 or m12-m15.")
+    ] = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Remove messages for good, with everything that was made of them. It lists them first.
+
+    Older checkpoints are removed too, so you cannot go back to a time before.
+    """
+    from topicloom_app.cli.purge import run_purge
+
+    run_purge(context.obj, name, topic or (), message or (), sure=yes, as_json=json)
+
+
+def person(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the user, as given with --user.")
+    ],
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write everything that is kept of the user to this file, one JSON object a line.",
+        ),
+    ] = None,
+    delete: Annotated[
+        bool,
+        typer.Option(
+            "--delete",
+            help="Delete everything that is kept of the user for good, and print a receipt.",
+        ),
+    ] = False,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="HEX",
+            envvar="TOPICLOOM_RECEIPT_KEY",
+            help="Key of the hashes in the receipt. If not given, a new one is made.",
+        ),
+    ] = "",
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Show, export or delete everything that is kept of a user in all sessions."""
+    from topicloom_app.cli.person import run_person
+
+    run_person(context.obj, name, export, delete=delete, key=key, sure=yes, as_json=json)
+
+
+def delete(
+    context: typer.Context,
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of sessions.")],
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Delete sessions for good: messages, topics, checkpoints and facts."""
+    from topicloom_app.cli.purge import run_delete
+
+    run_delete(context.obj, names, sure=yes, as_json=json)

@@ -1,0 +1,269 @@
+"""The endpoint as an ASGI application: who may ask, how much, and in which protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from topicloom import ConfigurationError, InputError
+from topicloom.hosting import Graph
+from topicloom_app.serve import anthropic_messages
+from topicloom_app.serve.anthropic_messages import read_messages_request
+from topicloom_app.serve.chat_completions import read_chat, write_error, write_model, write_models
+from topicloom_app.serve.conversations import Conversations, get_now
+from topicloom_app.serve.response_events import ResponseWriter
+from topicloom_app.serve.responses import read_response_request, strip_kind
+from topicloom_app.serve.streams import Parts, answer_in_pieces, answer_whole
+from topicloom_app.serve.turns import TurnRequest, Writer
+from topicloom_app.serve.web import Rate, answer_errors, check_trust, find_owner, read_json
+
+RequestReader = Callable[[bytes, Mapping[str, str], str], tuple[TurnRequest, Writer]]
+"""Reads the body and the headers of a request of one of the owners."""
+_ANTHROPIC = "/v1/messages"
+
+
+def make_endpoint(
+    graph: Graph,
+    *,
+    keys: Mapping[str, str] | None = None,
+    models: Sequence[str] = ("topicloom",),
+    trusted: Collection[str] = (),
+    origins: Sequence[str] = (),
+    max_bytes: int = 32_000_000,
+    per_minute: int = 60,
+    heartbeat: float = 3.0,
+    clock: Callable[[], float] = time.monotonic,
+    now: Callable[[], datetime] | None = None,
+) -> Starlette:
+    """An ASGI application that speaks OpenAI's and Anthropic's protocols over a session graph.
+
+    It answers `/v1/chat/completions`, `/v1/responses` and `/v1/messages`. A client's chat is a
+    session: known again by the chat's id, or by `user`. Clients send the whole conversation each
+    time; the session takes in what is new of it.
+
+    Args:
+        graph: A session graph, compiled with a checkpointer that has an async form.
+        keys: Whose sessions each key opens, as `{"ann": "the key of Ann"}`; `""` for a name if
+            there is only one, else of letters, digits and `_`. Without keys only this machine is
+            answered.
+        trusted: Names of the keys that may say who is talking, by the headers `X-Topicloom-User`
+            and `X-Topicloom-Scope`; `""` for the only one. Whoever has such a key can speak for any
+            of its users: it is for your own server, never for a browser.
+        models: Names that clients may ask for; all are this graph.
+        origins: Addresses of pages whose scripts may ask from a browser, such as
+            `http://localhost:3000`; `"*"` for any page, which needs keys.
+        max_bytes: Bytes of a request at most.
+        per_minute: Requests of a key in a minute at most.
+        heartbeat: Seconds that a stream waits for its first part before it sends its headers, and
+            between the comments that it sends while nothing comes.
+        clock: Seconds that go by.
+        now: Tells when a request comes, by the clock that dates checkpoints; the system's if not
+            given.
+
+    Raises:
+        ConfigurationError: A name of a key, or an origin, cannot be used.
+    """
+    _check_owners(keys or {})
+    check_trusted(trusted, keys or {})
+    rate, conversations = Rate(per_minute, clock), Conversations(graph, now or get_now)
+    endpoint = _Endpoint(conversations, keys or {}, models, max_bytes, rate, heartbeat)
+    endpoint.trusted = frozenset(trusted)
+    return Starlette(
+        routes=_list_routes(endpoint),
+        middleware=_allow_origins(origins, keys or {}),
+        exception_handlers={**answer_errors(_write_error), _InvalidRequestError: _explain},
+    )
+
+
+def _check_owners(keys: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if a key's name cannot stand before those of its sessions."""
+    for owner in keys:
+        if not re.fullmatch(r"\w+", owner) and [*keys] != [""]:
+            # The sessions of `a.b` would be among those of `a`.
+            raise ConfigurationError(
+                "{owner!r} cannot name a key among others: use letters, digits and '_'", owner=owner
+            )
+
+
+def _list_routes(endpoint: _Endpoint) -> list[Route]:
+    return [
+        Route("/health", endpoint.tell_health),
+        Route("/v1/models", endpoint.list_models),
+        Route("/v1/models/{name:path}", endpoint.show_model),
+        *(
+            Route(path, endpoint.answer_with(read), methods=["POST"])
+            for path, read in _READERS.items()
+        ),
+        Route("/v1/responses/{id}", endpoint.show_response),
+        Route(f"{_ANTHROPIC}/count_tokens", endpoint.count_tokens, methods=["POST"]),
+    ]
+
+
+_READERS: Mapping[str, RequestReader] = {
+    "/v1/chat/completions": read_chat,
+    "/v1/responses": read_response_request,
+    _ANTHROPIC: read_messages_request,
+}
+"""How the requests of each protocol are read."""
+
+
+class _InvalidRequestError(InputError):
+    """A request that is not as its protocol has it."""
+
+    def __init__(self, error: ValidationError) -> None:
+        self.problem = error.errors()[0]
+        super().__init__(self.problem["msg"])
+
+
+class _Endpoint:
+    def __init__(
+        self,
+        conversations: Conversations,
+        keys: Mapping[str, str],
+        models: Sequence[str],
+        max_bytes: int,
+        rate: Rate,
+        heartbeat: float,
+    ) -> None:
+        self._conversations = conversations
+        self._keys, self._models, self._max_bytes, self._rate = keys, models, max_bytes, rate
+        self._heartbeat = heartbeat
+        self.trusted = frozenset[str]()
+        """Names of the keys that may say who is talking."""
+
+    async def tell_health(self, request: Request) -> Response:
+        """That it is there."""
+        return JSONResponse({"status": "ok"})
+
+    async def list_models(self, request: Request) -> Response:
+        """The names that may be asked for."""
+        find_owner(self._keys, request)
+        if _speaks_anthropic(request):
+            return JSONResponse(anthropic_messages.write_models(self._models))
+        return JSONResponse(write_models(self._models))
+
+    async def show_model(self, request: Request) -> Response:
+        """One of them."""
+        find_owner(self._keys, request)
+        name = self._check_model(request.path_params["name"])
+        if _speaks_anthropic(request):
+            return JSONResponse(anthropic_messages.write_model(name))
+        return JSONResponse(write_model(name))
+
+    async def show_response(self, request: Request) -> Response:
+        """An answer that was given, by its id."""
+        owner = find_owner(self._keys, request)
+        id_ = strip_kind(request.path_params["id"])
+        answered, created = await self._conversations.read_answer(owner, id_)
+        return JSONResponse(ResponseWriter.rewrite(answered, created))
+
+    async def count_tokens(self, request: Request) -> Response:
+        """Tokens of a request of Anthropic's protocol, as it would be sent."""
+        turn, _ = await self._read(request, read_messages_request)
+        count = await asyncio.to_thread(self._conversations.count_tokens, turn)
+        return JSONResponse({"input_tokens": count})
+
+    async def _read(self, request: Request, read: RequestReader) -> tuple[TurnRequest, Writer]:
+        """The turn that a request asks for, and what writes its answer."""
+        owner = find_owner(self._keys, request)
+        self._rate.check(owner)
+        check_trust(request.headers, owner, self.trusted)
+        body = await read_json(request, self._max_bytes)
+        try:
+            turn, writer = await asyncio.to_thread(read, body, request.headers, owner)
+        except ValidationError as error:
+            raise _InvalidRequestError(error) from error
+        self._check_model(turn.model)
+        return turn, writer
+
+    def answer_with(self, read: RequestReader) -> Callable[[Request], Any]:
+        """The handler of the requests of one protocol."""
+
+        async def answer(request: Request) -> Response:
+            turn, writer = await self._read(request, read)
+            parts = Parts(self._conversations.answer(turn))
+            if turn.stream:
+                return await answer_in_pieces(parts, writer, self._heartbeat)
+            return JSONResponse(await answer_whole(parts, writer))
+
+        return answer
+
+    def _check_model(self, name: str) -> str:
+        if name not in self._models:
+            known = ", ".join(self._models)
+            raise HTTPException(404, f"there is no model {name!r} here (there: {known})")
+        return name
+
+
+def check_trusted(trusted: Collection[str], keys: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if one that may say who is talking is no name of a key."""
+    if unknown := sorted(set(trusted) - set(keys)):
+        raise ConfigurationError(
+            "{name!r} is trusted to say who is talking, and no key has that name: set the"
+            " key, or leave the name out",
+            name=unknown[0],
+        )
+
+
+def check_origins(origins: Sequence[str], keys: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if one cannot be used, or lets in any page there is."""
+    for origin in origins:
+        if origin == "*" and not keys:
+            raise ConfigurationError(
+                "origin '*' lets any page read your sessions: set keys, or name the pages"
+            )
+        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin):
+            raise ConfigurationError(
+                "{origin!r} is not an origin: write it as http://localhost:3000, without a path",
+                origin=origin,
+            )
+
+
+def _allow_origins(origins: Sequence[str], keys: Mapping[str, str]) -> list[Middleware]:
+    """What answers a browser that asks if a page may send requests."""
+    check_origins(origins, keys)
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=["Retry-After"],
+            max_age=600,
+        )
+    ]
+
+
+def _speaks_anthropic(request: Request) -> bool:
+    asked = request.url.path
+    return asked.startswith(_ANTHROPIC) or "anthropic-version" in request.headers
+
+
+def _write_error(
+    request: Request, status: int, message: str, param: str | None = None
+) -> dict[str, Any]:
+    if _speaks_anthropic(request):
+        return anthropic_messages.write_error(status, message)
+    return write_error(status, message, param)
+
+
+async def _explain(request: Request, error: Exception) -> Response:
+    problem = cast("_InvalidRequestError", error).problem
+    param = ".".join(map(str, problem["loc"]))
+    message = f"{param or 'body'}: {problem['msg']}"
+    return JSONResponse(_write_error(request, 400, message, param or None), 400)

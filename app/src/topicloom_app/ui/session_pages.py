@@ -1,0 +1,396 @@
+"""What the inspector's page is shown of sessions."""
+
+from __future__ import annotations
+
+import gc
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from itertools import count
+from statistics import fmean
+
+from langchain_core.runnables import RunnableConfig
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from topicloom import ActivationPolicy, InputError, Memory, Receipt, StoredMessage
+from topicloom.hosting import (
+    CompiledSessionGraph,
+    FilledText,
+    check_count,
+    get_text,
+    name_thread,
+    open_facts,
+    parse_message_number,
+    price_call,
+    read_number,
+    replay_activation,
+    sees,
+    submit_daemon,
+)
+from topicloom_app.recordings.conversations import make_case
+from topicloom_app.ui.answers import (
+    IndexState,
+    PromptMessage,
+    Replays,
+    ShownGround,
+    ShownPerson,
+    ShownReceipt,
+    ShownSession,
+    ShownSpan,
+    ShownTopic,
+    TurnMark,
+    show_message,
+)
+from topicloom_app.ui.grounds import find_grounds
+from topicloom_app.ui.locations import MANY, LocationFinder
+from topicloom_app.ui.turns import list_moments
+
+WritePage = Callable[[str, Sequence[StoredMessage], bool], str]
+"""Writes a session's name and messages as a page, with other letters in them or not."""
+_PAGE, _FOUND, _MARKS = 200, 100, 500
+"""Messages of a page, those that a search finds, and turns on the time line, at most."""
+_REPLAYED = 1_000
+"""Newest turns that other thresholds are tried on."""
+_REPLIES = 12
+"""Messages behind a question among which its answer is looked for: calls of tools come before."""
+_MOMENT = 0.5
+"""Seconds in which the index of most sessions is made."""
+
+
+class SessionPages:
+    """Answers what is asked of the sessions of a graph; nothing of it changes anything."""
+
+    def __init__(
+        self,
+        graph: CompiledSessionGraph,
+        names: Callable[[], Sequence[str]],
+        first: str,
+        model: str,
+        write_page: WritePage,
+        *,
+        editing: bool,
+    ) -> None:
+        """Sessions of some names; the page opens with `first` (see `make_inspector`)."""
+        self._graph, self._names, self._first, self._model = graph, names, first, model
+        self._editing, self._write_page = editing, write_page
+        self._locations = LocationFinder(graph)
+        self._indexing: dict[str, Future[None]] = {}
+
+    def show_session(self, request: Request) -> Response:
+        """A session, the first one if none is named."""
+        memory, name = self._open(request)
+        session = memory.session()
+        return send(
+            ShownSession(
+                name=name,
+                count=session.count,
+                tail=session.tail,
+                turn=session.turn,
+                model=self._model,
+                editing=self._editing,
+                sessions=tuple(sorted({self._first, *self._names()})),
+            )
+        )
+
+    def list_topics(self, request: Request) -> Response:
+        """All topics; those that are active with how relevant they were lately, 0 to 1."""
+        memory, _ = self._open(request)
+        active = {name: fmean(scores) for name, scores in memory.session().active.items() if scores}
+        topics = memory.topics()
+        return send([ShownTopic(**t.model_dump(), relevance=active.get(t.id)) for t in topics])
+
+    def count_days(self, request: Request) -> Response:
+        """How much was said on which day, by topic."""
+        locations, days = self._locations.find(self._open(request)[0]), dict[str, Counter[str]]()
+        for number, topic in locations.topics.items():
+            days.setdefault(topic, Counter())[locations.days[number]] += 1
+        return send(days)
+
+    def list_messages_of_topic(self, request: Request) -> Response:
+        """A page of a topic's messages, in order."""
+        memory, _ = self._open(request)
+        topic, after = memory.topic(request.path_params["topic"]), request.query_params.get("after")
+        last = memory.quote(after).seq if after else 0
+        said = [m for m in topic.messages() if m.seq > last][: _read_limit(request)]
+        return send([show_message(m, topic.id) for m in said])
+
+    def list_messages(self, request: Request) -> Response:
+        """A page of the conversation: the newest, or those before or around a message."""
+        memory, _ = self._open(request)
+        limit, before = _read_limit(request), request.query_params.get("before")
+        if around := request.query_params.get("around"):
+            behind = memory.quote(around).seq + limit // 2
+            before = f"m{behind}" if behind <= memory.session().count else None
+        said = memory.history(before, limit)
+        topics = self._locations.find_topics(memory, said)
+        return send([show_message(m, topics.get(m.seq, "")) for m in said])
+
+    def show_message(self, request: Request) -> Response:
+        """A message, all of it."""
+        memory, _ = self._open(request)
+        found = memory.quote(request.path_params["message"])
+        topic = self._locations.find(memory).topics.get(found.seq, "")
+        return send(show_message(found, topic, most=len(found.text)))
+
+    def make_index(self, request: Request) -> Response:
+        """How many messages a search does without as yet; the index is made from now on."""
+        memory, name = self._open(request)
+        if self._has_index(memory, name):
+            return send(IndexState(left=0))
+        session = memory.session()
+        opened = self._graph.builder.workspaces.open(session.id, self._graph.store)
+        return send(IndexState(left=opened.whole.left or session.count))
+
+    def search(self, request: Request) -> Response:
+        """What fits a text best: first what has it word for word.
+
+        Until the index of a long session is made it is that alone, and without topics.
+        """
+        memory, name = self._open(request)
+        text = request.query_params.get("text", "")[:1_000].strip()
+        since, until = (request.query_params.get(name) for name in ("since", "until"))
+        if text and not (since or until or self._has_index(memory, name)):
+            return send([show_message(m) for m in _find_words(memory, text.casefold())])
+        found = memory.search(text, since, until, _FOUND) if text else []
+        found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
+        return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
+
+    def show_receipt(self, request: Request) -> Response:
+        """The receipt of the turn that answered a message, or null."""
+        memory, _ = self._open(request)
+        receipt = _find_receipt(memory, request.path_params["message"])
+        if receipt is None:
+            return send(None)
+        return send(self._price(receipt, _name_gone(memory, receipt)))
+
+    def show_grounds(self, request: Request) -> Response:
+        """The sentences that the answer to a message rests on, those first that it does most.
+
+        There is one for each message that its turn quoted.
+        """
+        memory, _ = self._open(request)
+        asked = memory.quote(request.path_params["message"])
+        receipt = _find_receipt(memory, asked.id)
+        if receipt is None:
+            return send([])
+        last = min(asked.seq + _REPLIES, memory.session().count)
+        before = f"m{last + 1}" if last < memory.session().count else None
+        later = [m for m in memory.history(before, _REPLIES) if m.seq > asked.seq]
+        reply = next((m.text for m in later if m.role == "assistant"), "")
+        ids = dict.fromkeys(i for note in receipt.quoted for i in note.quotes)
+        quoted = [memory.quote(i) for i in ids]
+        topics = self._locations.find_topics(memory, quoted) if quoted else {}
+        embedder = self._graph.builder.deps.embedder
+        found = find_grounds(asked.text, reply, quoted, embedder)
+        return send(
+            [
+                ShownGround(
+                    **{
+                        **show_message(g.message, topics.get(g.message.seq, "")).model_dump(),
+                        "text": g.sentence,
+                        "score": g.score,
+                    }
+                )
+                for g in found
+            ]
+        )
+
+    def _price(self, receipt: Receipt, names: Mapping[str, str]) -> ShownReceipt:
+        """A receipt with what each of its calls cost, and names of topics that are gone."""
+        prices = self._graph.builder.deps.settings.prices
+        costs = tuple(price_call(call, prices) for call in receipt.calls)
+        return ShownReceipt(**receipt.model_dump(), costs=costs, names=dict(names))
+
+    def explain_absence(self, request: Request) -> Response:
+        """Why a turn did not quote a message."""
+        memory, _ = self._open(request)
+        asked = request.path_params
+        return send(memory.why_not(_read_count(asked["turn"], "turn"), asked["message"]))
+
+    def make_case(self, request: Request) -> Response:
+        """A file that `topicloom eval memory` asks the question of a turn from."""
+        memory, name = self._open(request)
+        asked = request.path_params
+        turn = _read_count(asked["turn"], "turn")
+        number = memory.session().turn - turn + 1
+        receipts = [r for r in memory.receipts(max(1, number)) if r.turn == turn]
+        if not receipts:
+            raise HTTPException(404, "there is no such turn")
+        question = memory.quote(receipts[-1].user)
+        before = memory.history(before=question.id, limit=None)
+        case = make_case(name, before, question.text, memory.quote(asked["message"]).id)
+        return _attach(f"{case.model_dump_json()}\n", "case.jsonl")
+
+    def list_marks(self, request: Request) -> Response:
+        """What the newest turns quoted, woke and split."""
+        memory, _ = self._open(request)
+        days = self._locations.find(memory).days
+        return send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
+
+    def list_moments(self, request: Request) -> Response:
+        """The points in time that the session can be shown at."""
+        _, name = self._open(request)
+        return send(list_moments(self._graph, name_thread(name)))
+
+    def show_prompt(self, request: Request) -> Response:
+        """The prompt of the newest turn that answered, message by message."""
+        memory, _ = self._open(request)
+        return send([PromptMessage(role=m.type, text=get_text(m)) for m in memory.prompt()])
+
+    def list_changes(self, request: Request) -> Response:
+        """What people and reviews changed, the newest first."""
+        memory, _ = self._open(request)
+        return send(memory.changes()[::-1][:_PAGE])
+
+    def list_facts(self, request: Request) -> Response:
+        """What is kept of the user."""
+        memory, _ = self._open(request)
+        return send(memory.facts())
+
+    def show_person(self, request: Request) -> Response:
+        """The user whose session it is: the user's threads that it may see, and facts by spans."""
+        memory, _ = self._open(request)
+        session = memory.session()
+        kept = open_facts(self._graph.store)
+        threads = kept.threads(session.user_id) if session.user_id else {}
+        seen = {name: p.scope for name, p in threads.items() if sees(session.scope, p.scope)}
+        spans = tuple(
+            ShownSpan.model_validate({"key": span.key, **span.value})
+            for span in memory.fact_spans()
+        )
+        return send(
+            ShownPerson(user=session.user_id, scope=session.scope, threads=seen, spans=spans)
+        )
+
+    def replay_turns(self, request: Request) -> Response:
+        """What other thresholds of activation would have done in the newest turns."""
+        memory, _ = self._open(request)
+        in_force = self._graph.builder.deps.settings.activation
+        asked = {name: v for name, v in request.query_params.items() if name != "at"}
+        policy = ActivationPolicy.model_validate({**in_force.model_dump(), **asked})
+        receipts = memory.receipts(_REPLAYED)
+        return send(
+            Replays(
+                in_force=(in_force, replay_activation(receipts, in_force)),
+                policy=(policy, replay_activation(receipts, policy)),
+            )
+        )
+
+    def write_session(self, request: Request) -> Response:
+        """A page by itself of what was said, to take along."""
+        memory, name = self._open(request)
+        said = memory.history(limit=None)
+        hide = request.query_params.get("hide") == "1"
+        return _attach(self._write_page(name, said, hide), "session.html")
+
+    def _has_index(self, memory: Memory, name: str) -> bool:
+        """True if the index of a session was made, or is within a moment from now."""
+        if name not in self._indexing:
+            self._indexing[name] = submit_daemon(lambda: _make_index(memory))
+        return not wait([self._indexing[name]], timeout=_MOMENT).not_done
+
+    def _open(self, request: Request) -> tuple[Memory, str]:
+        """The session that is asked for, at the point in time that is."""
+        config = self._find_config(request)
+        return Memory.of(self._graph, config), config["configurable"]["thread_id"]
+
+    def _find_config(self, request: Request) -> RunnableConfig:
+        name, at = request.path_params.get("session", self._first), request.query_params.get("at")
+        if name != self._first and name not in self._names():
+            raise HTTPException(404, "there is no such session")
+        thread = name_thread(name)
+        if at:
+            thread["configurable"] |= {"checkpoint_id": at, "checkpoint_ns": ""}
+            if self._graph.get_state(thread).created_at is None:  # LangGraph would begin anew
+                raise HTTPException(
+                    404,
+                    FilledText("there is no moment {at!r} of session {name!r}", at=at, name=name),
+                )
+        return thread
+
+
+def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
+    """The receipt of the turn that answered a message; None if it was only recorded."""
+    session = memory.session()
+    number = read_number(wanted, session)
+
+    def read(skipped: int) -> Receipt | None:
+        return next(iter(memory.receipts(1, skipped)), None)
+
+    def order(skipped: int) -> int:
+        receipt = read(skipped)
+        return -parse_message_number(receipt.user) if receipt else 0
+
+    for skipped in count(bisect_left(range(session.turn), -number, key=order)):
+        receipt = read(skipped)
+        if receipt is None or receipt.user != wanted:
+            return None
+        if receipt.scores | receipt.sections:
+            return receipt
+    return None
+
+
+def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
+    """Names of the topics of a receipt that hold nothing any more, as they were merged, by id."""
+    there = {topic.id for topic in memory.topics()}
+    named = {*receipt.scores, *receipt.woken, *receipt.slept, *receipt.split}
+    named |= {note.topic for note in receipt.quoted}
+    names = dict[str, str]()
+    for topic in sorted(named - there):
+        with suppress(InputError):  # a branch that does not have it
+            names[topic] = memory.topic(topic).name
+    return names
+
+
+def _make_index(memory: Memory) -> None:
+    memory.search("a", limit=1)
+    if memory.session().count > MANY:
+        gc.freeze()  # or each full collection looks through the index, for a fifth of a second
+
+
+def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
+    """The newest messages that have a text in lower case word for word."""
+    found, before = list[StoredMessage](), None
+    while len(found) < _FOUND and (said := memory.history(before, MANY)):
+        found += [m for m in reversed(said) if wanted in m.text.casefold()]
+        before = said[0].id
+    return found[:_FOUND]
+
+
+def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
+    """What a turn did, for a line over the days: the message that it answered, ids of topics,
+    and how many messages of each topic were quoted."""
+    return TurnMark(
+        message=receipt.user,
+        day=days.get(parse_message_number(receipt.user), ""),
+        quoted={note.topic: len(note.quotes) for note in receipt.quoted if note.quotes},
+        woken=receipt.woken,
+        split=receipt.split,
+        searched=bool(receipt.searches),
+    )
+
+
+def _read_limit(request: Request) -> int:
+    return min(_PAGE, _read_count(request.query_params.get("limit", "50"), "limit"))
+
+
+def _read_count(given: str, name: str) -> int:
+    """A number that a request names, of nine digits at most; raises `InputError` for all else."""
+    return check_count(int(given) if re.fullmatch(r"\d{1,9}", given) else given, name) or 0
+
+
+def send(value: object) -> Response:
+    """A value as JSON."""
+    return Response(to_json(value), media_type="application/json")
+
+
+def _attach(text: str, file: str) -> Response:
+    """A file to keep."""
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return Response(text, media_type="application/octet-stream", headers=headers)

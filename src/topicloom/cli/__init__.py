@@ -1,7 +1,0 @@
-"""Internal: the command line, what belongs together in one file."""
-
-from __future__ import annotations
-
-from topicloom.cli.program import main
-
-__all__ = ["main"]

@@ -1,0 +1,159 @@
+"""Where each name of `topicloom.hosting` is."""
+
+from .background import (
+    submit_daemon as submit_daemon,
+)
+from .context.tokens import (
+    choose_counter as choose_counter,
+)
+from .extras import (
+    name_install as name_install,
+)
+from .graph.checkpoints import (
+    CHECKPOINTS as CHECKPOINTS,
+    LocalCheckpointer as LocalCheckpointer,
+    open_local_store as open_local_store,
+)
+from .graph.compiled import (
+    CompiledSessionGraph as CompiledSessionGraph,
+)
+from .graph.deps import (
+    choose_models as choose_models,
+    make_deps as make_deps,
+    open_role_model as open_role_model,
+)
+from .graph.postgres import (
+    open_postgres_saver as open_postgres_saver,
+    open_postgres_store as open_postgres_store,
+)
+from .memory.access import (
+    open_facts as open_facts,
+)
+from .memory.background import (
+    make_scheduler as make_scheduler,
+    run_background as run_background,
+)
+from .memory.stored import (
+    Graph as Graph,
+    find_deps as find_deps,
+    find_storage as find_storage,
+)
+from .memory.values import (
+    check_count as check_count,
+    read_number as read_number,
+)
+from .nodes.runs import (
+    name_thread as name_thread,
+)
+from .prompts.wording import (
+    strip_own_replies as strip_own_replies,
+)
+from .reflection.due import (
+    DueState as DueState,
+)
+from .reflection.reflect import (
+    Reflection as Reflection,
+)
+from .roles.models import (
+    get_model_name as get_model_name,
+)
+from .search.bm25 import (
+    sentences_of as sentences_of,
+)
+from .search.keywords import (
+    extract_keywords as extract_keywords,
+)
+from .search.words import (
+    telling_words as telling_words,
+)
+from .state.activation import (
+    ReplayedTurns as ReplayedTurns,
+    replay_activation as replay_activation,
+)
+from .state.content_blocks import (
+    get_media_kind as get_media_kind,
+)
+from .state.hierarchy import (
+    PATH_SEPARATOR as PATH_SEPARATOR,
+    build_full_name as build_full_name,
+    find_path as find_path,
+    list_children as list_children,
+)
+from .state.identity import (
+    ImportedIds as ImportedIds,
+    are_sent_again as are_sent_again,
+    digest as digest,
+    digest_histories as digest_histories,
+    find_ends as find_ends,
+    is_part as is_part,
+    list_sent as list_sent,
+    strip_thoughts as strip_thoughts,
+)
+from .state.language import (
+    LanguageChoice as LanguageChoice,
+)
+from .state.message_form import (
+    make_storable as make_storable,
+)
+from .state.messages import (
+    has_content as has_content,
+)
+from .state.persons import (
+    get_person as get_person,
+    sees as sees,
+)
+from .state.recall import (
+    OTHER_TOPICS as OTHER_TOPICS,
+    parse_message_number as parse_message_number,
+)
+from .state.receipt import (
+    Prices as Prices,
+    price_call as price_call,
+)
+from .state.rounds import (
+    sort_by_time as sort_by_time,
+)
+from .state.safe_text import (
+    clip as clip,
+    describe_error as describe_error,
+    digest_text as digest_text,
+)
+from .state.stored_message import (
+    REMOVED as REMOVED,
+    get_text as get_text,
+    parse_iso_seconds as parse_iso_seconds,
+    to_stored_message as to_stored_message,
+)
+from .state.topics import (
+    TopicTable as TopicTable,
+)
+from .storage.disk import (
+    append_bytes as append_bytes,
+    make_folder as make_folder,
+    reachable as reachable,
+    remove_file as remove_file,
+    replace_file as replace_file,
+)
+from .storage.message_rows import (
+    from_row as from_row,
+    is_left_of as is_left_of,
+    to_row as to_row,
+)
+from .storage.names import (
+    check_session_name as check_session_name,
+    make_session_name as make_session_name,
+    make_titled_name as make_titled_name,
+    safe_name as safe_name,
+)
+from .storage.writers import (
+    find_newest as find_newest,
+    publish as publish,
+)
+from .texts import (
+    FilledText as FilledText,
+)
+from .topics.naming import (
+    NAME_LIMIT as NAME_LIMIT,
+)
+
+__all__: list[str]

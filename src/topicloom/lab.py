@@ -1,0 +1,11 @@
+"""What the laboratory measures and trains: parts of the package that applications do not need.
+
+Names may change with every release. Each is loaded when it is first used; `lab.pyi` says where it
+is.
+"""
+
+from __future__ import annotations
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub("topicloom", __file__)

@@ -1,0 +1,207 @@
+"""Topics by vectors: sums of their messages', centroids, and the search for topics by a query.
+
+A session's index keeps sums as messages come (`MessageTable`) and finds topics by centroid and
+brief, in a FAISS index. A review has no index: it sums what is stored, and compares topics with one
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from topicloom.errors import StorageError
+from topicloom.search.embedder import Embedder, Vectors, dot_products, unit_rows
+from topicloom.search.vectors import StoredVectors
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
+from topicloom.storage.sessions import SessionStore
+
+_NONE, _SURE = 0.2, 0.8
+"""Cosines to a centroid or brief that mean nothing and everything."""
+_NEAREST = 512
+"""Centroids and briefs that a query or round is given; what lies further means nothing to it."""
+_BEGINNING = 300
+"""Characters that are embedded of a name with its brief: briefs change with every split, and what
+comes after these changed no topic that was looked at and cost a fifth of taking in a message."""
+_EXACT = 8_192
+"""Rows up to which every one is compared with a query: a few milliseconds."""
+
+
+class TopicCentroids:
+    """Inner product over unit vectors: the mean of a topic's messages, and its brief."""
+
+    def __init__(self, vectors: StoredVectors, dimension: int) -> None:
+        self._vectors = vectors
+        self._dimension = dimension
+        self._texts: dict[str, str] = {}
+        self._briefs: dict[str, Vectors] = {}
+        self._ids: list[str] = []
+        self._nearest = NearestRows(dimension)
+
+    def outdated(self, texts: Mapping[str, str]) -> bool:
+        """True if a topic is recognised by other words than those that are held."""
+        return texts != self._texts
+
+    def update(self, texts: Mapping[str, str], sums: Sequence[NDArray[np.float64]]) -> None:
+        """Make the index anew.
+
+        Args:
+            texts: By topic, the words that it is recognised by; empty if there are none yet.
+            sums: Sum of the vectors of each one's messages [d].
+        """
+        fresh = [i for i, text in texts.items() if text and text != self._texts.get(i)]
+        made = self._vectors.of_texts([texts[i][:_BEGINNING] for i in fresh])
+        known = self._briefs | dict(zip(fresh, made, strict=True))
+        self._texts = dict(texts)
+        self._briefs = {i: known[i] for i, text in texts.items() if text}
+        self._ids = [*texts, *self._briefs]
+        means, briefs = (
+            np.array(rows, dtype=np.float32).reshape(-1, self._dimension)
+            for rows in (sums, list(self._briefs.values()))
+        )
+        self._nearest.fill(np.concatenate([unit_rows(means), briefs]))
+
+    def relevance(self, query: Vectors) -> dict[str, float]:
+        """Relevance of topics to a query vector [d], 0 to 1, the better of centroid and brief."""
+        found: dict[str, float] = {}
+        for row, cosine in self._nearest.search(query, _NEAREST):
+            scaled = min(1.0, max(0.0, (cosine - _NONE) / (_SURE - _NONE)))
+            topic = self._ids[row]
+            found[topic] = max(found.get(topic, 0.0), scaled)
+        return found
+
+
+class NearestRows:
+    """Nearest rows by inner product: exact for as long as that is quick, then by cells.
+
+    Past that an inverted file is used: rows in about `sqrt(n)` cells, of which a query looks into
+    the nearest sixteenth. Cells are laid out once and again when the rows have doubled.
+    """
+
+    def __init__(self, dimension: int, exact: int = _EXACT) -> None:
+        self._dimension = dimension
+        self._exact = exact
+        self._index: Any = None
+        self._laid_out = 0
+
+    def fill(self, rows: Vectors) -> None:
+        """Hold these rows [n, d] and no others."""
+        import faiss  # loads a large library: only sessions with topics need it
+
+        if len(rows) <= self._exact:
+            self._index, self._laid_out = faiss.IndexFlatIP(self._dimension), 0
+        elif self._laid_out and self._laid_out <= len(rows) < 2 * self._laid_out:
+            self._index.reset()
+        else:
+            self._index, self._laid_out = self._cells(rows), len(rows)
+        self._index.add(rows)
+
+    def _cells(self, rows: Vectors) -> Any:
+        import faiss
+
+        cells = int(len(rows) ** 0.5)
+        flat, metric = faiss.IndexFlatIP(self._dimension), faiss.METRIC_INNER_PRODUCT
+        index = faiss.IndexIVFFlat(flat, self._dimension, cells, metric)
+        index.nprobe = max(1, cells // 16)
+        # Evenly over all rows, as many as FAISS wants at least: 39 a cell.
+        index.train(rows[:: max(1, len(rows) // (40 * cells))])
+        return index
+
+    def search(self, query: Vectors, most: int) -> list[tuple[int, float]]:
+        """Places and inner products of the rows nearest to a query [d], nearest first."""
+        count = min(most, self._index.ntotal) if self._index is not None else 0
+        if not count:
+            return []
+        products, places = self._index.search(query[None, :], count)
+        pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
+        return [(place, product) for place, product in pairs if place >= 0]
+
+
+VectorSum = tuple[Vectors, int]
+"""Sum of the vectors of a topic's messages [d], and their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewCentroids:
+    """Mean vectors of topics and of the newest messages, less what all have in common.
+
+    That, such as the names of the speakers, says nothing about two of the topics.
+    """
+
+    row_numbers: Mapping[str, int]
+    rows: Vectors
+    """Unit vectors [topics, d]."""
+    now: Vectors
+    """That of the newest messages [1, d]; zero if there are none, or they cannot be embedded."""
+
+    def compare(self, one: str, other: str) -> float:
+        """Likeness of two topics: a cosine."""
+        return float(self.rows[self.row_numbers[one]] @ self.rows[self.row_numbers[other]])
+
+    def measure_nearness(self, topic: str, active: Sequence[str]) -> float:
+        """Likeness of a topic to the nearest of the active ones and the newest messages."""
+        others = [self.row_numbers[i] for i in active if i in self.row_numbers and i != topic]
+        discussed = np.concatenate([self.rows[others], self.now])
+        return float(dot_products(discussed, self.rows[self.row_numbers[topic]]).max())
+
+
+class TopicVectorSums:
+    """Sums of the vectors of topics' messages, cached by the heads, which change with them."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[str, VectorSum] = LRUCache(4_096)
+        self._lock = Lock()
+
+    def compute(
+        self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
+    ) -> dict[str, VectorSum]:
+        """Sum [d] and number of messages by topic; those that cannot be read are left out."""
+        heads = {t.id: t.head for t in topics if t.head is not None}
+        with self._lock:
+            known = {head: self._known[head] for head in heads.values() if head in self._known}
+        messages: dict[str, Sequence[StoredMessage]] = {}
+        for unknown in (t for t in topics if heads.get(t.id) not in known):
+            with suppress(StorageError):
+                messages[unknown.id] = store.topic_messages(unknown)
+        if messages:
+            stored = StoredVectors(embedder, store.log)
+            places = [
+                (topic.chain, ref)
+                for topic in topics
+                if topic.id in messages
+                for ref in store.log.refs(topic.chain, topic.head)
+            ]
+            vectors = stored.of([m for part in messages.values() for m in part], places)
+            begins = np.cumsum([len(part) for part in messages.values()])[:-1]
+            for topic, part in zip(messages, np.split(vectors, begins), strict=True):
+                known[heads[topic]] = part.sum(axis=0), len(part)
+            if not stored.incomplete:
+                with self._lock:
+                    self._known.update(known)
+        return {topic: known[head] for topic, head in heads.items() if head in known}
+
+
+def compute_centroids(
+    sums: Mapping[str, VectorSum], embedder: Embedder, newest: Sequence[StoredMessage]
+) -> ReviewCentroids:
+    """The centroids of at least one topic, and of the newest messages of the conversation."""
+    counts = np.array([[count] for _, count in sums.values()], dtype=np.float32)
+    rows = np.stack([row for row, _ in sums.values()])
+    common = rows.sum(axis=0) / counts.sum()
+    now = np.zeros((1, embedder.dimension), dtype=np.float32)
+    vectors = embedder.embed([r.line for r in newest])
+    if vectors.any():
+        now = vectors.mean(axis=0, keepdims=True) - common
+    return ReviewCentroids(
+        row_numbers={topic: row for row, topic in enumerate(sums)},
+        rows=unit_rows(rows / counts - common),
+        now=unit_rows(now),
+    )

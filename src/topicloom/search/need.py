@@ -1,0 +1,88 @@
+"""How likely a message needs anything from earlier messages.
+
+"ok", "Good night!" and "What is 17 times 23?" need nothing; "And the old ones?" does. A ranking
+cannot tell: it has a best message for each of them. So a message is compared with examples of both
+kinds by meaning (`prompts/cues/idle_*.txt`, `needing_*.txt`), and with the conversation: what is
+near to an earlier message is likelier to need it.
+
+The weights were chosen with questions of seven sets of conversations, with messages that have words
+of these conversations and need nothing, and with the examples themselves, each left out where it is
+compared. A logistic regression gives 9.8, 3.6 and -1.9 where questions count eight times, since
+what is wrongly taken to need nothing is forgotten. Those that ship leave about as few questions
+without recall, and more messages that need nothing. `docs/research/recall.md` has figures, with
+each set left out.
+
+Cosines of another encoder mean something else. They are read as the first encoder would have them:
+the same examples stand nearer or farther apart for it, and their cosines become alike in mean and
+spread.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from topicloom.search.contrast import Contrast
+from topicloom.search.embedder import Embedder, Vectors
+from topicloom.search.encoders import default_embedder
+from topicloom.search.packed_examples import choose_language, load_contrast
+
+_HISTORY, _KIND, _BIAS = 12.0, 4.4, -2.8
+"""Log odds that a message needs something: by the cosine of the earlier message nearest to it, by
+half of the distance between the two kinds, and where both are 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedExamples:
+    """Messages that need something, and messages that need nothing, as an encoder sees them."""
+
+    kinds: Contrast
+    """The first kind needs something."""
+    scale: float = 1.0
+    """What a cosine of the encoder is multiplied with, to be read as one of the encoder that the
+    weights are fitted to."""
+    offset: float = 0.0
+    """What is added then."""
+
+    def rate(self, message: Vectors, best: float) -> float:
+        """Probability, 0 to 1, that a message needs something from earlier messages.
+
+        Args:
+            message: Its vector [d].
+            best: Cosine of the message of the conversation that is nearest to it.
+        """
+        if not (self.kinds.half and message.any()):
+            return 1.0
+        return judge_need(self.read_cosine(best), self.kinds.place(message))
+
+    def read_cosine(self, cosine: float) -> float:
+        """A cosine of the encoder as the one that the weights are fitted to would have it."""
+        return self.scale * cosine + self.offset
+
+
+def judge_need(best: float, kind: float) -> float:
+    """Probability that a message needs something from earlier messages.
+
+    Args:
+        best: Cosine of the earlier message that is nearest to it.
+        kind: Where it lies between the two kinds; see `Contrast.place`.
+    """
+    return 1 / (1 + math.exp(-(_HISTORY * best + _KIND * kind + _BIAS)))
+
+
+def load_need_examples(embedder: Embedder, text: str) -> NeedExamples | None:
+    """The examples that ship for a message, as an encoder sees them; None while it has no vectors.
+
+    Args:
+        embedder: The encoder.
+        text: The message.
+    """
+    language = choose_language(embedder, text)
+    kinds = load_contrast(embedder, "needing", "idle", language)
+    if kinds is None:
+        return None
+    fitted = load_contrast(default_embedder(), "needing", "idle", language)
+    if fitted is None or not kinds.spread:
+        return NeedExamples(kinds)
+    scale = fitted.spread / kinds.spread
+    return NeedExamples(kinds, scale, fitted.near - scale * kinds.near)

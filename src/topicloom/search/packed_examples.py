@@ -1,0 +1,109 @@
+"""Examples of the kinds of messages that are told apart, and their vectors.
+
+Embedding them takes seconds of the first turn of a process, so their vectors by the encoder that
+ships are packed (`scripts/pack_examples.py`). Where texts or encoder are others, they are not
+taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from cachetools import LRUCache
+
+from topicloom.prompts.loader import LANGUAGES, load_rows
+from topicloom.search.contrast import NEAREST, Contrast, contrast
+from topicloom.search.embedder import Embedder, Vectors, unit_rows
+from topicloom.search.encoders import default_embedder, is_chinese
+from topicloom.state.language import Language
+
+KINDS = "idle", "needing", "fact", "going_on"
+"""Of messages that need nothing, and of those that need something (`index.need`); of those that ask
+for a fact, and of those that go on with what is going on (`index.turn_topics`)."""
+PACKED = Path(__file__).parent / "model" / "examples.npz"
+"""The vectors."""
+
+
+def load_examples() -> dict[str, list[str]]:
+    """The examples by kind, in both languages."""
+    return {
+        kind: [row for language in LANGUAGES for row in load_rows(f"cues/{kind}_{language}")]
+        for kind in KINDS
+    }
+
+
+def pack_vectors(
+    fingerprint: str, texts: Mapping[str, Sequence[str]], vectors: Mapping[str, Vectors]
+) -> None:
+    """Write `PACKED`: each vector in steps of a 127th of its largest number."""
+    steps = {kind: np.abs(rows).max(axis=1, keepdims=True) / 127 for kind, rows in vectors.items()}
+    packed = {kind: np.rint(rows / steps[kind]).astype(np.int8) for kind, rows in vectors.items()}
+    steps = {f"{kind}_steps": rows.astype(np.float32) for kind, rows in steps.items()}
+    np.savez_compressed(PACKED, of=np.array(_digest(fingerprint, texts)), **packed, **steps)
+
+
+def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[str, Vectors] | None:
+    """The vectors [n, d] by kind; None if they are not those of this encoder and these texts."""
+    if not PACKED.is_file():
+        return None
+    with np.load(PACKED) as file:
+        if str(file["of"]) != _digest(fingerprint, texts):
+            return None
+        return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in KINDS}
+
+
+def choose_language(embedder: Embedder, text: str) -> Language | None:
+    """The language of the examples that a message is compared with; None for both languages.
+
+    The encoder that ships reads both. Another one may read one alone, and examples that it cannot
+    read would blur the others.
+    """
+    if embedder.fingerprint == default_embedder().fingerprint:
+        return None
+    return "zh" if is_chinese(text) else "en"
+
+
+def load_contrast(
+    embedder: Embedder, first: str, second: str, language: Language | None = None
+) -> Contrast | None:
+    """Two of the kinds, as an encoder sees them; None while it has no vectors for them.
+
+    The vectors of the encoder that ships are read; others are made once a process.
+
+    Args:
+        embedder: The encoder.
+        first: A kind of `KINDS`.
+        second: Another one.
+        language: The language of the examples; None for all of them.
+    """
+    key = embedder.fingerprint, first, second, language
+    with _LOADING:
+        found = _LOADED.get(key)
+        if found is None:
+            texts = load_examples()
+            packed = read_packed(embedder.fingerprint, texts)
+            both = list[Vectors]()
+            for kind in (first, second):
+                chosen = load_rows(f"cues/{kind}_{language}") if language else texts[kind]
+                if packed:
+                    rows = packed[kind][np.isin(texts[kind], chosen)]
+                else:
+                    rows = embedder.embed(chosen)
+                both.append(rows[rows.any(axis=1)])
+            if min(map(len, both)) <= NEAREST:
+                return None  # its provider may be back later
+            found = _LOADED[key] = contrast(*both)
+        return found
+
+
+_LOADED: LRUCache[tuple[str, str, str, Language | None], Contrast] = LRUCache(16)
+_LOADING = Lock()
+
+
+def _digest(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> str:
+    lines = [fingerprint, *(f"{kind}\t{text}" for kind in KINDS for text in texts[kind])]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

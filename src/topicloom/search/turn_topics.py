@@ -1,0 +1,183 @@
+"""Which topics a turn is in, and whether its message goes on with what is going on.
+
+A topic is likelier the nearer its mean vector is to the message, and to the rounds that the message
+goes on with, and the better the best of its messages fit. `turn_order` says how the ranking of
+messages prefers likely topics. `docs/research/recall.md` has figures, and what else was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.context.tokens import count_budget_tokens
+from topicloom.search.embedder import Embedder, Vectors, dot_products, unit_rows
+from topicloom.search.packed_examples import choose_language, load_contrast
+from topicloom.search.ranking import Floats, standardize
+from topicloom.state.session import NOTHING_BEFORE
+from topicloom.state.stored_message import StoredMessage
+
+_SHARED = 0.9
+"""Share of the conversation's mean vector that is taken off: what all texts have in common."""
+_NEAR, _BEST = 5.0, 3
+"""Weight of a topic's nearness, relative to the mean fit of so many of its best messages."""
+_MESSAGE = 2.0
+"""Weight of the message itself, relative to the rounds before it."""
+_RETURN = 0.3
+"""Power of the stretches of talk since a topic was last spoken of by which a turn is less likely in
+it. In the ranking it does not count: there what was said lately rises by itself."""
+_SHORT, _HEAD = 5, 1_000
+"""Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
+too. And the characters that are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """What a message goes on with."""
+
+    key: tuple[int, int, float] = NOTHING_BEFORE
+    """First and last message since a topic began, and how likely it does; see `Turn.before`."""
+    read: Callable[[], Sequence[StoredMessage]] = tuple
+    """Gives these messages, oldest first; called only where a search is not remembered."""
+
+    @property
+    def continues(self) -> float:
+        """Probability that the message goes on with them."""
+        return self.key[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The messages [n] by topic."""
+
+    code: NDArray[np.integer]
+    """Each one's topic, by number [n]."""
+    means: Vectors
+    """Mean vector of the messages of each topic [k, d]; zero for a number without messages."""
+    order: NDArray[np.intp]
+    """Places of the messages by topic, in conversation order within one [n]."""
+    starts: NDArray[np.intp]
+    """Where each of the `present` topics begins in `order` [t]."""
+    present: NDArray[np.intp]
+    """The topics that have messages, ascending [t]."""
+    newer: NDArray[np.intp]
+    """How many messages of its topic come after each message [n]."""
+
+    @property
+    def newest(self) -> NDArray[np.intp]:
+        """Place of the newest message of each of the `present` topics [t]."""
+        last = np.append(self.starts[1:], len(self.order)) - 1
+        return np.asarray(self.order[last])
+
+
+def group_by_topic(code: NDArray[np.integer], means: Vectors) -> Grouping:
+    """Group messages [n], in conversation order, by the number of their topic."""
+    order = np.argsort(code, kind="stable")
+    ordered = code[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    ends = np.append(starts[1:], len(code))
+    newer = np.empty(len(code), dtype=np.intp)
+    newer[order] = np.repeat(ends, ends - starts) - 1 - np.arange(len(code))
+    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer)
+
+
+def weigh_topics(
+    query: Vectors,
+    context: Vectors,
+    continues: float,
+    flat: Floats,
+    mean: Vectors,
+    topics: Grouping,
+    ignored: Sequence[int] = (),
+) -> Floats:
+    """The probability that a turn is in each topic [k]; the sum is 1, or 0 without topics.
+
+    Args:
+        query: Vector of the message [d].
+        context: Vectors of the messages that it goes on with, if it does [c, d].
+        continues: Probability that it does.
+        flat: How well each message fits by itself [n]; see `search_flat`.
+        mean: Mean vector of all messages [d].
+        topics: The messages by topic.
+        ignored: Numbers of topics that the turn is in none of, such as archived ones or loose ends.
+    """
+    fit = np.zeros(len(topics.means))
+    fit[topics.present] = _mean_of_best(standardize(flat), topics)
+    centred = unit_rows(topics.means - _SHARED * mean)
+    chosen = np.zeros(len(topics.means), dtype=np.bool_)
+    chosen[topics.present] = True
+    chosen[[0, *ignored]] = False  # those of number 0 are in no topic
+
+    def weigh(about: Vectors) -> Floats:
+        (direction,) = unit_rows((about - _SHARED * mean)[None, :])
+        return _softmax(_NEAR * dot_products(centred, direction) + fit, chosen)
+
+    found = weigh(query)
+    if len(context) and continues > 0:
+        (about,) = unit_rows((continues * context.sum(axis=0) + _MESSAGE * query)[None, :])
+        found = continues * weigh(about) + (1 - continues) * found
+    return found
+
+
+def prefer_recent_topics(weights: Floats, topics: Grouping, opens: NDArray[np.bool_]) -> Floats:
+    """The probability of each topic [k], less the longer ago it was last spoken of.
+
+    Args:
+        weights: Probability of each by what is said [k]; see `weigh_topics`.
+        topics: The messages by topic.
+        opens: True for the messages with which a stretch of talk begins [n].
+    """
+    begun = np.cumsum(opens)
+    since = begun[-1] - begun[topics.newest]
+    recent = weights.copy()
+    recent[topics.present] /= (1.0 + since) ** _RETURN
+    total = recent.sum()
+    return recent / total if total else recent
+
+
+def goes_on(text: str, message: Vectors, embedder: Embedder) -> bool:
+    """True if a message goes on with what is going on: "I'm back from the gym, what's next?"
+
+    One that asks for a fact, such as "Which bus did I take to Kotor?", is about any time. They are
+    told apart by examples of both kinds (`prompts/cues/fact_*.txt`, `going_on_*.txt`). Where an
+    encoder cannot do so, or has no vector of the message, none goes on.
+
+    Args:
+        text: The message.
+        message: Its vector [d].
+        embedder: What made it.
+    """
+    if not message.any():
+        return False
+    kinds = load_contrast(embedder, "fact", "going_on", choose_language(embedder, text))
+    if kinds is None or not kinds.half:
+        return False
+    return kinds.place(message) <= 0 or count_budget_tokens(text[:_HEAD]) <= _SHORT
+
+
+def _mean_of_best(fit: Floats, topics: Grouping) -> Floats:
+    """Mean fit of the `_BEST` best messages of each present topic [t]; 0 for a missing one."""
+    ordered = fit[topics.order].copy()
+    sizes = np.diff(np.append(topics.starts, len(ordered)))
+    total = np.zeros(len(sizes))
+    for _ in range(_BEST):
+        best = np.maximum.reduceat(ordered, topics.starts)
+        total += np.where(np.isfinite(best), best, 0.0)
+        # The first of equal ones is taken off.
+        is_best = np.flatnonzero(ordered == np.repeat(best, sizes))
+        owner = np.searchsorted(topics.starts, is_best, "right") - 1
+        _, first = np.unique(owner, return_index=True)
+        ordered[is_best[first]] = -np.inf
+    return np.asarray(total / _BEST)
+
+
+def _softmax(values: Floats, chosen: NDArray[np.bool_]) -> Floats:
+    """Probabilities [k] of those that are chosen."""
+    found = np.zeros(len(values))
+    if chosen.any():
+        raised = np.exp(values[chosen] - values[chosen].max())
+        found[chosen] = raised / raised.sum()
+    return found

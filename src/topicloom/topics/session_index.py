@@ -1,0 +1,267 @@
+"""The index of a session's topics, for priors and for reading without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from threading import RLock
+
+import numpy as np
+from cachetools import LRUCache
+
+from topicloom.search.centroids import TopicCentroids
+from topicloom.search.embedder import Embedder, FixedEmbedder
+from topicloom.search.hits import Hits
+from topicloom.search.message_columns import (
+    KNOWN_APART,
+    LOOSE_TOPIC,
+    Codes,
+    join_columns,
+    read_rounds,
+)
+from topicloom.search.message_search import MessageSearch, Query
+from topicloom.search.message_table import Gain, MessageTable
+from topicloom.search.time_expressions import Days
+from topicloom.search.turn_topics import TurnContext
+from topicloom.search.vectors import StoredVectors
+from topicloom.state.hierarchy import describe_topic, drop_empty
+from topicloom.state.rounds import Round
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic, TopicTable
+from topicloom.storage.log import SessionLog
+from topicloom.topics.belonging import FiledRuns, Ties, file_runs, find_ties, tie_rounds
+from topicloom.topics.runs import Runs, cut_runs
+
+_PART = 8_192
+"""Messages that are read and entered at a time: of a long session not all are held at once."""
+_COMPARED, _NEWEST = 6_000, 24
+"""Messages that rounds are compared with, about, and of each topic at least: its newest ones."""
+_LATEST = 8
+"""Searches whose results are remembered: those of a turn."""
+_NO_CONTEXT = TurnContext()
+
+
+class SessionIndex:
+    """Messages of all topics by words and vectors, topics by centroid and brief.
+
+    It is a cache: made from storage, brought up to date by `update`, made anew when the session
+    went back to an older checkpoint, and when something of it was purged.
+    """
+
+    def __init__(
+        self, embedder: Embedder, log: SessionLog, budget: int, least: float = 0.0
+    ) -> None:
+        """An index of the messages in a log.
+
+        Args:
+            embedder: Makes vectors.
+            log: Where the messages are.
+            budget: Tokens that a turn's recall may add: what is worth quoting depends on it.
+            least: Worth that a message needs to be quoted for a message of the user, 0 to 1; 0 to
+                quote as much as there is room for, whatever the message.
+        """
+        self._least = least
+        self._encoder = embedder
+        self._budget = budget
+        self._log = log
+        self._lock = RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._embedder = FixedEmbedder(self._encoder)
+        self._vectors = StoredVectors(self._embedder, self._log)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._renewals = self._log.renewals
+        self._awaited = 0
+        self._taken: TopicTable | None = None
+        self._heads: dict[str, tuple[int, str]] = {}
+        self._table = MessageTable(self._vectors, self._embedder.dimension)
+        self._archived: list[str] = []
+        self._loose: list[str] = []
+        self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
+        self._latest: LRUCache[Hashable, Hits] = LRUCache(_LATEST)
+
+    def update(
+        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
+    ) -> None:
+        """Take in what topics gained; `read` gives a topic's messages from its `n`th on.
+
+        Messages of a divided or merged topic are found through the topics that have them now.
+        """
+        with self._lock:
+            down = getattr(self._encoder, "failure", "")
+            if self._renewals != self._log.renewals:
+                self._begin()  # something was purged
+            if self._vectors.incomplete and not self._vectors.left and not down:
+                self._begin()  # the encoder may be back
+            if table is self._taken:
+                return
+            self._taken = None
+            try:
+                self._update(table, read)
+            except BaseException:  # what was read before it failed may count as taken in
+                self._clear()
+                raise
+            self._taken = table
+
+    def _update(
+        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
+    ) -> None:
+        held = drop_empty(table)
+        changed = self._take(held, read)
+        if changed is None:
+            self._clear()
+            self._take(held, read)
+            changed = True
+        self._awaited = 0
+        texts = {t.id: describe_topic(t, table.topics) for t in held}
+        if changed or self._centroids.outdated(texts):
+            self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
+            self._latest.clear()
+        self._loose = [t.id for t in table.loose()]
+        archived = [t.id for t in table.archived()]
+        if archived != self._archived:
+            self._archived = archived
+            self._latest.clear()
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are found by their words alone until their vectors are there."""
+        return self._vectors.left
+
+    @property
+    def left(self) -> int:
+        """Messages that the update that goes on has yet to take in."""
+        return max(0, self._awaited - len(self._table))
+
+    def search(
+        self,
+        query: str,
+        days: Days | None = None,
+        *,
+        context: TurnContext = _NO_CONTEXT,
+        from_user: bool = False,
+        include_archived: bool = False,
+        priced: bool = True,
+    ) -> Hits:
+        """Rank all messages and topics for a query.
+
+        Args:
+            days: When it was written, if the user says so: messages of these days come first.
+            context: What the query goes on with: it tells which topics the turn is in.
+            from_user: True if the query is the user's message, which may need nothing of all this;
+                False if somebody looks for it.
+            include_archived: True to find archived topics and their messages too.
+            priced: False where nothing is quoted: a long message then comes no later for its
+                length, and topics do not count.
+        """
+        key = (query, days, context.key, from_user, include_archived, priced)
+        with self._lock:
+            hits = self._latest.get(key)
+            if hits is None:
+                asked = Query(query, days, context, from_user, include_archived, priced)
+                hits = self._make_search().find(asked) if len(self._table) else Hits()
+                self._latest[key] = hits
+            return hits
+
+    def _make_search(self) -> MessageSearch:
+        return MessageSearch(
+            self._table,
+            self._centroids,
+            self._embedder,
+            self._budget,
+            self._least,
+            self._archived,
+            self._loose,
+        )
+
+    def ties(
+        self, rounds: Sequence[Round], continues: Sequence[float], topics: Iterable[Topic]
+    ) -> Ties:
+        """How likely some rounds, which are in no topic, belong together and to topics.
+
+        `continues` are log odds, for each round, that it goes on with the one before it.
+        """
+        if not rounds:
+            return tie_rounds((), (), self._embedder)
+        with self._lock:
+            held = list(topics)
+            words, voices = Codes(self._table.words.occurrences().codes), Codes()
+            newest = max(_NEWEST, _COMPARED // max(1, len(held)))
+            parts = [self._table.read_columns(held, voices, newest)] if len(self._table) else []
+            parts.append(read_rounds(rounds, continues, self._embedder, words, voices))
+            runs = cut_runs(join_columns(parts), words, voices)
+            return find_ties(runs, rounds, self._name_codes(held))
+
+    def filed(
+        self, topics: Sequence[Topic], parted: Collection[int] = (), most: int = 2_000
+    ) -> FiledRuns:
+        """The runs that topics hold, and how likely they belong together.
+
+        Args:
+            topics: Where to look. If they have too many runs, only the first ones.
+            parted: Numbers of messages that go on with nothing.
+            most: Runs that are compared, unless the first topic has more: all pairs of 2,000 take
+                two seconds and 50 MB.
+        """
+        with self._lock:
+            runs = self._cut_filed(topics, parted)
+            if len(runs) > most:
+                codes = [LOOSE_TOPIC if t.loose else self._table.code_of(t.id) for t in topics]
+                counts = [int((runs.topic == code).sum()) for code in codes]
+                fit = max(1, int(np.searchsorted(np.cumsum(counts), most, "right")))
+                topics = topics[:fit]
+                runs = self._cut_filed(topics, parted)
+            return file_runs(runs, self._name_codes(topics))
+
+    def _cut_filed(self, topics: Sequence[Topic], parted: Collection[int]) -> Runs:
+        words, voices = Codes(self._table.words.occurrences().codes), Codes()
+        most = max((t.count for t in topics), default=0)
+        columns = self._table.read_columns(topics, voices, most)
+        columns.continues[np.isin(columns.number, list(parted))] = -KNOWN_APART
+        return cut_runs(columns, words, voices)
+
+    def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:
+        """The topics with messages, but for loose ends, by their codes."""
+        coded = {self._table.code_of(t.id): t.id for t in topics if not t.loose}
+        return {code: topic for code, topic in coded.items() if code >= 0}
+
+    def _take(
+        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
+    ) -> bool | None:
+        """Take in what topics gained; True if it was anything, None if it does not fit."""
+        lost = [i for i in self._heads if not self._has_only_gained(table.get(i))]
+        for topic_id in lost:
+            del self._heads[topic_id]
+        if lost:
+            self._table.release(lost)
+        gains, gained = list[Gain](), False
+        self._awaited = sum(topic.count for topic in table)
+        for topic in table:
+            count, head = self._heads.get(topic.id, (0, None))
+            if topic.head is not None and topic.head != head:
+                gains.append(self._gain(topic, read(topic, count)))
+                self._heads[topic.id] = (count + len(gains[-1].messages), topic.head)
+                if not lost and sum(len(gain.messages) for gain in gains) >= _PART:
+                    gained = self._table.enter(gains)
+                    gains = [] if gained else gains
+        if not (lost or gains):
+            return gained
+        return self._table.enter(gains) or None
+
+    def _gain(self, topic: Topic, messages: Sequence[StoredMessage]) -> Gain:
+        """Messages that a topic gained, with their places: they are the last of its chain."""
+        refs = self._log.refs(topic.chain, topic.head)
+        places = [(topic.chain, ref) for ref in refs[len(refs) - len(messages) :]]
+        return Gain(topic.id, messages, places)
+
+    def _has_only_gained(self, topic: Topic | None) -> bool:
+        """True if a topic in the index has at most gained messages."""
+        if topic is None or topic.head is None:
+            return False
+        count, head = self._heads[topic.id]
+        if head == topic.head:
+            return True
+        refs = self._log.refs(topic.chain, topic.head)
+        return count <= len(refs) and refs[count - 1] == head
