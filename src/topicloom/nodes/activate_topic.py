@@ -252,7 +252,7 @@ class TopicSearch:
         """
         session, request, days = query.session, query.request, query.days
         # Up to date already, but for a turn that another process began.
-        index = query.workspace.indexed(query.table)
+        index = query.workspace.indexed(query.session, query.table)
         priors = index.search(request.query, days, include_archived=request.include_archived).topics
         left = sorted(topics, key=lambda t: t.last_at, reverse=True)
         left.sort(key=lambda t: -priors.get(t.id, 0.0))
@@ -283,8 +283,8 @@ class TopicSearch:
         """Relevance of the topics that the archive's index leads to; None without a search."""
         if self.archive is None or not topics:
             return None
-        log = query.workspace.store.log
-        refs = {t.id: frozenset(log.refs(t.chain, t.head)) for t in topics}
+        store = query.workspace.store
+        refs = {t.id: frozenset(store.topic_refs(query.session, t)) for t in topics}
         question = ArchiveQuery(query.session.id, query.request.query, refs)
         waits = self.deps.waits.of(query.session.id)
         answer, call = yield from ask_role("router", self.archive, question, waits=waits)
@@ -294,7 +294,7 @@ class TopicSearch:
 
 def _points_to(query: _Query, topics: Sequence[Topic]) -> bool:
     """True if the index finds what is looked for in some archived topics, before all others."""
-    index = query.workspace.indexed(query.table)
+    index = query.workspace.indexed(query.session, query.table)
     found = index.search(query.request.query, query.days, include_archived=True).topics
     best = max(found, key=lambda t: found[t], default=None)
     return best in {t.id for t in topics}

@@ -200,7 +200,7 @@ def read_by_index(
     activated, archived ones too if the user asked about earlier messages.
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
-    hits = workspace.indexed(table).search(
+    hits = workspace.indexed(session, table).search(
         turn.sought,
         Days.of(newest.days),
         context=workspace.make_context(session, turn.before),

@@ -49,7 +49,9 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         # Up to date already, but for a turn that another process began.
         context = workspace.make_context(session, task.get("before", NOTHING_BEFORE))
         from_user = not task.get("search", 0)
-        hits = workspace.indexed(table).search(query, days, context=context, from_user=from_user)
+        hits = workspace.indexed(session, table).search(
+            query, days, context=context, from_user=from_user
+        )
         tail = store.tail(session, session.view // _STEP * _STEP)
         readers, owners = deps.roles.in_turn(READER), dict[str, str]()
         if task["topic"] == OTHER_TOPICS:

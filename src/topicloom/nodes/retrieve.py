@@ -33,7 +33,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn, workspace = open_turn(deps.workspaces, state)
         table = workspace.store.topic_table(session)
         context = workspace.make_context(session, turn.before)
-        hits = workspace.indexed(table).search(turn.query, context=context, from_user=True)
+        hits = workspace.indexed(session, table).search(turn.query, context=context, from_user=True)
         request = _find_request(deps, turn) if session.topics else None
         turn = turn.model_copy(update={"request": request})
         if hits.idle:

@@ -188,8 +188,8 @@ def _find_touched(
     if first >= session.tail:
         return []
     filled = [t for t in store.topic_table(session).open() if t.count]
-    late = [t for t in filled if store.topic_messages(t, t.count - 1)[-1].seq >= first]
-    whole = [(t, store.topic_messages(t)) for t in late]
+    late = [t for t in filled if t.newest >= first]
+    whole = [(t, store.topic_messages(session, t)) for t in late]
     return [(t, ms) for t, ms in whole if any(first <= m.seq <= last for m in ms)]
 
 

@@ -124,7 +124,8 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
     """The rows of two topics, the other one merged into the survivor, which keeps name and brief.
 
     A brief written anew is the caller's business, and so are moving the messages and the figures
-    that follow from them, but for tokens. Raises `TransitionError` if one may not be merged, or they are the same.
+    that follow from them, but for tokens. Raises `TransitionError` if one may not be merged, or
+    they are the same.
     """
     if survivor.id == other.id or get_state(survivor, active) not in ("active", "dormant"):
         raise TransitionError(

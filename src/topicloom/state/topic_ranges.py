@@ -142,22 +142,18 @@ def _replace(
             owners.append(topic)
         return set()
     end = bisect_right(starts, last)
-    before = set(owners[begin:end])
-    new = [(starts[begin], owners[begin])] if starts[begin] < first else []
-    new.append((first, topic))
+    before = owners[begin:end]
+    runs = [(first, topic)]
+    if starts[begin] < first:
+        runs.insert(0, (starts[begin], before[0]))
     if last < covered and (end == len(starts) or starts[end] > last + 1):
-        new.append((last + 1, owners[end - 1]))
-    # Neighbours of the same topic become one run.
-    begin, end = max(0, begin - 1), min(len(starts), end + 1)
-    new = [
-        *([(starts[begin], owners[begin])] if starts[begin] < new[0][0] else []),
-        *new,
-        *([(starts[end - 1], owners[end - 1])] if starts[end - 1] > new[-1][0] else []),
-    ]
-    merged = [new[i] for i in range(len(new)) if i == 0 or new[i][1] != new[i - 1][1]]
-    starts[begin:end] = [start for start, _ in merged]
-    owners[begin:end] = [owner for _, owner in merged]
-    return before
+        runs.append((last + 1, before[-1]))
+    starts[begin:end] = [start for start, _ in runs]
+    owners[begin:end] = [owner for _, owner in runs]
+    for place in reversed(range(max(1, begin), min(len(starts), begin + len(runs) + 1))):
+        if owners[place] == owners[place - 1]:  # neighbours of the same topic are one run
+            del starts[place], owners[place]
+    return set(before)
 
 
 def _collect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from topicloom.state.activation import transfer_activation
 from topicloom.state.lifecycle import apply_event, merge_in_order, merge_topic_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -285,12 +285,22 @@ class SessionStore:
 
     def days(self, session: Session) -> dict[str, set[str]]:
         """Topics by the days (`2026-03-02`) on which they have messages."""
-        index: dict[str, set[str]] = {}
-        ranges, superseded = self.ranges(session), self.superseded(session)
-        for number, day in enumerate(self.message_days(session)[: ranges.last], start=1):
-            if superseded.get(number, True) is not None:
-                index.setdefault(day, set()).add(ranges.topic_of(number) or "")
+        days, index = self.message_days(session), dict[str, set[str]]()
+        for topic, number in self.list_filed(session):
+            index.setdefault(days[number - 1], set()).add(topic)
         return index
+
+    def topic_refs(self, session: Session, topic: Topic) -> list[str]:
+        """The refs of a topic's messages in the transcript, in view or not."""
+        return self._refs_of(session, self.ranges(session).numbers(topic.id))
+
+    def list_filed(self, session: Session) -> Iterator[tuple[str, int]]:
+        """The topics and numbers of all messages that are in view and in a topic."""
+        superseded = self.superseded(session)
+        for topic, ranges in self.ranges(session).held.items():
+            for number in list_numbers(ranges):
+                if superseded.get(number, True) is not None:
+                    yield topic, number
 
     def message_days(self, session: Session) -> Sequence[str]:
         """The days of all messages, in order."""
@@ -346,7 +356,41 @@ class SessionStore:
         Returns:
             How many entries were purged that had not been before.
         """
-        return execute_purge(self.log, plan)
+        count = execute_purge(self.log, plan)
+        self.copy_topics(plan.session, anew=True)
+        return count
+
+    def copy_topics(
+        self, session: Session, before: Session | None = None, *, anew: bool = False
+    ) -> None:
+        """Bring the copies of topics for people up to date, where the storage has any.
+
+        Args:
+            session: The session that they are to show.
+            before: The session that they show if this process has written none yet.
+            anew: True to write all of them, also those that seem to be up to date.
+
+        Raises:
+            StorageUnavailableError: What was purged cannot be removed from them.
+        """
+        files = self.log.topic_files
+        if files is None:
+            return
+        before = None if anew else files.session or before
+        known = self.topic_table(before).topics if before is not None else {}
+        table = self.topic_table(session)
+        changed = [t.id for t in table if known.get(t.id) != t]
+        gone = [t for t in known if t not in table]
+        if anew or changed or gone:
+            # A purge does this last of all: what it left is what is read here, or read by it later.
+            with self._log.hold():
+                self._log.renew()
+                for topic in ["*"] if before is None else gone:
+                    files.remove(topic)
+                table = self.topic_table(session)
+                read = partial(self.topic_messages, session)
+                files.write([table[topic] for topic in changed], read)
+        files.session = session
 
     def purge_superseded(self, session: Session) -> int:
         """Purge all of superseded messages but the words that are shown; see `purge`."""

@@ -28,8 +28,7 @@ def supersede(store: SessionStore, session: Session, edit: Edit) -> Session:
     )
     session = store.add_edit(session, edit)
     rows = [
-        Topic.model_validate(gone.strip_topic(store.recount(session, t).model_dump()))
-        for t in held
+        Topic.model_validate(gone.strip_topic(store.recount(session, t).model_dump())) for t in held
     ]
     session = store.save_topics(session, rows)
     empty = {topic.id for topic in rows if not topic.count}
