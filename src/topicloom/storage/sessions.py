@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
+from topicloom.errors import StorageError
 from topicloom.state.changes import ChangeEntry
 from topicloom.state.journal import JournalEntry
 from topicloom.state.recall import Note
@@ -376,8 +377,11 @@ class SessionStore:
         files = self.log.topic_files
         if files is None:
             return
-        before = None if anew else files.session or before
-        known = self.topic_table(before).topics if before is not None else {}
+        before, known = None if anew else files.session or before, dict[str, Topic]()
+        try:
+            known.update(self.topic_table(before).topics if before else {})
+        except StorageError:  # it was repaired since
+            before = None
         table = self.topic_table(session)
         changed = [t.id for t in table if known.get(t.id) != t]
         gone = [t for t in known if t not in table]
