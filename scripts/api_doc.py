@@ -11,19 +11,22 @@ from dataclasses import is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel
 from typing_extensions import is_typeddict
 
 import topicloom
+import topicloom_app
 from topicloom import RoleSpec, Settings, testing
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
 INTRO = """# API
 
-All names are imported from `topicloom`, the fakes at the end from `topicloom.testing`. Other
-modules are internal: they may change with every release. Made by `python scripts/api_doc.py`.
+All names are imported from `topicloom`, those of recordings, the endpoint and other programs from
+`topicloom_app`, the fakes at the end from `topicloom.testing`. Other modules are internal: they may
+change with every release. Made by `python scripts/api_doc.py`.
 
 """
 _SOURCE = re.compile(r" \(spec [^)]*\)")
@@ -37,13 +40,13 @@ _SETTINGS = {Settings, *(field.annotation for field in Settings.model_fields.val
 def make_page() -> str:
     """The whole page."""
     parts = [INTRO, _contents(), "\n"]
-    for title, about, lines in groups():
+    for package, title, about, lines in groups():
         parts.append(f"## {title}\n\n{about}\n\n")
         if title == "Errors":
             parts.append(_tree_of_errors())
             continue
         for names in lines:
-            values = {name: getattr(topicloom, name) for name in names}
+            values = {name: getattr(package, name) for name in names}
             spec = next((v for v in values.values() if isinstance(v, RoleSpec)), None)
             parts.append(_role(spec, values) if spec else _entries(values))
     parts.append(f"## Testing\n\n{_text(inspect.getdoc(testing))}\n\n")
@@ -51,17 +54,19 @@ def make_page() -> str:
     return "".join(parts).rstrip("\n") + "\n"
 
 
-def groups() -> Iterator[tuple[str, str, list[list[str]]]]:
-    """The groups of the package's docstring: title, description, and its lines of names."""
-    text = (topicloom.__doc__ or "").partition("\n\n")[2].partition("\n\n")[2]
-    for title, body in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", text, re.MULTILINE):
-        lines = [line.split() for line in body.splitlines()]
-        named = [line for line in lines if set(line) <= set(topicloom.__all__)]
-        yield title, " ".join(w for line in lines if line not in named for w in line), named
+def groups() -> Iterator[tuple[ModuleType, str, str, list[list[str]]]]:
+    """The groups of the packages' docstrings: package, title, description, and lines of names."""
+    for package in (topicloom, topicloom_app):
+        text = (package.__doc__ or "").partition("\n\n")[2]
+        for title, body in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", text, re.MULTILINE):
+            lines = [line.split() for line in body.splitlines()]
+            named = [line for line in lines if set(line) <= set(package.__all__)]
+            about = " ".join(w for line in lines if line not in named for w in line)
+            yield package, title, about, named
 
 
 def _contents() -> str:
-    titles = [*(title for title, _, _ in groups()), "Testing"]
+    titles = [*(title for _, title, *_ in groups()), "Testing"]
     links = [f"[{title}](#{title.lower().replace(' ', '-')})" for title in titles]
     return " · ".join(links) + "\n"
 

@@ -54,10 +54,9 @@ Roles
 Encoders
     What messages are searched with.
     Embedder default_embedder open_embedder
-Recorded conversations
+Measuring
     A reply that was recorded, and the tokens that budgets are counted in.
     RecordedResponder count_budget_tokens
-    count_budget_tokens
 Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError

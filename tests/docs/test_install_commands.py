@@ -34,15 +34,16 @@ def list_requirements() -> Iterator[tuple[str, str]]:
 def test_hints_name_the_packages_of_the_extras() -> None:
     project = read_project()
     given = {name: tuple(p) for name, p in project["optional-dependencies"].items()}
-    assert given.pop("serve") == ()  # the others have packages
-    assert given == EXTRAS
+    assert given.pop("app") == ("topicloom-app",)
+    mcp = read_project("app")["optional-dependencies"]["mcp"]
+    assert given | {"mcp": tuple(mcp)} == EXTRAS
     assert name_install("mcp") == 'pip install "mcp>=2.3,<3"'
     peers = read_project("lab")["optional-dependencies"]["peers"]
     assert " ".join(["pip install", *(f'"{package}"' for package in peers)]) == INSTALL_PEERS
 
 
 def test_nothing_is_to_be_installed_that_cannot_be() -> None:
-    projects = read_project(), read_project("lab")
+    projects = read_project(), read_project("app"), read_project("lab")
     known = {p for project in projects for p in project["dependencies"]}
     for project in projects:
         known.update(*project["optional-dependencies"].values())

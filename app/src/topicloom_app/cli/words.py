@@ -77,7 +77,7 @@ def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
 
     Typer looks its words up by gettext, but once, when it is imported, and most of them are of
     messages that only their highlighter passes on. So its module for help has other values as long
-    as a command runs; `tests/cli/test_cli_chinese.py` names the one that is gone.
+    as a command runs; `app/tests/cli/test_cli_chinese.py` names the one that is gone.
     """
     global _catalogue
     from typer import rich_utils
