@@ -3,7 +3,8 @@
 The packaged recording is replayed without a model, as `topicloom ui` does where it finds no such
 session, and the folder is packed beside the recording. Two runs give the same messages, topics,
 scores and quotes. Ids of checkpoints and seconds differ; on another kind of processor, vectors and
-scores differ in their last digits. `app/tests/cli/test_packaged_sample.py` says when it has to be run.
+scores differ in their last digits. `app/tests/cli/test_packaged_sample.py` says when it has to be
+run.
 """
 
 from __future__ import annotations
