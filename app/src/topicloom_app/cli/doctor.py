@@ -49,9 +49,7 @@ from topicloom_app.cli.words import say
 _PACKAGES = ("langgraph", "langchain-core", "langchain-openai")
 _EXTRAS = {
     "langchain": ("models of all providers", name_install("providers")),
-    "mcp": ("a server for MCP clients", name_install("mcp")),
-    "tiktoken": ("exact token counts", name_install("tokenizer")),
-    "sentence_transformers": ("encoders and rerankers of your own", name_install("bge")),
+    "sentence_transformers": ("encoders and rerankers of your own", name_install("encoders")),
     "psycopg": ("PostgreSQL", name_install("postgres")),
     "topicloom_lab": ("the commands eval, train and tune", "pip install ./lab"),
 }
