@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
@@ -19,7 +20,9 @@ def find_catalogues() -> list[Path]:
 def read_catalogue(file: Path) -> Catalog:
     """The catalogue of a `.po` file; an error if it cannot be parsed."""
     with file.open("rb") as stream:
-        return read_po(stream, abort_invalid=True)
+        catalogue = read_po(stream, abort_invalid=True)
+    catalogue.creation_date = datetime(2026, 1, 1, tzinfo=UTC)  # not now, or no two are the same
+    return catalogue
 
 
 def list_compiled() -> list[Generated]:
