@@ -23,6 +23,7 @@ PAGES = [
     "README.md",
     "README.zh.md",
     "CONTRIBUTING.md",
+    "benchmarks/README.md",
     *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 
@@ -30,7 +31,7 @@ __all__ = ["run"]
 
 GROUPS = {"eval", "import", "topic", "train"}
 """Commands that are followed by another one."""
-FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks|lab"
+FOLDERS = r"bin|\.ci|app|scripts|tests|benchmarks|notebooks|lab"
 
 
 SEPARATE = {"docs/guides/frontends.md"}

@@ -114,7 +114,7 @@ def test_no_example_stands_twice() -> None:
 def test_the_vectors_that_ship_are_those_of_the_lists() -> None:
     texts, embedder = load_examples(), default_embedder()
     packed = read_packed(embedder.fingerprint, texts)
-    assert packed is not None, "run python scripts/pack_examples.py"
+    assert packed is not None, "run: bin/generate"
     for kind, rows in packed.items():
         cosines = (rows[::40] * embedder.embed(texts[kind][::40])).sum(axis=1)
         assert len(rows) == len(texts[kind])

@@ -1,4 +1,4 @@
-// Written by scripts/ui_types.py. Change answers.py or wire.py in topicloom_app/ui.
+// Written by bin/generate. Change answers.py or wire.py in topicloom_app/ui.
 /** Why a turn did not quote a message. */
 export interface Absence {
   message: string;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import runpy
 from calendar import month_abbr
 from collections.abc import Iterator
 from datetime import date
@@ -15,11 +14,11 @@ from typing import Any
 import pytest
 import typer
 from babel.messages.catalog import Catalog
-from babel.messages.mofile import read_mo
 from command_line import Run
 from rich.cells import cell_len
 from rich.columns import Columns
 from rich.table import Table
+from scripts.generate.catalogues import find_catalogues, read_catalogue
 from typer import rich_utils
 from typer.main import get_command
 
@@ -36,10 +35,7 @@ from topicloom_app.cli.words import (
 )
 
 PACKAGES = ("topicloom_app.cli", "topicloom_lab.cli")
-SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "translations.py"))
-CATALOGUES: dict[Path, Catalog] = {
-    file: SCRIPT["read_catalogue"](file) for file in SCRIPT["find_catalogues"]()
-}
+CATALOGUES = {file: read_catalogue(file) for file in find_catalogues()}
 
 
 def list_rows(catalogue: Catalog) -> list[tuple[tuple[str, ...], str]]:
@@ -192,14 +188,6 @@ def test_whatever_is_counted_has_chinese() -> None:
 def find_names(template: str) -> set[str]:
     """The names of a template's values."""
     return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-
-
-def test_the_compiled_catalogues_are_those_of_the_po_files() -> None:
-    """If not, run `python scripts/translations.py`."""
-    for file, catalogue in CATALOGUES.items():
-        with file.with_suffix(".mo").open("rb") as compiled:
-            made = read_mo(compiled)
-        assert list_rows(made) == list_rows(catalogue), "run: python scripts/translations.py"
 
 
 def test_catalogues_have_nothing_that_is_not_said() -> None:

@@ -40,7 +40,7 @@ def open_sample(
 ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer, SqliteStore]]:
     """The graph over a copy of the sample's session.
 
-    The session is in the archive beside the recording, which `scripts/build_sample.py` makes. If
+    The session is in the archive beside the recording, which `bin/generate --all` makes. If
     it cannot be opened, that is said and the recording is replayed.
 
     Args:

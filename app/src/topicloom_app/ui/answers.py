@@ -1,4 +1,4 @@
-"""What the inspector's page is answered. `scripts/ui_types.py` writes the page's types of it."""
+"""What the inspector's page is answered. `bin/generate` writes the page's types of it."""
 
 from __future__ import annotations
 

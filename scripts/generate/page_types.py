@@ -1,15 +1,13 @@
-"""Write `ui/src/wire.ts`: the types of what the inspector's page is sent and sends.
+"""The types of what the inspector's page is sent and sends, in TypeScript.
 
 They follow from the models in `answers.py` and `wire.py` of `topicloom_app.ui`, so that a field of
-a receipt is declared once, in Python. Run it after a change of these, or of what they are made of.
+a receipt is declared once, in Python.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -17,8 +15,7 @@ from pydantic import TypeAdapter
 from topicloom_app.ui.answers import ANSWERS, PageEvent
 from topicloom_app.ui.wire import Change
 
-PAGE = Path(__file__).parents[1] / "ui" / "src" / "wire.ts"
-HEAD = "// Written by scripts/ui_types.py. Change answers.py or wire.py in topicloom_app/ui.\n"
+HEAD = "// Written by bin/generate. Change answers.py or wire.py in topicloom_app/ui.\n"
 _SCALARS = {
     "string": "string",
     "integer": "number",
@@ -101,13 +98,3 @@ def show_type(schema: Schema) -> str:
         case _ if not schema.keys() - {"title", "default", "description"}:
             return "unknown"
     raise ValueError(f"no type of TypeScript for {schema!r}: add it to show_type")
-
-
-def main() -> None:
-    """Write the file."""
-    PAGE.write_text(write_types(), "utf-8")
-    sys.stdout.write(f"{PAGE.name} is up to date\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,49 +1,31 @@
-"""Write settings and roles into their pages: `python scripts/settings_doc.py`."""
+"""Settings and roles, on their page and in the example of an environment."""
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent, fill
+from textwrap import fill
 from types import UnionType
 from typing import Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from scripts.generate.files import list_fields, replace_part
 
 from topicloom import Settings
 from topicloom.lab import ROLES, spec_of
 
-ROOT = Path(__file__).parent.parent
-PAGE, EXAMPLE = ROOT / "docs" / "reference" / "settings.md", ROOT / ".env.example"
-_SOURCE = re.compile(r" \(spec [^)]*\)")
-"""The source of a default: of use beside the code, not on the page."""
-BEGIN, END = "<!-- {}: made by scripts/settings_doc.py -->", "<!-- end of {} -->"
 _NAMES = re.compile(r"(?<=# A model of its own for a role:\n)(?:# .*\n)+")
 
 
-def page_with_tables(page: str) -> str:
-    """The page with the tables of the code as it is now.
-
-    Raises:
-        ValueError: The page has no place for one.
-    """
-    for name, table in (("roles", roles_table()), ("settings", tables())):
-        begin, end = BEGIN.format(name), END.format(name)
-        before, _, rest = page.partition(begin)
-        _, found, after = rest.partition(end)
-        if not found:
-            raise ValueError(f"the page needs the lines {begin!r} and {end!r}")
-        page = f"{before}{begin}\n\n{table}\n{end}{after}"
-    return page
+def fill_page(page: str) -> str:
+    """The page with the roles and settings of the code as it is now."""
+    return replace_part(replace_part(page, "roles", _list_roles()), "settings", _list_settings())
 
 
-def example_with_roles(example: str) -> str:
+def fill_example(example: str) -> str:
     """The example of an environment with the names of the roles as they are now.
 
     Raises:
@@ -56,7 +38,7 @@ def example_with_roles(example: str) -> str:
     return example
 
 
-def roles_table() -> str:
+def _list_roles() -> str:
     """A line for each role."""
     lines = ["| role | what it does | which model | if it fails |", "|---|---|---|---|"]
     for spec in map(spec_of, ROLES):
@@ -71,26 +53,27 @@ def roles_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def tables() -> str:
+def _list_settings() -> str:
     """A table of the plain settings, then one of each group."""
+    meanings = _find_meanings(Settings)
     plain = [n for n, f in Settings.model_fields.items() if _group(f) is None]
     parts = [_table(Settings, plain, "TOPICLOOM_")]
     for name, field in Settings.model_fields.items():
         group = _group(field)
         if group is not None:
-            about = _documented(Settings)[name]
+            about = meanings[name]
             table = _table(group, list(group.model_fields), f"TOPICLOOM_{name.upper()}__")
             parts.append(f"## `{name}`\n\n{about}\n\n{table}")
     return "\n".join(parts)
 
 
 def _table(model: type[BaseModel], names: list[str], prefix: str) -> str:
-    meanings = _documented(model)
+    meanings = _find_meanings(model)
     lines = ["| variable | value | default | meaning |", "|---|---|---|---|"]
     for name in names:
         field = model.model_fields[name]
         cells = (f"`{prefix}{name.upper()}`", _kind(field), _default(field), meanings[name])
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(cell for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -99,17 +82,8 @@ def _group(field: FieldInfo) -> type[BaseModel] | None:
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
-def _documented(model: type[BaseModel]) -> dict[str, str]:
-    """The docstring of each field."""
-    (body,) = ast.parse(dedent(inspect.getsource(model))).body
-    assert isinstance(body, ast.ClassDef)
-    found: dict[str, str] = {}
-    for statement, following in zip(body.body, body.body[1:], strict=False):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            match following:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    found[statement.target.id] = _SOURCE.sub("", " ".join(text.split()))
-    return found
+def _find_meanings(model: type[BaseModel]) -> dict[str, str]:
+    return {name: meaning for name, _, meaning in list_fields(model)}
 
 
 def _kind(field: FieldInfo) -> str:
@@ -153,14 +127,3 @@ def _default(field: FieldInfo) -> str:
     if value is None or value in ((), {}):
         return "not set"
     return f"`{str(value).lower()}`" if isinstance(value, bool) else f"`{value}`"
-
-
-def main() -> None:
-    """Write both files."""
-    for path, make in ((PAGE, page_with_tables), (EXAMPLE, example_with_roles)):
-        path.write_text(make(path.read_text("utf-8")), "utf-8")
-        sys.stdout.write(f"{path.name} is up to date\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Write the page of the API from the docstrings: `python scripts/api_doc.py`."""
+"""The page of the API, made from the docstrings."""
 
 from __future__ import annotations
 
@@ -6,69 +6,67 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel
+from scripts.generate.files import drop_sources, join_lines, list_fields, read_docstring
 from typing_extensions import is_typeddict
 
 import topicloom
 import topicloom_app
 from topicloom import RoleSpec, Settings, testing
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
-INTRO = """# API
+_INTRO = """# API
 
-All names are imported from `topicloom`, those of recordings, the endpoint and other programs from
-`topicloom_app`, the fakes at the end from `topicloom.testing`. Other modules are internal: they may
-change with every release. Made by `python scripts/api_doc.py`.
+Names of the library are imported from `topicloom`, the fakes from `topicloom.testing`, and those of
+the application from `topicloom_app`. Other modules are internal: they may change with every
+release. Made by `bin/generate`.
 
 """
-_SOURCE = re.compile(r" \(spec [^)]*\)")
 _SECTION = re.compile(r"^(Args|Returns|Yields|Raises):\n((?:[ ]{4}.*\n?|\n)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^[ ]{4}(\*{0,2}\w+): ((?:.|\n[ ]{8}|\n(?=\n))*)", re.MULTILINE)
 _WIDTH = 100
 _SETTINGS = {Settings, *(field.annotation for field in Settings.model_fields.values())}
 """Models whose fields have a page of their own."""
+_PACKAGES = {topicloom: "", topicloom_app: "Application: "}
+"""The packages of the page, and how the titles of their groups begin."""
 
 
 def make_page() -> str:
     """The whole page."""
-    parts = [INTRO, _contents(), "\n"]
-    for package, title, about, lines in groups():
-        parts.append(f"## {title}\n\n{about}\n\n")
-        if title == "Errors":
-            parts.append(_tree_of_errors())
-            continue
-        for names in lines:
-            values = {name: getattr(package, name) for name in names}
-            spec = next((v for v in values.values() if isinstance(v, RoleSpec)), None)
-            parts.append(_role(spec, values) if spec else _entries(values))
+    titles, parts = list[str](), list[str]()
+    for package, prefix in _PACKAGES.items():
+        for title, about, lines in _list_groups(package):
+            titles.append(f"{prefix}{title}")
+            parts.append(f"## {titles[-1]}\n\n{about}\n\n")
+            if title == "Errors":
+                parts.append(_tree_of_errors())
+                continue
+            for names in lines:
+                values = {name: getattr(package, name) for name in names}
+                spec = next((v for v in values.values() if isinstance(v, RoleSpec)), None)
+                parts.append(_role(spec, values) if spec else _entries(values))
     parts.append(f"## Testing\n\n{_text(inspect.getdoc(testing))}\n\n")
     parts.append(_entries({name: getattr(testing, name) for name in testing.__all__}))
-    return "".join(parts).rstrip("\n") + "\n"
+    return "".join([_INTRO, _contents([*titles, "Testing"]), *parts]).rstrip("\n") + "\n"
 
 
-def groups() -> Iterator[tuple[ModuleType, str, str, list[list[str]]]]:
-    """The groups of the packages' docstrings: package, title, description, and lines of names."""
-    for package in (topicloom, topicloom_app):
-        text = (package.__doc__ or "").partition("\n\n")[2]
-        for title, body in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", text, re.MULTILINE):
-            lines = [line.split() for line in body.splitlines()]
-            named = [line for line in lines if set(line) <= set(package.__all__)]
-            about = " ".join(w for line in lines if line not in named for w in line)
-            yield package, title, about, named
+def _list_groups(package: Any) -> Iterator[tuple[str, str, list[list[str]]]]:
+    """The groups of a package's docstring: title, description, and its lines of names."""
+    for title, body in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", package.__doc__, re.MULTILINE):
+        lines = [line.split() for line in body.splitlines()]
+        named = [line for line in lines if set(line) <= set(package.__all__)]
+        yield title, " ".join(w for line in lines if line not in named for w in line), named
 
 
-def _contents() -> str:
-    titles = [*(title for _, title, *_ in groups()), "Testing"]
-    links = [f"[{title}](#{title.lower().replace(' ', '-')})" for title in titles]
-    return " · ".join(links) + "\n"
+def _contents(titles: Sequence[str]) -> str:
+    slugs = [re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in titles]
+    return " · ".join(f"[{t}](#{s})" for t, s in zip(titles, slugs, strict=True)) + "\n\n"
 
 
 def _tree_of_errors() -> str:
@@ -106,7 +104,7 @@ def _class(name: str, kind: type) -> str:
         text += "Its fields stand in [Settings](settings.md).\n\n"
     elif fields:
         text += "| field | type | meaning |\n|---|---|---|\n"
-        text += "".join(f"| `{f}` | {_cell(t)} | {_line(m)} |\n" for f, t, m in fields) + "\n"
+        text += "".join(f"| `{f}` | {_cell(t)} | {m} |\n" for f, t, m in fields) + "\n"
     methods = list(_methods(kind))
     if methods:
         text += "".join(f"- `{signature}`: {about}\n" for signature, about in methods) + "\n"
@@ -117,18 +115,7 @@ def _fields(kind: type) -> list[tuple[str, str, str]]:
     """Name, type and meaning of each field of a data class, model or typed dictionary."""
     if not (is_dataclass(kind) or is_typeddict(kind) or issubclass(kind, BaseModel)):
         return []
-    (body,) = ast.parse(dedent(inspect.getsource(kind))).body
-    assert isinstance(body, ast.ClassDef)
-    found = []
-    for statement, following in zip(body.body, [*body.body[1:], ast.Pass()], strict=True):
-        match statement:
-            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
-                meaning = ""
-                match following:
-                    case ast.Expr(value=ast.Constant(value=str(text))):
-                        meaning = _line(text)
-                found.append((name, ast.unparse(statement.annotation), meaning))
-    return found
+    return list_fields(kind)
 
 
 def _parts(kind: type) -> list[type]:
@@ -189,18 +176,18 @@ def _sections(value: Any) -> str:
     for title, body in _SECTION.findall(inspect.getdoc(value) or ""):
         entries = _ENTRY.findall(body)
         if title in ("Args", "Raises") and entries:
-            lines = [f"- `{name}`: {_line(about)}" for name, about in entries]
+            lines = [f"- `{name}`: {join_lines(about)}" for name, about in entries]
             parts.append(f"{'Arguments' if title == 'Args' else title}:\n\n" + "\n".join(lines))
         else:
-            parts.append(f"{title}: {_line(body)}")
+            parts.append(f"{title}: {join_lines(body)}")
     return "".join(f"{part}\n\n" for part in parts)
 
 
 def _text(text: str | None) -> str:
     """Paragraphs in one line each; indented ones are code."""
-    paragraphs = re.split(r"\n{2,}", _SOURCE.sub("", text or ""))
+    paragraphs = re.split(r"\n{2,}", drop_sources(text or ""))
     return "\n\n".join(
-        _fenced(dedent(p)).rstrip() if p.startswith("    ") else _line(p) for p in paragraphs
+        _fenced(dedent(p)).rstrip() if p.startswith("    ") else join_lines(p) for p in paragraphs
     ).replace("\n```\n\n```py\n", "\n\n")
 
 
@@ -221,21 +208,14 @@ def _documented_at(name: str, value: Any) -> str:
     home = _find_homes().get(name, testing.__name__)
     body = ast.parse(inspect.getsource(sys.modules[home])).body
     for statement, following in pairwise(body):
-        match statement, following:
-            case (
-                ast.Assign(targets=[ast.Name(id=found)]),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ) if found == name:
-                return f"{_line(text)}\n\n"
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=found)]) if found == name:
+                return f"{read_docstring(following)}\n\n".lstrip("\n")
     return ""
 
 
 def _first(text: str | None) -> str:
-    return _line((text or "").partition("\n\n")[0])
-
-
-def _line(text: str) -> str:
-    return _SOURCE.sub("", " ".join(text.split())).replace("|", "\\|")
+    return join_lines((text or "").partition("\n\n")[0])
 
 
 def _cell(kind: str) -> str:
@@ -244,13 +224,3 @@ def _cell(kind: str) -> str:
 
 def _fenced(code: str) -> str:
     return f"```py\n{code}\n```\n\n"
-
-
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(make_page(), "utf-8")
-    sys.stdout.write(f"{PAGE.name} is up to date\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,18 +1,15 @@
-"""Write the page of the command line from the commands' own help: `python scripts/cli_doc.py`."""
+"""The page of the command line, made from the commands' own help."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import typer.main
 
 from topicloom_app.cli.app import app
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 LABORATORY = {"eval", "train", "tune"}
 """Commands that another package adds; its own pages tell of them."""
 _HEAD = """# The command line
@@ -96,10 +93,3 @@ def _cell(parameter: Any) -> str:
 
 def _join(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
-
-
-if __name__ == "__main__":
-    page = make_page()
-    known = PAGE.read_text("utf-8") if PAGE.exists() else ""
-    PAGE.write_text(page, "utf-8")
-    sys.stdout.write(f"{PAGE.name} is {'up to date' if page == known else 'written anew'}\n")

@@ -1,21 +1,17 @@
-"""Draw the session graph: its nodes and labelled edges, as Graphviz lays them out.
-
-    python scripts/draw_graph.py docs/images/graph.svg
-
-Needs `dot` (Graphviz).
-"""
+"""The picture of the session graph: its nodes and labelled edges, as Graphviz lays them out."""
 
 from __future__ import annotations
 
+import re
 import subprocess
-import sys
-from pathlib import Path
 
-from langchain_core.runnables.graph import Edge
+from langchain_core.runnables.graph import Edge, Graph
 from langchain_core.tools import tool
+from scripts.generate.files import ROOT
 
 from topicloom import build_session_graph
 
+PATH = ROOT / "docs" / "images" / "graph.svg"
 PHASES = {
     "take in": ["ingest", "apply_changes", "estimate", "split"],
     "remember": ["retrieve", "amnesia", "read_topic", "assemble", "activate_topic"],
@@ -54,9 +50,28 @@ def your_tool() -> str:
     return ""
 
 
-def drawing() -> str:
+def is_current() -> bool:
+    """True if the picture has the graph's nodes, edges and labels, wherever they stand in it."""
+    picture, graph = PATH.read_text("utf-8"), _open_graph()
+    edges = set(re.findall(r"<title>(\w+)&#45;&gt;(\w+)</title>", picture))
+    labels = {str(e.data) for e in graph.edges if e.data}
+    names = {name for name in graph.nodes if not name.startswith("__")}
+    texts = set(re.findall(r"<text [^>]*>\s*(.*?)\s*</text>", picture))
+    return edges == {(e.source, e.target) for e in graph.edges} and texts >= labels | names
+
+
+def draw() -> None:
+    """Write the picture. Needs `dot`, a program of Graphviz."""
+    command = ["dot", "-Tsvg", "-o", str(PATH)]
+    subprocess.run(command, input=_describe(_open_graph()), text=True, check=True)
+
+
+def _open_graph() -> Graph:
+    return build_session_graph(tools=[your_tool]).compile().get_graph()
+
+
+def _describe(graph: Graph) -> str:
     """The graph in Graphviz's language."""
-    graph = build_session_graph(tools=[your_tool]).compile().get_graph()
     lines = ["digraph {", STYLE]
     lines += [
         '__start__ [label="message", shape=plain];',
@@ -87,15 +102,3 @@ def _looks(edge: Edge) -> str:
     back = "constraint=false" if (edge.source, edge.target) in BACK else ""
     light = "" if (edge.source, edge.target) in MAIN else 'style=dashed, color="#999999"'
     return ", ".join(part for part in (label, back, light) if part)
-
-
-def main() -> None:
-    """Write the picture to the file that is named."""
-    target = Path(sys.argv[1])
-    kind = target.suffix.removeprefix(".")
-    command = ["dot", f"-T{kind}", "-o", str(target)]
-    subprocess.run(command, input=drawing(), text=True, check=True)
-
-
-if __name__ == "__main__":
-    main()
