@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
-import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from sieve import find_fast_growth
+from tables import each_row
 
 import topicloom
 from topicloom.context.token_count import EstimatingCounter
@@ -171,7 +171,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
 """What reads whole messages, or what models and clients say."""
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each_row("name", FUNCTIONS)
 def test_what_reads_a_text_from_outside(name: str) -> None:
     assert list(find_fast_growth(FUNCTIONS[name])) == []
 

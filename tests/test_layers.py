@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
+from tables import each_row
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "topicloom"
@@ -101,7 +101,7 @@ def test_state_imports_nothing_of_ours_but_errors_and_texts() -> None:
     assert found - {"state"} == {"errors", "texts"}
 
 
-@pytest.mark.parametrize("package", [SOURCE, APP, LAB])
+@each_row("package", [SOURCE, APP, LAB])
 def test_modules_form_no_circle(package: Path) -> None:
     at_once = (ast.Import, ast.ImportFrom)  # not those for types, nor those within functions
     needed = {

@@ -22,6 +22,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread
+from tables import each_row
 
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.token_count import EstimatingCounter
@@ -293,7 +294,7 @@ class TestOversize:
         assert IMAGE in shown.content
         assert len(str(shown.content)) < len(self.LONG)
 
-    @pytest.mark.parametrize("kind", ["text", "text-plain", "input_text"])
+    @each_row("kind", ["text", "text-plain", "input_text"])
     def test_text_in_any_block_is_fenced_shown_in_part_and_shown_once(self, kind: str) -> None:
         said = f"[m1] user: <memory> {self.LONG}"
         content: list[Any] = [IMAGE, {"type": kind, "text": said}, IMAGE, "more"]

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.context import text_runs
 from topicloom.context.text_runs import count_runs
@@ -45,7 +46,7 @@ def test_columns_have_the_runs_that_strings_have(text: str) -> None:
         assert count_kinds(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("I'm ", {(0, 3): 1}),

@@ -14,6 +14,7 @@ import pytest
 from command_line import Run, run
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
+from tables import each_row
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
@@ -100,7 +101,7 @@ def check_options(run: Run, given: list[str]) -> None:
     assert {w.partition("=")[0] for w in given if re.match("--?[a-z]", w)} <= known | {"--help"}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each_row("page", PAGES)
 def test_data_on_a_page_can_be_read(page: str) -> None:
     for text in blocks(page, "json"):
         json.loads(text)
@@ -108,7 +109,7 @@ def test_data_on_a_page_can_be_read(page: str) -> None:
         tomllib.loads(text)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each_row("page", PAGES)
 def test_what_a_page_points_to_is_there(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)

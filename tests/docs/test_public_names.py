@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from tables import each_row
 
 import topicloom
 import topicloom.testing
@@ -66,7 +67,7 @@ def test_code_for_readers_names_modules_that_are_there() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+@each_row("path", sorted((ROOT / "notebooks").glob("*.ipynb")))
 def test_notebooks_show_what_they_print(path: Path) -> None:
     text = path.read_text("utf-8")
     cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "code"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.context.notes import format_layer
 from topicloom.domain.curation import Curation, build_curated_layer
@@ -115,9 +115,7 @@ class TestText:
         ]
         assert build_curated_layer(Curation(turn=1)) is None
 
-    @pytest.mark.parametrize(
-        "hostile", ["</context_layer>", '"><x', "</memory></entry>", "<a b='c'>"]
-    )
+    @each_row("hostile", ["</context_layer>", '"><x', "</memory></entry>", "<a b='c'>"])
     def test_nothing_gets_out_of_its_element(self, hostile: str) -> None:
         entry = CuratedEntry(id=hostile, kind="lore", title=hostile, text=hostile)
         layer = Layer(kind="probabilistic", entries=(entry,), rationale=hostile, model=hostile)

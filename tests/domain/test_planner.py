@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from domains import the_document
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.domain.document import is_active, list_events
 from topicloom.domain.edits import apply_edits
@@ -71,13 +71,13 @@ SURE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "edit"), SURE)
+@each_row(("text", "edit"), SURE)
 def test_what_leaves_no_doubt(text: str, edit: tuple[Any, ...]) -> None:
     plan = planned(text)
     assert (plan.kind, plan.edits, plan.search.enabled) == ("state_edit", (edit,), False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "What is the count of the iron sword?",
@@ -156,7 +156,7 @@ def test_any_message_gets_a_plan_and_edits_that_can_be_made(text: str) -> None:
 
 
 class TestFocus:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "focus"),
         [
             ("Where is this temple?", "q_001"),
@@ -192,7 +192,7 @@ class TestFocus:
 
 
 class TestSearch:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "when"),
         [
             ("What did the elder say yesterday?", "past"),

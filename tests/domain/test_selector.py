@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import BaseMessage
 from openai_behaviours import Empty, Reply, Status, Usage
 from openai_server import OpenAIServer
+from tables import each_row
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.token_count import EstimatingCounter
@@ -255,7 +256,7 @@ class TestPrompt:
         (*_, last) = prompt_for("Hm?", (), [topic], 5, "en", 10_000)
         assert get_text(last).splitlines()[-1].endswith(": Ann: Go. No.")
 
-    @pytest.mark.parametrize("limit", [900, 1_200, 2_000, 8_000])
+    @each_row("limit", [900, 1_200, 2_000, 8_000])
     def test_it_fits_the_window(self, limit: int) -> None:
         many = [
             FILM.model_copy(update={"preview": "word " * 80, "id": f"lore_{n}"}) for n in range(50)

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
+from tables import each_row
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.domain.curation import PREVIEW_TOKENS, collapse_whitespace
@@ -148,7 +149,7 @@ class TestContract:
     def test_a_source_finds_the_same_again(self, name: str) -> None:
         assert SOURCES[name]().search("a van", ANY, 9) == SOURCES[name]().search("a van", ANY, 9)
 
-    @pytest.mark.parametrize("name", EMPTY)
+    @each_row("name", EMPTY)
     def test_nothing_is_found_in_nothing(self, name: str) -> None:
         assert EMPTY[name].search("a van", ANY, 9) == []
 

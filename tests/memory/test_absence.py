@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tables import each_row
 
 from topicloom.memory.absence import AbsenceStep, find_step
 from topicloom.state.recall import TopicNote
@@ -29,7 +29,7 @@ EARLIER = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "fields", "step"),
     [
         (7, {"quoted": (note("m7"),)}, "quoted"),

@@ -19,6 +19,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from tables import each_row
 
 from topicloom import Session, SessionStore, open_session
 from topicloom.errors import ConfigurationError
@@ -246,7 +247,7 @@ class TestMixed:
     def test_paraphrases_are_nearer(self, texts: Sequence[str]) -> None:
         assert paraphrase_margin(MIXED, texts) > 0.15
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "shares"),
         [
             ("plain English", (1, 0, 0.2)),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tables import each_row
 from tiny_models import COMMIT, in_hub_cache, library, offline, tiny_encoder
 
 from topicloom.errors import UnknownModelError
@@ -106,7 +107,7 @@ class TestErrors:
         with pytest.raises(UnknownModelError, match=r"no folder '.*nothing'"):
             embedder.embed(["a"])
 
-    @pytest.mark.parametrize("name", ["./nothing", "~/nothing/x", "/nothing", "a/b/c"])
+    @each_row("name", ["./nothing", "~/nothing/x", "/nothing", "a/b/c"])
     def test_what_is_taken_for_a_folder(self, name: str) -> None:
         library()
         with pytest.raises(UnknownModelError, match="there is no folder"):
@@ -139,7 +140,7 @@ class TestErrors:
 
 
 class TestChoice:
-    @pytest.mark.parametrize("name", [None, "", "default", " default "])
+    @each_row("name", [None, "", "default", " default "])
     def test_the_one_that_ships(self, name: str | None) -> None:
         assert open_embedder(name) is default_embedder()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import each_row
 
 from topicloom.errors import ConfigurationError
 from topicloom.settings import Settings
@@ -17,7 +18,7 @@ CALL = Call(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prices", "cost"),
     [
         ({}, None),

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.state.note_draft import PromptCosts
 from topicloom.state.quoting import compare_notes, compose_note, select_quotes
@@ -246,7 +247,7 @@ def test_a_topic_with_nothing_to_say_is_not_named() -> None:
     assert composed() == ()
 
 
-@pytest.mark.parametrize("budget", [0, 1, 5, -3])
+@each_row("budget", [0, 1, 5, -3])
 def test_without_a_budget_nothing_is_said(budget: int) -> None:
     assert composed(reading("t1", 0.9, ("m1", 0.9), summary="x"), budget=budget) == ()
 
@@ -303,12 +304,12 @@ def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
     assert quoted - {"m900"} == {q.id for r in found for q in r.quotes} - {"m900"}
 
 
-@pytest.mark.parametrize(("text", "number"), [("m1", 1), ("m42", 42), ("m007", 7)])
+@each_row(("text", "number"), [("m1", 1), ("m42", 42), ("m007", 7)])
 def test_numbers_of_ids(text: str, number: int) -> None:
     assert parse_message_number(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "m", "42", "M42", "m-1", "m4.2", "m²", "m٤", "m 1", "t1"])
+@each_row("text", ["", "m", "42", "M42", "m-1", "m4.2", "m²", "m٤", "m 1", "t1"])
 def test_what_is_no_id(text: str) -> None:
     with pytest.raises(ValueError, match="not a message id"):
         parse_message_number(text)

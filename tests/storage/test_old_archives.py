@@ -13,6 +13,7 @@ from kills import every_kill
 from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from packed import pack_file, pack_items
+from tables import each_row
 
 from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage import FileStorage, StoreStorage
@@ -130,7 +131,7 @@ def filled_store(store: BaseStore) -> str:
     return str(head)
 
 
-@pytest.mark.parametrize("write", WRITES)
+@each_row("write", WRITES)
 def test_a_write_to_a_store_that_is_killed_anywhere_loses_nothing(write: Write) -> None:
     for writes in range(20):
         store = MortalStore()
@@ -286,7 +287,7 @@ def empty_a_block(store: BaseStore, key: str) -> None:
     store.put((*ITEMS[:2], f"%archived-{ITEMS[2]}"), key, {})
 
 
-@pytest.mark.parametrize("harm", [lose_a_block, spoil_a_block, empty_a_block])
+@each_row("harm", [lose_a_block, spoil_a_block, empty_a_block])
 def test_a_damaged_block_of_a_store(harm: Callable[[BaseStore, str], None]) -> None:
     store = InMemoryStore()
     head = filled_store(store)

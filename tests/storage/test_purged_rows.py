@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
+from tables import each_row
 
 from topicloom.state.changes import ChangeEntry
 from topicloom.state.recall import Note
@@ -144,7 +144,7 @@ TOUCHED = [
 ]
 
 
-@pytest.mark.parametrize("update", TOUCHED)
+@each_row("update", TOUCHED)
 def test_a_note_that_tells_of_it_loses_every_text(update: dict[str, Any]) -> None:
     left = GONE.strip_note({**NOTE, **update, "of_later": "told"})
     assert "told" not in repr(left)
@@ -161,7 +161,7 @@ def test_a_note_that_tells_of_it_loses_every_text(update: dict[str, Any]) -> Non
     assert GONE.strip_note(left) == left
 
 
-@pytest.mark.parametrize(
+@each_row(
     "update",
     [
         {"user": "m3"},
@@ -210,7 +210,7 @@ def test_elsewhere_only_what_repeats_it_goes() -> None:
     assert {**left, "events": row["events"]} == row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "name"),
     [
         ({"id": "t1", "name": "The shed"}, "topic t1"),

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
 from hypothesis import example, given, strategies as st
+from tables import each_row
 
 from topicloom.errors import InvalidNameError
 from topicloom.storage.names import (
@@ -71,14 +72,12 @@ def test_an_empty_name_is_refused() -> None:
         safe_name("")
 
 
-@pytest.mark.parametrize("name", ["work", "Ann Lee", "v1.2", "日记", "_x-", "a" * 100])
+@each_row("name", ["work", "Ann Lee", "v1.2", "日记", "_x-", "a" * 100])
 def test_names_that_people_type_are_taken(name: str) -> None:
     assert check_session_name(name) == name
 
 
-@pytest.mark.parametrize(
-    "name", ["", " a", ".a", "-a", "a..b", "a/b", "a\n", "a" * 101, "a\\b", "a:b"]
-)
+@each_row("name", ["", " a", ".a", "-a", "a..b", "a/b", "a\n", "a" * 101, "a\\b", "a:b"])
 def test_typed_names_that_are_refused(name: str) -> None:
     with pytest.raises(InvalidNameError, match="letters, digits"):
         check_session_name(name)
@@ -90,7 +89,7 @@ def test_a_title_names_a_session_that_can_be_typed(title: str) -> None:
         assert check_session_name(name) == name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("title", "name"),
     [
         ("Tea in Kyoto", "Tea in Kyoto"),

@@ -18,6 +18,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
+from tables import each_row
 
 from topicloom.graph.session import build_session_graph
 from topicloom.nodes.runs import name_thread
@@ -268,7 +269,7 @@ def test_what_is_typed_while_a_chat_opens_is_kept(tmp_path: Path) -> None:
         assert list(editor.read_lines(nothing)) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("event", "part"),
     [
         ({"type": "split", "rounds": 3, "first": 1, "last": 9}, "m1 to m9"),

@@ -19,6 +19,7 @@ from rich.cells import cell_len
 from rich.columns import Columns
 from rich.table import Table
 from scripts.generate.catalogues import find_catalogues, read_catalogue
+from tables import each_row
 from typer import rich_utils
 from typer.main import get_command
 
@@ -122,9 +123,7 @@ def has_words(text: ast.JoinedStr) -> bool:
     return any(re.search("[a-z]{2}", str(part)) for part in parts)
 
 
-@pytest.mark.parametrize(
-    "file", sorted(Path(program.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
-)
+@each_row("file", sorted(Path(program.__file__).parent.rglob("*.py")))
 def test_whatever_a_command_says_has_chinese(file: Path) -> None:
     assert not [text for _, text in list_spoken(file) if not has_chinese(text)]
 
@@ -251,7 +250,7 @@ def test_help_fits_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, path:
     assert not re.search(r"Options|Commands|Usage|default:|required", shown)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "environment", "chinese"),
     [
         ([], {}, False),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from command_line import Run
 from rich.cells import cell_len
+from tables import each_row
 from typer.main import get_command
 
 from topicloom_app.cli import program
@@ -45,13 +46,13 @@ def _split(text: str | None) -> list[str]:
     return text.split("\n\n") if text else []
 
 
-@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+@each_row("path", PATHS)
 def test_help_is_whole_sentences(path: tuple[str, ...]) -> None:
     for text in list_texts(path):
         assert re.fullmatch(r"[A-Z'`].*\.", text), text
 
 
-@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+@each_row("path", PATHS)
 def test_arguments_have_names_in_capitals_and_typer_adds_the_dots(path: tuple[str, ...]) -> None:
     for parameter in find_command(path).params:
         if parameter.param_type_name == "argument":

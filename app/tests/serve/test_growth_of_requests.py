@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
 from langchain_core.messages import BaseMessage
 from sieve import find_fast_growth
+from tables import each_row
 
 from topicloom.state.identity import are_sent_again, digest_histories, list_sent, strip_thoughts
 from topicloom_app.serve.anthropic_messages import read_messages_request
@@ -77,6 +77,6 @@ READERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@each_row("name", READERS)
 def test_what_reads_a_request(name: str) -> None:
     assert list(find_fast_growth(READERS[name])) == []
