@@ -27,7 +27,6 @@ from topicloom import (
 )
 from topicloom.hosting import (
     Graph,
-    check_session_name,
     find_deps,
     get_text,
     make_scheduler,
@@ -58,12 +57,12 @@ from topicloom_app.cli.context import (
     describe_model,
     make_context,
     open_context,
-    open_roles,
 )
 from topicloom_app.cli.editor import COMMANDS, LineEditor, read_piped
 from topicloom_app.cli.purge import forget
 from topicloom_app.cli.reflect import render_facts
 from topicloom_app.cli.words import say
+from topicloom_app.session_names import check_session_name
 
 
 def describe_event(event: dict[str, Any]) -> str:
@@ -166,7 +165,7 @@ class TerminalChat:
         """Print the session and the model."""
         session, store = self._session()
         print_dim(self.console, describe_model(self.context.settings))
-        server = getattr(open_roles(self.context)[RESPONDER], "server", None)
+        server = getattr(find_deps(self.graph).roles[RESPONDER], "server", None)
         if line := server and server.describe():
             print_dim(self.console, to_one_line(line))
         if session.count:
@@ -262,7 +261,7 @@ class TerminalChat:
                 print_found(console, found[:_FOUND])
             case "/receipt":
                 known = {topic.id: topic for topic in memory.topics()}
-                prices = find_deps(self.graph).settings.prices
+                prices = self.context.settings.prices
                 for receipt in choose_receipts(memory.receipts, _read_count(given, 1)):
                     console.print(render_receipt(receipt, known, prices))
             case "/transcript":

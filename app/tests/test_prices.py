@@ -6,7 +6,8 @@ import pytest
 
 from topicloom.errors import ConfigurationError
 from topicloom.settings import Settings
-from topicloom.state.receipt import Call, Prices, price_call
+from topicloom.state.receipt import Call, Prices
+from topicloom_app.prices import price_call
 
 CALL = Call(
     role="reader",
