@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ from topicloom_app.cli.console import (
     CliOptions,
     ReplyWriter,
     count_of,
+    open_console,
     print_dim,
     print_line,
     strip_control,
@@ -105,19 +107,16 @@ def run_chat(
     cli: CliOptions,
     name: str,
     window: int | None,
-    console: Console,
-    editor: LineEditor | None,
-    typed: str,
     user: str = "",
     scope: str = "",
 ) -> None:
     """Chat until the input ends; raises what `open_context` does, or if the session is in use.
 
-    `editor` reads a terminal, where `typed` was typed already; without one the input is piped.
     The session is one of `user` in `scope`, if a user is named; it is refused if it is another's.
     """
     check_session_name(name)
-    context = open_context(cli)
+    context, console = open_context(cli), open_console()
+    editor = LineEditor(console) if sys.stdin.isatty() and sys.stdout.isatty() else None
     if window is not None:
         settings = context.settings.model_copy(update={"window": window})
         context = make_context(context.folder, settings)
@@ -133,7 +132,7 @@ def run_chat(
         )
         background = run_in_thread(scheduler) if context.settings.background else nullcontext()
         with background:
-            for line in editor.read_lines(typed) if editor else read_piped(console):
+            for line in editor.read_lines() if editor else read_piped(console):
                 with turn:
                     if not chat.handle_line(line):
                         break
