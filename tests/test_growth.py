@@ -32,13 +32,13 @@ from topicloom.search.keywords import extract_phrases
 from topicloom.search.time_expressions import asked_for, parse_when
 from topicloom.search.words import NameFinder, count_words, telling_words, words_of
 from topicloom.state.fence import fence, fence_line
-from topicloom.state.identity import describe_message
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
 from topicloom.state.safe_text import KnownText, clip, describe_error
 from topicloom.state.stored_message import to_stored_message
 from topicloom.topics.boundary_cues import cues_of
+from topicloom_app.serve.sent_messages import describe_message
 
 
 def test_the_ruler_sees_a_quadratic_pattern() -> None:

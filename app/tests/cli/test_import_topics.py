@@ -26,10 +26,10 @@ from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import build_full_name
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.names import make_session_name
 from topicloom.testing import FailingRole, FixedRole, TaggedSplitter, fake_roles
 from topicloom.topics.naming import NAME_LIMIT
 from topicloom_app.recordings.exported import clean_title
+from topicloom_app.session_names import make_session_name
 
 __all__ = ["run"]
 

@@ -10,10 +10,15 @@ from langchain_core.messages import BaseMessage
 from sieve import find_fast_growth
 from tables import each_row
 
-from topicloom.state.identity import are_sent_again, digest_histories, list_sent, strip_thoughts
 from topicloom_app.serve.anthropic_messages import read_messages_request
 from topicloom_app.serve.chat_completions import read_chat
 from topicloom_app.serve.responses import read_response_request
+from topicloom_app.serve.sent_messages import (
+    are_sent_again,
+    digest_histories,
+    list_sent,
+    strip_thoughts,
+)
 from topicloom_app.serve.side_calls import quotes
 
 ONE = {"model": "topicloom"}

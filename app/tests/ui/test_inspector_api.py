@@ -31,8 +31,8 @@ from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.files import FileStorage
-from topicloom.storage.names import make_session_name
 from topicloom.testing import ScriptedResponder, fake_roles
+from topicloom_app.session_names import make_session_name
 from topicloom_app.ui.answers import PageEvent
 
 BASE = "http://127.0.0.1:8322"

@@ -26,7 +26,6 @@ from topicloom import (
 )
 from topicloom.hosting import (
     FilledText,
-    append_bytes,
     choose_models,
     describe_error,
     name_install,
@@ -119,7 +118,7 @@ def _try_folder(context: CliContext) -> str:
     folder = context.folder
     probe = folder / ".doctor"
     with reachable(folder):
-        append_bytes(probe, b"written", fsync=True)
+        probe.write_bytes(b"written")
         probe.unlink()
         free = shutil.disk_usage(folder).free
         shared = folder.stat().st_mode & 0o077

@@ -7,7 +7,8 @@ from tables import each_row
 
 from topicloom.errors import ConfigurationError
 from topicloom.settings import Settings
-from topicloom.state.receipt import Call, Prices, price_call
+from topicloom.state.receipt import Call, Prices
+from topicloom_app.prices import price_call
 
 CALL = Call(
     role="reader",
