@@ -16,11 +16,14 @@ from tables import each_row
 
 import topicloom
 import topicloom.testing
+import topicloom_app
 from topicloom.roles.registry import ROLES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-PUBLIC = {"topicloom": set(topicloom.__all__), "topicloom.testing": set(topicloom.testing.__all__)}
+PUBLIC = {
+    module.__name__: set(module.__all__) for module in (topicloom, topicloom.testing, topicloom_app)
+}
 
 
 def code() -> Iterator[tuple[str, str]]:
@@ -53,7 +56,7 @@ def test_code_for_readers_imports_public_names(text: str) -> None:
     private = [
         f"{module} {name}"
         for module, name in imported(text)
-        if module.split(".")[0] == "topicloom"
+        if module.split(".")[0] in ("topicloom", "topicloom_app")
         if name not in PUBLIC.get(module, set()) and (module, name) != ("topicloom", "")
         if (module, name) != ("topicloom", "testing")
     ]
