@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from sieve import find_fast_growth
@@ -41,6 +42,7 @@ from topicloom.topics.boundary_cues import cues_of
 from topicloom_app.serve.sent_messages import describe_message
 
 
+@pytest.mark.slow
 def test_the_ruler_sees_a_quadratic_pattern() -> None:
     slow = re.compile(r"\s+x")
     assert next(find_fast_growth(partial(slow.sub, "")))[0] == "\n"
@@ -171,6 +173,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
 """What reads whole messages, or what models and clients say."""
 
 
+@pytest.mark.slow
 @each_row("name", FUNCTIONS)
 def test_what_reads_a_text_from_outside(name: str) -> None:
     assert list(find_fast_growth(FUNCTIONS[name])) == []
@@ -213,6 +216,7 @@ def _flatten(value: object, within: tuple[object, ...] = ()) -> Iterator[re.Patt
             yield from _flatten(part, (*within, value))
 
 
+@pytest.mark.slow
 def test_every_pattern_is_fast_on_long_texts() -> None:
     patterns, looked, fast = list_patterns(), set[re.Pattern[str]](), list[object]()
     assert patterns.keys() >= ANCHORED

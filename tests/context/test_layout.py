@@ -538,6 +538,7 @@ def loops(draw: st.DrawFn) -> list[BaseMessage]:
     return said[: len(said) - draw(st.integers(0, 2))]
 
 
+@pytest.mark.slow
 @given(st.lists(any_messages, min_size=1, max_size=20), loops())
 def test_messages_of_any_make_up_fit_the_room(
     said: list[BaseMessage], loop: list[BaseMessage]
@@ -578,6 +579,7 @@ class TestRunningTurn:
         results = [m.text for m in sent_messages if isinstance(m, ToolMessage)]
         assert [text.split()[0] for text in results] == [f"0-{n}" for n in range(10)]
 
+    @pytest.mark.slow
     def test_the_newest_result_has_most_room(self) -> None:
         *_, older, newest = prompts_of_a_turn(60)[7][2::2]
         assert COUNTER.message(newest) > 1.5 * COUNTER.message(older)

@@ -51,8 +51,8 @@ def imported(text: str) -> Iterator[tuple[str, str]]:
                 yield from ((module, alias.name) for alias in names)
 
 
-@pytest.mark.parametrize("text", [pytest.param(text, id=place) for place, text in code()])
-def test_code_for_readers_imports_public_names(text: str) -> None:
+@each_row(("place", "text"), code())
+def test_code_for_readers_imports_public_names(place: str, text: str) -> None:
     private = [
         f"{module} {name}"
         for module, name in imported(text)

@@ -51,6 +51,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [

@@ -134,6 +134,7 @@ class TestSplit:
         assert [t.name for t in store.topic_table(session)] == ["茶", "雨"]
         assert len([r for r in store.receipts(session) if r.split]) >= 2
 
+    @pytest.mark.slow
     def test_of_many_topics_a_splitter_sees_some(self, tmp_path: Path) -> None:
         splitter = TaggedSplitter()
         awake = {"floor": 1, "usual": 2, "ceiling": 2}
@@ -434,6 +435,7 @@ class TestTheDay:
             f"-- {date.fromisoformat(asked):%Y-%m-%d (%A)} --\nHow many days did it take?",
         ]
 
+    @pytest.mark.slow
     def test_through_splits_the_lines_are_in_what_is_counted(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         clock = Clock(timedelta(hours=2))

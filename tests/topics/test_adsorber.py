@@ -318,6 +318,7 @@ def test_a_new_message_is_embedded_as_soon_as_it_is_given(
     assert asked[1:] == [(BACKGROUND, [RAIN])]
 
 
+@pytest.mark.slow
 def test_so_is_what_will_leave_the_view_once_a_session_is_split(
     tmp_path: Path, noting: Noting
 ) -> None:

@@ -241,6 +241,7 @@ def test_commands_take_what_they_say(run: Run) -> None:
     assert "has no message 'm77'" in said
 
 
+@pytest.mark.slow
 def test_splits_are_told_once(run: Run) -> None:
     said = run(
         "chat", "--window", "1000", stdin="".join(f"About {n}: {'x ' * 300}\n" for n in range(9))

@@ -7,6 +7,7 @@ import re
 from calendar import month_abbr
 from collections.abc import Iterator
 from datetime import date
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -23,6 +24,7 @@ from tables import each_row
 from typer import rich_utils
 from typer.main import get_command
 
+import topicloom
 import topicloom_lab
 from topicloom import errors
 from topicloom_app.cli import program
@@ -58,9 +60,15 @@ KNOWN = {text: chinese for texts, chinese in ROWS.items() for text in texts}
 PLURALS = {texts for texts in ROWS if len(texts) > 1}
 """What is counted, in English: one and many."""
 SOURCES = [
+    *Path(topicloom.__file__).parent.rglob("*.py"),
     *Path(program.__file__).parents[1].rglob("*.py"),
     *Path(topicloom_lab.__file__).parent.rglob("*.py"),
 ]
+
+
+@cache
+def parse(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
 
 
 def has_chinese(text: str) -> bool:
@@ -103,7 +111,7 @@ def list_spoken(file: Path) -> Iterator[tuple[ast.Call, str]]:
 
     A template that is filled before it is said comes as its code, which no catalogue has.
     """
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in ast.walk(parse(file)):
         if isinstance(node, ast.Call) and SPOKEN.fullmatch(ast.unparse(node.func)):
             for argument in node.args:
                 for part in (
@@ -176,7 +184,7 @@ def test_whatever_is_counted_has_chinese() -> None:
     counted = {
         str(call.args[1].value)
         for file in SOURCES
-        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        for call in ast.walk(parse(file))
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "count_of"
         if isinstance(call.args[1], ast.Constant)
     }
@@ -194,7 +202,7 @@ def test_catalogues_have_nothing_that_is_not_said() -> None:
     program._add_plugins()
     said = {*list_helps(get_command(app)), *month_abbr}
     for file in (*SOURCES, *Path(typer.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in ast.walk(parse(file)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 said.add(node.value)
     said |= {text for both in PLURALS for text in both}

@@ -95,6 +95,7 @@ def test_one_of_another_recording_is_replayed(start: Start, sample: Path, packed
     assert REPLAYED in start()
 
 
+@pytest.mark.slow
 def test_a_damaged_one_never_keeps_the_page_from_opening(start: Start, packed: Path) -> None:
     whole, chance, replayed = packed.read_bytes(), random.Random(1), 0
     for _ in range(40):

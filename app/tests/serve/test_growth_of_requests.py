@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 from langchain_core.messages import BaseMessage
 from sieve import find_fast_growth
 from tables import each_row
@@ -82,6 +83,7 @@ READERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
+@pytest.mark.slow
 @each_row("name", READERS)
 def test_what_reads_a_request(name: str) -> None:
     assert list(find_fast_growth(READERS[name])) == []
