@@ -30,7 +30,7 @@ from topicloom.graph.deps import DEFAULT_WINDOW, choose_models, make_deps
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.graph.session import trace_steps, wire_memory
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
-from topicloom.nodes.catch_up import take_edits
+from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import (
     account_reply,
@@ -277,9 +277,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         session, turn = read_turn(known)
         session = run.place(session)
         workspace = open_workspace(self.deps.workspaces, session)
-        session, _, edits = take_edits(self.deps, workspace, session, messages)
+        session, turn, _ = take_later_edits(self.deps, workspace, session, turn, messages)
         shown = state["topicloom"]["session"].get("shown", 0)
-        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
         return session.model_copy(update={"shown": shown}), turn, workspace
 
     before_agent, abefore_agent = both(_before_agent)

@@ -45,6 +45,7 @@ from topicloom.nodes.finalize import finalize
 from topicloom.nodes.ingest import ingest
 from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
+from topicloom.nodes.reconcile import reconcile
 from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.split import split
 from topicloom.nodes.step import Update, node, open_turn, publish_on_failure, turn_options
@@ -257,7 +258,8 @@ def _make_memory(
     archive = ArchiveSearch(index, deps.settings.role_seconds) if index is not None else None
     search = TopicSearch(deps, archive)
     return {
-        "ingest": ingest(deps, domain.replay if domain else None),
+        "reconcile": reconcile(deps, domain.replay if domain else None),
+        "ingest": ingest(deps),
         "apply_changes": apply_changes(deps),
         "estimate": estimate(deps, domain.skeletons.count_tokens if domain else None),
         "split": split(deps),

@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 from topicloom.nodes.ahead import embed_written
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
-from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_edits
+from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
@@ -60,8 +60,10 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
-        session, messages, edits = take_edits(deps, workspace, session, state["messages"])
-        turn = turn.model_copy(update={"events": (*turn.events, *edits, *_tell_waiting(workspace))})
+        session, turn, messages = take_later_edits(
+            deps, workspace, session, turn, state["messages"]
+        )
+        turn = turn.model_copy(update={"events": (*turn.events, *_tell_waiting(workspace))})
         now = deps.clock()
         time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)

@@ -16,7 +16,7 @@ from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
 from topicloom.errors import InputError, ReplyError, TopicLoomWarning
 from topicloom.nodes.assemble import load_readings
-from topicloom.nodes.catch_up import take_edits
+from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import show_facts
 from topicloom.nodes.step import (
@@ -222,8 +222,9 @@ class _MainWindow:
         session, turn, workspace = open_turn(self.deps.workspaces, state)
         workspace.store.log.renew()  # something may have been purged while the topics were read
         store, window, settings = workspace.store, self.deps.window, self.deps.settings
-        session, messages, edits = take_edits(self.deps, workspace, session, state["messages"])
-        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
+        session, turn, messages = take_later_edits(
+            self.deps, workspace, session, turn, state["messages"]
+        )
         view = store.messages(session, session.view)
         recent = workspace.recent(session, messages)
         taken = frozenset([m.source for m in recent] + [m.id for m in state["messages"]])

@@ -200,20 +200,24 @@ class ReadingEffect(BaseModel, frozen=True):
 
 
 class Turn(BaseModel, frozen=True, extra="allow"):
-    """The working data of one turn; started afresh by `ingest`."""
+    """The working data of one turn; started afresh by `ingest`, behind `reconcile`."""
 
     number: int = 0
     """Number of the turn, from 1; more than the session's turns until the turn is closed."""
-    first: int
-    """Number of the turn's first message."""
-    user: int
+    first: int = 0
+    """Number of the turn's first message; 0 until `ingest` took it in."""
+    user: int = 0
     """Number of the message to answer; less than `first` where tools of the caller's ran for it."""
-    query: str
+    query: str = ""
     """That message, with its references resolved where a rewriter is set."""
     answer: bool = True
     """True if there is a message to answer; otherwise the turn only records."""
     said: bool = True
     """True if it took in any message; a turn that only carries changes takes in none."""
+    silent: bool = False
+    """True if it may bring no message: what was reconciled is reason enough for a turn."""
+    compared: list[Any] = []
+    """What the `messages` channel was like when edits were last looked for; see `mark_seen`."""
     amnesia: bool = False
     """True if the user says that something was forgotten."""
     since: int = 0
