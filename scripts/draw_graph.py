@@ -17,12 +17,13 @@ from langchain_core.tools import tool
 from topicloom import build_session_graph
 
 PHASES = {
-    "take in": ["ingest", "apply_changes", "estimate", "split"],
+    "take in": ["reconcile", "ingest", "apply_changes", "estimate", "split"],
     "remember": ["retrieve", "amnesia", "read_topic", "assemble", "activate_topic"],
     "answer": ["main_generate", "tools", "finalize"],
 }
 MAIN = {
-    ("__start__", "ingest"),
+    ("__start__", "reconcile"),
+    ("reconcile", "ingest"),
     ("ingest", "estimate"),
     ("estimate", "retrieve"),
     ("estimate", "split"),

@@ -10,9 +10,7 @@ from typing import Literal
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool as as_tool
-from langgraph.store.base import BaseStore
 
-from topicloom.context.notes import show_fact
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
 from topicloom.context.token_count import TokenCounter
@@ -20,14 +18,12 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
-from topicloom.graph.other_threads import OtherThreads
+from topicloom.graph.user_knowledge import StoredKnowledge
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
-from topicloom.reflection.persons import see_facts, share_facts
 from topicloom.reflection.scheduler import read_system_clock
-from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
@@ -47,12 +43,8 @@ from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder, open_embedder
 from topicloom.settings import Settings
-from topicloom.state.facts import KnownFact
-from topicloom.state.session import Session
-from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.topics.adsorber import Adsorber
 from topicloom.topics.boundary_detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.topics.boundary_model import BoundaryModel
@@ -84,6 +76,7 @@ def make_deps(
     Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
     check_names(models.by_role)
+    clock = clock or read_system_clock
     embedder = open_embedder(settings.embedder if embedder is None else embedder)
     counter = CachedTokenCounter(
         counter or choose_counter(get_model_name(models.of("responder") or ""))
@@ -109,15 +102,13 @@ def make_deps(
         embedder=embedder,
         window=window,
         workspaces=workspaces,
-        others=OtherThreads(workspaces, embedder, load_cues("past")),
+        user=StoredKnowledge(
+            workspaces, embedder, load_cues("past"), clock, settings.across_threads
+        ),
         adsorber=open_adsorber(choose_zone(settings.adsorber, roles), embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),
         meter=chat.meter,
-        new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
-        known_facts=_read_facts,
-        person_facts=partial(_read_person_facts, settings.across_threads == "off"),
-        share_facts=lambda kept, store, session: share_facts(ReflectionStore(kept), store, session),
-        clock=clock or read_system_clock,
+        clock=clock,
         waits=Waits(settings.role_seconds),
     )
 
@@ -173,25 +164,6 @@ def _make_window(
         context=lambda: server.context if server else None,
         media=lambda: server.takes_media if server else True,
     )
-
-
-def _read_facts(store: BaseStore, session: str) -> dict[str, KnownFact]:
-    return {
-        key: KnownFact(fact.at[:10], fact.text, fact.refs, fact.messages)
-        for key, fact in ReflectionStore(store).facts(session).items()
-    }
-
-
-def _read_person_facts(
-    alone: bool, kept: BaseStore, store: SessionStore, session: Session, now: float
-) -> dict[str, KnownFact]:
-    """What holds of a thread's user at a time, by key, what was said last behind the rest."""
-    seen = see_facts(ReflectionStore(kept), store, session, alone=alone)
-    spans = [s for s in seen if s.holds_at(now)]
-    return {
-        s.key: KnownFact(s.since[:10], show_fact(s.text, s.quote))
-        for s in sorted(spans, key=lambda s: (parse_iso_seconds(s.at) or 0.0, s.key))
-    }
 
 
 def _make_beginning(

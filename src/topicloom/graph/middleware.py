@@ -35,12 +35,18 @@ from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import (
     account_reply,
     calibrate,
-    lay_out_prompt,
-    note_left_out,
     offers_search,
 )
+from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
-from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failure, turn_options
+from topicloom.nodes.step import (
+    dump,
+    dumped,
+    graph_store,
+    open_workspace,
+    publish_on_failure,
+    turn_options,
+)
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName
@@ -239,7 +245,9 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         session = session.model_copy(
             update={"fixed": sum(map(counter.message, head)) + counter.tools(others)}
         )
-        prompt = lay_out_prompt(deps, workspace, session, view, loop)
+        prompt = lay_out_prompt(
+            deps, graph_store(), workspace, session, view, loop=loop, options=turn_options()
+        )
         turn = note_left_out(turn, prompt)
         ours = [prompt.instructions] if prompt.instructions else []
         asked = request.override(

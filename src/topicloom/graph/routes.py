@@ -98,7 +98,9 @@ class Routes:
         if self.tools:
             graph.add_edge("tools", "main_generate")
         if self.streams:
-            graph.add_conditional_edges(START, self.begin, {MESSAGE: "reconcile", UNUSABLE: "decline"})
+            graph.add_conditional_edges(
+                START, self.begin, {MESSAGE: "reconcile", UNUSABLE: "decline"}
+            )
             graph.add_edge("decline", "refuse")
         else:
             graph.add_edge(START, "reconcile")
@@ -216,15 +218,14 @@ def _readers(state: SessionState) -> list[Send]:
     turn = Turn.model_validate(state["turn"])
     session = Session.model_validate(state["session"]).for_readers()
     seen = session.model_dump(mode="json", exclude_defaults=True)
-    days, search = turn.searches[-1].days if turn.searches else None, len(turn.searches)
+    # Readers read no archived topic that was not activated.
+    lookup = turn.lookup.model_copy(update={"archived": False})
     task = ReadTask(
         topic=OTHER_TOPICS,
         read=(),
         session=seen,
-        query=turn.sought,
-        search=search,
-        days=days,
-        before=turn.before,
+        lookup=lookup.model_dump(mode="json", exclude_defaults=True),
+        search=len(turn.searches),
     )
     others = [{**task, "read": turn.unread}] if turn.elsewhere else []
     tasks = [*({**task, "topic": topic} for topic in turn.unread), *others]

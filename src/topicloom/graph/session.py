@@ -142,7 +142,7 @@ def build_session_graph(
             roles=None if named else roles,
             embedder=deps.embedder,
         )
-        made = replace(made, workspaces=deps.workspaces, others=deps.others, meter=deps.meter)
+        made = replace(made, workspaces=deps.workspaces, user=deps.user, meter=deps.meter)
         return _make_nodes(made, archive_index, _prepare(domain, made, runtime))
 
     return wire_graph(deps, runtime, archive_index, state_schema, vary)

@@ -23,12 +23,12 @@ from topicloom.nodes.step import (
     Update,
     dump,
     emit,
+    graph_store,
     node,
     open_turn,
-    read_graph_store,
+    read_store,
     turn_options,
 )
-from topicloom.nodes.thread_quotes import update_profile
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
@@ -90,23 +90,16 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             closed = _purge_superseded(store, closed)
-        if closed.user_id and (closed.branch or closed.superseded):
-            _share_facts(deps, workspace, closed)
-        update_profile(deps, workspace, closed)
-        # It is to take no time from this turn.
+        if closed.user_id:
+            # Within the run: an application may close its store as soon as a run has ended.
+            read_store(graph_store(), workspace, lambda kept: deps.user.share(kept, store, closed))
+        # The user is reading now: what the next turn waits for is begun behind this one.
         ahead = partial(embed_written, deps, written, written if session.topics else ())
         current_run().call_afterwards(ahead)
         rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
-
-
-def _share_facts(deps: Deps, workspace: Workspace, session: Session) -> None:
-    """Show the user's others what the thread knows now: it went back, or words were edited."""
-    read_graph_store(
-        workspace, lambda kept, _: deps.share_facts(kept, workspace.store, session), session
-    )
 
 
 def _purge_superseded(store: SessionStore, session: Session) -> Session:
@@ -264,8 +257,8 @@ def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Ses
     """The session with the briefs that were written between turns: by reflection, which leaves
     them in the graph's store, and by models that were late at a split.
     """
-    read, store = deps.new_briefs, workspace.store
-    briefs = (read_graph_store(workspace, read, session) if session.topics else None) or ()
+    store, kept = workspace.store, graph_store() if session.topics else None
+    briefs = read_store(kept, workspace, lambda kept: deps.user.briefs(kept, session)) or ()
     left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
     late = [update for purges, update in left if purges == store.log.purges]
     table = store.topic_table(session)

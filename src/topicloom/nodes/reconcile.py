@@ -1,12 +1,12 @@
 """reconcile: settle what others left, before a turn takes anything in.
 
-| who | what they left | what becomes of it |
-|---|---|---|
-| the application | earlier messages that it changed or removed in the channel | an edit of the conversation |
-| another writer | turns that ended since this checkpoint | they come first, and this turn goes on from them |
-| whoever names a checkpoint | a fork, on a branch of its own | facts are those of its time |
-| a purge | texts that the channel still shows | the channel is written anew |
-| a turn that failed | its messages, readings and calls | it is repeated, or only closed |
+| what was left | what becomes of it |
+|---|---|
+| messages that the application changed or removed in the channel | an edit of the conversation |
+| turns of another writer that ended since this checkpoint | they come first |
+| a fork, where a checkpoint is named | it knows the facts of that time |
+| texts in the channel that were purged | the channel is written anew |
+| messages, readings and calls of a turn that failed | it is repeated, or only closed |
 
 In the usual turn there is none of this, and the node writes nothing.
 """
@@ -107,7 +107,7 @@ def read_unfinished(state: SessionState, session: Session) -> Turn | None:
 
 
 def _lacks_its_end(begun: Turn, messages: Sequence[AnyMessage]) -> bool:
-    """True if a turn failed behind its reply, and is sent again: all that is left is to close it."""
+    """True if a turn failed behind its reply and is sent again: it only has to be closed."""
     last = messages[-1] if messages else None
     return bool(begun.first) and isinstance(last, AIMessage) and not last.tool_calls
 

@@ -178,6 +178,20 @@ NOTHING_BEFORE = (0, 0, 0.0)
 """Of a turn that goes on with nothing; see `Turn.before`."""
 
 
+class Lookup(BaseModel, frozen=True):
+    """What is looked up in the index of a session's topics."""
+
+    query: str
+    days: tuple[str, str] | None = None
+    """First and last day of what is asked for, ISO 8601, if it is asked for by date."""
+    before: tuple[int, int, float] = NOTHING_BEFORE
+    """What the turn goes on with; see `Turn.before`."""
+    from_user: bool = False
+    """True if the query is the user's message, which may need nothing from earlier messages."""
+    archived: bool = False
+    """True if archived topics are searched too."""
+
+
 class ReadingEffect(BaseModel, frozen=True):
     """What models that read topics changed in what was quoted for a turn."""
 
@@ -278,6 +292,18 @@ class Turn(BaseModel, frozen=True, extra="allow"):
         if self.searches or not self.since:
             return NOTHING_BEFORE
         return self.since, self.user - 1, self.continues
+
+    @property
+    def lookup(self) -> Lookup:
+        """What the turn looks up: its newest search, or what its own message is about."""
+        newest = self.searches[-1] if self.searches else Search(query="")
+        return Lookup(
+            query=self.sought,
+            days=newest.days,
+            before=self.before,
+            from_user=not self.searches,
+            archived=newest.archived,
+        )
 
     @property
     def sought(self) -> str:
