@@ -22,6 +22,9 @@ from .graph.deps import (
     make_deps as make_deps,
     open_role_model as open_role_model,
 )
+from .graph.parts import (
+    GraphParts as GraphParts,
+)
 from .graph.postgres import (
     open_postgres_saver as open_postgres_saver,
     open_postgres_store as open_postgres_store,

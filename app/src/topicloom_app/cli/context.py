@@ -25,6 +25,7 @@ from topicloom.hosting import (
     CHECKPOINTS,
     CompiledSessionGraph,
     FilledText,
+    GraphParts,
     LocalCheckpointer,
     check_session_name,
     choose_models,
@@ -181,5 +182,4 @@ def describe_model(settings: Settings) -> str:
 
 def open_roles(context: CliContext) -> Roles:
     """The roles of a graph with these settings; raises `ConfigurationError` without a model."""
-    models = choose_models(context.settings)
-    return make_deps(context.settings, models, storage=context.storage).roles
+    return make_deps(GraphParts(settings=context.settings, storage=context.storage)).roles
