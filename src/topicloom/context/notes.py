@@ -27,8 +27,8 @@ def format_layer(layer: Layer) -> str:
     model = f" model={quoteattr(layer.model)}" if layer.model else ""
     why = fence(escape(layer.rationale))
     rationale = f"<rationale>{why}</rationale>" if why else ""
-    known = [e for e in layer.entries if e.is_knowledge]
-    remembered = [e for e in layer.entries if not e.is_knowledge]
+    known = [e for e in layer.entries if e.knowledge]
+    remembered = [e for e in layer.entries if not e.knowledge]
     parts = [rationale, *_format_entries("knowledge_base", "entry", known)]
     parts += _format_entries("relevant_memories", "memory", remembered)
     return _frame(f'type="probabilistic"{model}', filter(None, parts))

@@ -87,9 +87,7 @@ def explain_absence(
     for step, holds in early:
         if holds:
             return Absence(message_id, turn, step)
-    table = store.topic_table(
-        session.model_copy(update={"roster": receipt.roster or session.roster})
-    )
+    table = store.topic_table(session.model_copy(update={"roster": receipt.roster}))
     topic = _find_topic(store, table, session, store.message(session, number))
     place = _find_place(message_id, receipt, session, store, whole)
     state = get_state(topic, (*receipt.active, *receipt.slept)) if topic else "active"
@@ -158,7 +156,7 @@ def find_step(
     message = f"m{number}"
     if any(message in note.quotes for note in receipt.quoted):
         return "quoted"
-    if not topic or 0 < receipt.view <= number:
+    if not topic or receipt.view <= number:
         return "in_view"
     standing = (r for r in earlier if 0 < receipt.noted <= parse_message_number(r.user))
     if any(message in note.quotes for r in standing for note in r.quoted):

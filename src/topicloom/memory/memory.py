@@ -218,9 +218,6 @@ class Memory:
     def _why_not(self, turn: int, message_id: str) -> Step[Absence]:
         """Why a turn did not quote a message, by its receipt and by the index as it is now.
 
-        Of a turn that an older version took, the receipt does not say where its notes and topics
-        were: where they are now counts, and what has moved since counts as not in view.
-
         Raises:
             InputError: There is no such turn or message.
         """

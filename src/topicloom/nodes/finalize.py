@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -205,7 +205,9 @@ class _TurnEnd:
         named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
         calls = [Call.model_validate(c) for c in self.state.get("calls") or ()]
-        took = _measure(datetime.fromisoformat(turn.started), self.now)
+        # Without zones: a turn that failed may go on in a program whose clock has none.
+        began = datetime.fromisoformat(turn.started).replace(tzinfo=None)
+        took = self.now.replace(tzinfo=None) - began
         plan = self.state.get("plan") if turn.answer else None
         return Receipt(
             turn=session.turn,
@@ -264,13 +266,3 @@ def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Ses
     table = store.topic_table(session)
     topics = apply_brief_updates(table, (*briefs, *keep_names_apart(table, late)))
     return store.save_topics(session, topics) if topics else session
-
-
-def _measure(began: datetime, ended: datetime) -> timedelta:
-    """The time between two moments; by their clocks, where only one of them has a zone.
-
-    So it is where a turn that failed goes on in a program that has another clock.
-    """
-    if (began.tzinfo is None) != (ended.tzinfo is None):
-        began, ended = began.replace(tzinfo=None), ended.replace(tzinfo=None)
-    return ended - began

@@ -104,7 +104,7 @@ class Receipt(BaseModel, frozen=True):
     """Topics that the message is about, and how likely each is, best first: what is recalled of
     them comes earlier. Only those that are not unlikely; empty if it is `idle`."""
     view: int = 0
-    """Number of the first message that the prompt showed as it was said; 0 if not known."""
+    """Number of the first message that the prompt showed as it was said."""
     noted: int = 0
     """Number of the message behind which the first note in the prompt stood; 0 if there is none."""
     roster: str | None = None

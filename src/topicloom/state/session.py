@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ValidationInfo, field_validator
 
 from topicloom.errors import NewerFormatError
 from topicloom.state.calibration import TokenCalibration
@@ -28,9 +28,7 @@ def check_format(what: str, found: object) -> None:
         )
 
 
-class Session(
-    BaseModel, frozen=True, extra="allow", validate_by_name=True, serialize_by_alias=True
-):
+class Session(BaseModel, frozen=True, extra="allow"):
     """The durable core of a session: some hundred bytes, however long the history is.
 
     The checkpoint is the authority. A head names the newest entry of an append-only
@@ -41,9 +39,8 @@ class Session(
     """The thread."""
     format: int = 1
     """Format of the session; what a version with another writes says so."""
-    branch: str = Field(default="", alias="line")
-    """The branch that it is on; "" until something forks, or a thread is copied. It is stored as
-    `line`."""
+    branch: str = ""
+    """The branch that it is on; "" until something forks, or a thread is copied."""
     transcript: str | None = None
     """Head of the chain of all messages, in order."""
     count: int = 0
@@ -112,11 +109,6 @@ class Session(
     def _check_format(cls, found: int, info: ValidationInfo) -> int:
         check_format(f"session {info.data.get('id')!r}", found)
         return found
-
-    @property
-    def line(self) -> str:
-        """The name that `branch` had first."""
-        return self.branch
 
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""
