@@ -40,7 +40,7 @@ def test_it_is_quoted_word_for_word(people: People) -> None:
     prompt = people.say("slack", ASKED)
     assert f"Said elsewhere, 2 March 2026:\n“{BOILER}”" in prompt
     receipt = last_receipt(people.folder, people.graph, thread("slack"))
-    assert [(q.thread, q.message) for q in receipt.elsewhere] == [("web", "m3")]
+    assert [(q.thread, q.message) for q in receipt.other_threads] == [("web", "m3")]
     assert "QX-4417" not in receipt.model_dump_json()
     assert "QX-4417" not in str(people.graph.get_state(thread("slack")).values)
     assert people.say("slack", "Thanks! And what about the weather?").count("QX-4417") == 1

@@ -94,12 +94,12 @@ def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Lan
 def _describe_other_threads(note: Note, language: Language) -> Iterator[str]:
     """Lines with facts of the user, and with what was said in other threads, by days."""
     words = get_wording(language)
-    facts = [quote.text for quote in note.elsewhere if quote.fact]
+    facts = [quote.text for quote in note.other_threads if quote.fact]
     if facts:
         yield words.facts_found
         yield from (f"- {fence_line(escape(text))}" for text in facts)
     day = ""
-    for quote in sorted((q for q in note.elsewhere if q.message), key=lambda q: q.day):
+    for quote in sorted((q for q in note.other_threads if q.message), key=lambda q: q.day):
         if quote.day != day:
             day = quote.day
             yield words.in_other_threads.format(day=format_spoken_day(day, language))

@@ -24,7 +24,7 @@ from topicloom.texts import FilledText
 
 
 class MemoryOptions(TypedDict, total=False):
-    """What the memory of a session is made of; each part has a default."""
+    """What the memory of a session is made of. Each part has a default."""
 
     model: ModelSpec | None
     """The strong model, which replies and splits: a LangChain chat model, or a string such as
@@ -53,7 +53,7 @@ class MemoryOptions(TypedDict, total=False):
 
 
 class SessionOptions(MemoryOptions, total=False):
-    """What a session graph is made of; each part has a default."""
+    """What a session graph is made of: `MemoryOptions`, and this. Each part has a default."""
 
     tools: Sequence[BaseTool | Callable[..., object]]
     """The application's own tools, run in a normal tool loop."""

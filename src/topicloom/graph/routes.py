@@ -227,6 +227,6 @@ def _readers(state: SessionState) -> list[Send]:
         lookup=lookup.model_dump(mode="json", exclude_defaults=True),
         search=len(turn.searches),
     )
-    others = [{**task, "read": turn.unread}] if turn.elsewhere else []
+    others = [{**task, "read": turn.unread}] if turn.reads_others else []
     tasks = [*({**task, "topic": topic} for topic in turn.unread), *others]
     return [Send("read_topic", task) for task in tasks]

@@ -175,8 +175,8 @@ class StoredKnowledge(UserKnowledge):
             if opened is None:
                 continue
             other, workspace = opened
-            tail = enter_all(workspace.whole, workspace.store, other)
-            hits = workspace.whole.search(query, days, from_user=True)
+            tail = enter_all(workspace.full_index, workspace.store, other)
+            hits = workspace.full_index.search(query, days, from_user=True)
             best = [m for m, weight in hits.weights.items() if weight >= _LEAST_WEIGHT][:_MESSAGES]
             said = list(workspace.store.pick(other, map(parse_message_number, best)).values())
             likeness = self._compare(query, [m.text[:_TEXT] for m in said])

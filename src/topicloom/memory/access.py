@@ -41,7 +41,7 @@ class OpenSession(NamedTuple):
 
     session: Session
     store: SessionStore
-    whole: SessionIndex
+    full_index: SessionIndex
     """The index of all its messages."""
 
 
@@ -51,7 +51,7 @@ class StorageAccess:
 
     thread: str
     store: SessionStore
-    whole: SessionIndex
+    full_index: SessionIndex
     facts: ReflectionStore
     clock: Callable[[], datetime]
     agent: Graph | None = None
@@ -70,7 +70,7 @@ class StorageAccess:
         self.store.log.renew()
         session = catch_up(self.store, find_newest(self.store, self.thread))
         check_person(session, self.person)
-        return OpenSession(session, self.store, self.whole)
+        return OpenSession(session, self.store, self.full_index)
 
     def lay_out(self) -> Step[list[BaseMessage]]:
         """Within a step: raises InputError, for only a graph knows how prompts are laid out."""
@@ -174,7 +174,7 @@ class GraphAccess:
         workspace = self.graph.builder.workspaces.open(session.id, self.graph.store)
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
-        return OpenSession(session, workspace.store, workspace.whole)
+        return OpenSession(session, workspace.store, workspace.full_index)
 
     def lay_out(self) -> Step[list[BaseMessage]]:
         """Within a step: the prompt by which the newest turn was answered, laid out anew."""
@@ -241,7 +241,7 @@ def open_access(graph: Graph, config: RunnableConfig) -> Access:
     deps = find_deps(graph)
     opened = deps.workspaces.open(thread, graph.store)
     facts, person = open_facts(graph.store), _name_person(config)
-    return StorageAccess(thread, opened.store, opened.whole, facts, deps.clock, graph, person)
+    return StorageAccess(thread, opened.store, opened.full_index, facts, deps.clock, graph, person)
 
 
 def _name_person(config: RunnableConfig) -> Person | None:

@@ -103,11 +103,11 @@ class Memory:
         """
         self.author = check_author(author)
         kept = SessionStore(storage.open(thread_id))
-        whole = SessionIndex(open_embedder(embedder), kept.log, _REACH)
+        full_index = SessionIndex(open_embedder(embedder), kept.log, _REACH)
         self._access: Access = StorageAccess(
             thread_id,
             kept,
-            whole,
+            full_index,
             open_facts(store),
             clock or read_system_clock,
             person=make_person(user_id, scope),

@@ -39,9 +39,8 @@ ReviewGraph = StateGraph[ReviewState, None, ReviewInput, ReviewState]
 
 
 class ReviewOptions(MemoryOptions, total=False):
-    """Collaborators of a review; those that are not given are the session graph's.
-
-    An `archive_index` has to be given if the session graph has one.
+    """What a review is made of: `MemoryOptions`, and this. Each part is the session graph's if not
+    given, but an `archive_index` has to be given if the session graph has one.
     """
 
     hold: Callable[[str], AbstractContextManager[Any]]

@@ -354,7 +354,7 @@ def activate_topics(
     return session.model_copy(update={"active": result.active}), turn.model_copy(
         update={
             "unread": result.activated,
-            "woken": (*turn.woken, *result.activated),
-            "slept": (*turn.slept, *result.deactivated),
+            "activated": (*turn.activated, *result.activated),
+            "deactivated": (*turn.deactivated, *result.deactivated),
         }
     )

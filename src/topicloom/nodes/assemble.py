@@ -60,7 +60,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         note = quote_other_threads(deps, workspace, session, turn, note)
         if not note.empty:
             session = enter_note(store, session, note, window)
-        update = dump(session, turn.model_copy(update={"unread": (), "elsewhere": False}))
+        update = dump(session, turn.model_copy(update={"unread": (), "reads_others": False}))
         if any(r.summary for r in known):  # it is in the note, or had no room
             known = [r.model_copy(update={"summary": ""}) for r in known]
             update["readings"] = Overwrite(dumped(known))

@@ -191,8 +191,8 @@ class _TurnEnd:
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _apply_new_briefs(self.deps, self.workspace, session)
-        slept = (*self.turn.slept, *result.deactivated)
-        turn = self.turn.model_copy(update={"slept": slept})
+        deactivated = (*self.turn.deactivated, *result.deactivated)
+        turn = self.turn.model_copy(update={"deactivated": deactivated})
         receipt = self._make_receipt(session, turn, readings, scores)
         return store.add_receipt(session, receipt), (turn, receipt)
 
@@ -216,7 +216,9 @@ class _TurnEnd:
             seconds=round(took.total_seconds(), 4),
             scores=scores,
             quoted=tuple(t for n in written if n.after == turn.user for t in n.topics),
-            elsewhere=tuple(q for n in written if n.after == turn.user for q in n.elsewhere),
+            other_threads=tuple(
+                q for n in written if n.after == turn.user for q in n.other_threads
+            ),
             curated=tuple(e.item for n in written if n.after == turn.user for e in n.curated),
             crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
             reading=turn.effect,
@@ -226,8 +228,8 @@ class _TurnEnd:
             noted=min((n.after for n in notes), default=0),
             roster=session.roster,
             active=tuple(sorted(session.active, key=lambda t: -average_scores(session.active[t]))),
-            woken=tuple(t for t in turn.woken if t in session.active),
-            slept=turn.slept,
+            activated=tuple(t for t in turn.activated if t in session.active),
+            deactivated=turn.deactivated,
             sections=turn.sections,
             window=window.size,
             split=turn.split,

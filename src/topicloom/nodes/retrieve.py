@@ -56,8 +56,10 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
             if idle:
                 settled = update_activation(session.active, idle, policy, pinned)
                 session = session.model_copy(update={"active": settled.active})
-                turn = turn.model_copy(update={"slept": (*turn.slept, *settled.deactivated)})
-        update = {"unread": unread, "elsewhere": others, "about": dict(hits.about)}
+                turn = turn.model_copy(
+                    update={"deactivated": (*turn.deactivated, *settled.deactivated)}
+                )
+        update = {"unread": unread, "reads_others": others, "about": dict(hits.about)}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")

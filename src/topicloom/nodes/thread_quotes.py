@@ -29,7 +29,7 @@ def quote_other_threads(
     if not session.user_id or not turn.answer or turn.fast:
         return note
     store, sought = workspace.store, turn.sought
-    shown = [q for n in store.notes(session) for q in n.elsewhere]
+    shown = [q for n in store.notes(session) for q in n.other_threads]
 
     def find(kept: BaseStore) -> list[ThreadQuote]:
         found = list[ThreadQuote]()
@@ -43,9 +43,9 @@ def quote_other_threads(
     found = read_store(graph_store(), workspace, find)
     if not found:
         return note
-    drafted = note.model_copy(update={"elsewhere": tuple(found)})
+    drafted = note.model_copy(update={"other_threads": tuple(found)})
     (filled,) = read_thread_quotes(deps, graph_store(), workspace, session, [drafted])
-    return note.model_copy(update={"elsewhere": _cut(deps, filled)})
+    return note.model_copy(update={"other_threads": _cut(deps, filled)})
 
 
 def _cut(deps: Deps, filled: Note) -> tuple[ThreadQuote, ...]:
@@ -53,7 +53,7 @@ def _cut(deps: Deps, filled: Note) -> tuple[ThreadQuote, ...]:
     window = deps.window
     room = round(deps.settings.across_share * window.recall)
     quotes = list[ThreadQuote]()
-    for quote in filled.elsewhere:
+    for quote in filled.other_threads:
         room -= window.counter.text(quote.text) + 8
         if room < 0:
             break
@@ -69,7 +69,7 @@ def read_thread_quotes(
     notes: Sequence[Note],
 ) -> list[Note]:
     """The notes with what they quote of other threads, as it is there now."""
-    quotes = [quote for note in notes for quote in note.elsewhere]
+    quotes = [quote for note in notes for quote in note.other_threads]
     if not quotes:
         return list(notes)
     texts = (
@@ -84,6 +84,8 @@ def read_thread_quotes(
         return quote.model_copy(update={"text": text})
 
     return [
-        note.model_copy(update={"elsewhere": tuple(fill(q) for q in note.elsewhere if q in texts)})
+        note.model_copy(
+            update={"other_threads": tuple(fill(q) for q in note.other_threads if q in texts)}
+        )
         for note in notes
     ]

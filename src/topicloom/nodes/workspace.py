@@ -92,7 +92,7 @@ class Workspace:
     store: SessionStore
     index: SessionIndex
     sizes: TranscriptSizes
-    whole: SessionIndex
+    full_index: SessionIndex
     """The index of all messages, those in no topic too; empty until it is searched."""
     unread: dict[str, None] = field(default_factory=dict)
     """Why the graph's store could not be read in this turn."""

@@ -89,7 +89,7 @@ class Receipt(BaseModel, frozen=True):
     """Relevance by topic, of the readers that ran."""
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
-    elsewhere: tuple[ThreadQuote, ...] = ()
+    other_threads: tuple[ThreadQuote, ...] = ()
     """What was quoted of other threads of the user: where it is, not what it says."""
     curated: tuple[CuratedItem, ...] = ()
     """What a curation picked, best first, where the application has a domain."""
@@ -111,9 +111,9 @@ class Receipt(BaseModel, frozen=True):
     """Head of the chain of topics after the turn."""
     active: tuple[str, ...] = ()
     """Topics active after the turn, by average relevance."""
-    woken: tuple[str, ...] = ()
+    activated: tuple[str, ...] = ()
     """Topics activated in it."""
-    slept: tuple[str, ...] = ()
+    deactivated: tuple[str, ...] = ()
     """Topics deactivated in it."""
     sections: dict[str, int] = {}
     """Tokens of the main prompt by section: system, notes, tail; skeleton and curated, if any."""

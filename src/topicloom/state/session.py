@@ -240,7 +240,7 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """The search that the model asked for last, until it is made."""
     unread: tuple[str, ...] = ()
     """Topics whose readers have to run next."""
-    elsewhere: bool = False
+    reads_others: bool = False
     """True if one more reads what the index finds in other topics."""
     idle: bool = False
     """True if the message needs nothing from earlier messages, such as "ok"."""
@@ -248,9 +248,9 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Topics that it is about, with how likely each is."""
     effect: ReadingEffect | None = None
     """What models that read topics changed; None if none did."""
-    woken: tuple[str, ...] = ()
+    activated: tuple[str, ...] = ()
     """Topics activated in this turn."""
-    slept: tuple[str, ...] = ()
+    deactivated: tuple[str, ...] = ()
     """Topics deactivated in this turn."""
     split: tuple[str, ...] = ()
     """Topics that messages moved into in this turn."""
