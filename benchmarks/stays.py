@@ -2,12 +2,13 @@
 
     python benchmarks/stays.py
 
-A session with two topics is split, and then asked something that its model looks up in another
-topic. Every call is seen by a profiler. A *stay* is an entry into a function of another file of the
-package. The first two columns count what the code of the turn calls, that is what is read of a node
-to follow it: a function that it calls again and again is one stay. The last two count everything
-below that too, down to the disk and the encoder. What every node goes through before and after its
-own work, `nodes/step.py`, stands in the first row alone.
+A session with two topics is asked something that its model looks up in another topic, and is split
+in the next turn. Every call is seen by a profiler. A *stay* is an entry into a function of another
+file of the package; a function that calls the same one again and again makes one stay.
+
+The first two columns count what the code of the turn calls (`nodes/`, `graph/`): what is read of a
+node to follow it. The last two count all that is below that too, down to the disk and the encoder.
+What every node goes through, `nodes/step.py`, has a row of its own, and counts for no other.
 
 Targets: at most 12 files and 30 stays a node.
 """
@@ -16,10 +17,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -30,58 +31,55 @@ import topicloom
 from topicloom import Settings, TurnOptions, build_session_graph
 from topicloom.testing import Clock, ScriptedResponder, fake_roles, make_topic_search
 
-PACKAGE = Path(topicloom.__file__).parent
+PACKAGE = f"{Path(topicloom.__file__).parent}/"
 TURN = ("nodes/", "graph/")
-"""Folders with the code of a turn."""
 FRAME = "nodes/step.py"
-Function = tuple[str, str]
-"""The file of a function in the package, and its name there."""
 
 
-def locate(frame: FrameType) -> Function | None:
-    """The function of a frame; None if it is not in the package."""
-    path = Path(frame.f_code.co_filename)
-    if not path.is_relative_to(PACKAGE):
-        return None
-    return path.relative_to(PACKAGE).as_posix(), frame.f_code.co_qualname
+class Function(NamedTuple):
+    """A function of the package."""
+
+    file: str
+    name: str
+
+
+Stay = tuple[Function, Function]
+"""The function that calls, and the one in another file that is called."""
+
+
+def list_callers(frame: FrameType | None) -> Iterator[tuple[Function, FrameType]]:
+    """The functions of the package on a stack, the innermost first."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path.startswith(PACKAGE):
+            yield Function(path.removeprefix(PACKAGE), frame.f_code.co_qualname), frame
+        frame = frame.f_back
 
 
 class Walk:
-    """The calls of a turn from one file of the package into another, by the node they belong to."""
+    """The stays of a turn, by node."""
 
     def __init__(self) -> None:
-        self.stays: dict[str, set[tuple[Function, Function]]] = {}
+        self.stays: dict[str, set[Stay]] = {}
 
-    def see(self, frame: FrameType, event: str, argument: object) -> None:
+    def see(self, frame: FrameType, event: str, _: object) -> None:
         """Take in what a profiler sees."""
-        function = locate(frame) if event == "call" else None
-        if function is None:
+        if event != "call" or not frame.f_code.co_filename.startswith(PACKAGE):
             return
-        caller, name = None, "every node"
-        around = frame.f_back
-        while around is not None:
-            found = locate(around)
-            caller = caller or found
-            if found and found[0].startswith("nodes/") and found[0] not in (FRAME, "nodes/deps.py"):
-                name = self._name(around) or name
-            if found == (FRAME, "_Node.invoke"):
-                break
-            around = around.f_back
-        if around is None or caller is None or function[0] == caller[0]:
+        (function, _), *around = list_callers(frame)
+        if not around or function.file == around[0][0].file:
             return
-        if name == "every node" and function[0].startswith("nodes/") and caller[0] == FRAME:
-            return
-        self.stays.setdefault(name, set()).add((caller, function))
-
-    def _name(self, frame: FrameType) -> str:
-        around = frame.f_back
-        while around is not None and locate(around) != (FRAME, "_Node.invoke"):
-            around = around.f_back
-        return str(around.f_locals["self"].name) if around else ""
+        caller, node = around[0][0], ""
+        for one, above in around:
+            if one == (FRAME, "_Node.invoke"):
+                node = above.f_locals["self"].name
+        if node:
+            name = "every node" if FRAME in (caller.file, function.file) else node
+            self.stays.setdefault(name, set()).add((caller, function))
 
 
 def take_turns(folder: Path, walk: Walk) -> None:
-    """A turn that searches, and a split before it, with what they call."""
+    """A turn that searches and one that splits, watched, and those before them."""
     responder = ScriptedResponder(otherwise="All right, noted.")
     graph = build_session_graph(
         roles=fake_roles(responder), clock=Clock(), settings=Settings(folder=folder)
@@ -99,28 +97,27 @@ def take_turns(folder: Path, walk: Walk) -> None:
     say("[kitchen] And the taps?")
     say("[garden] The fence is oak.")
     responder.script.append(make_topic_search("garden oak"))
-    watch(walk, lambda: say("[kitchen] Which oak did we take for part 3 of the kitchen?"))
-    watch(walk, lambda: say("[kitchen] And the worktop?", keep=2))
-
-
-def watch(walk: Walk, work: Callable[[], None]) -> None:
-    """Do something under the eyes of a profiler, in this thread."""
     sys.setprofile(walk.see)
     try:
-        work()
+        say("[kitchen] Which oak did we take for part 3 of the kitchen?")
+        say("[kitchen] And the worktop?", keep=2)
     finally:
         sys.setprofile(None)
+
+
+def count(stays: set[Stay]) -> tuple[str, str]:
+    """The number of files that are entered, and of stays."""
+    return str(len({called.file for _, called in stays})), str(len(stays))
 
 
 def main() -> None:
     walk = Walk()
     with tempfile.TemporaryDirectory() as folder:
         take_turns(Path(folder), walk)
-    table = Table("node", "files", "stays", "files, all", "stays, all")
+    table = Table("node", "files", "stays", "all files", "all stays")
     for name, stays in sorted(walk.stays.items(), key=lambda pair: pair[0] != "every node"):
-        near = {(a, b) for a, b in stays if a[0].startswith(TURN)}
-        counts = [len({b[0] for _, b in near}), len(near), len({b[0] for _, b in stays}), len(stays)]
-        table.add_row(name, *map(str, counts))
+        near = {stay for stay in stays if stay[0].file.startswith(TURN)}
+        table.add_row(name, *count(near), *count(stays))
     Console().print(table)
 
 

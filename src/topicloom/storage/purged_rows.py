@@ -41,8 +41,8 @@ _CALL = _fields(
     failure=REMOVED,
 )
 _RECEIPT = _fields(
-    "turn user started seconds scores other_threads crowded_out reading idle about view noted roster"
-    " active activated deactivated sections window split abandoned unasked",
+    "turn user started seconds scores other_threads crowded_out reading idle about view noted"
+    " roster active activated deactivated sections window split abandoned unasked",
     quoted=_PART,
     curated=_fields("id kind"),
     searches=_SEARCH,
