@@ -9,7 +9,7 @@ import pytest
 from people import People
 from sessions import last_receipt, thread
 
-from topicloom.graph.user_knowledge import StoredKnowledge
+from topicloom.nodes.user_knowledge import UserKnowledge
 from topicloom.storage.thread_profiles import ThreadProfile
 
 BOILER = "The plumber said that the boiler in Ghent needs a new expansion vessel, part QX-4417."
@@ -139,7 +139,7 @@ def test_cards_are_made_anew(people: People) -> None:
     settle(people)
     assert BOILER in people.say("voice", ASKED)
     known = people.graph.builder.deps.user  # type: ignore[attr-defined]
-    assert isinstance(known, StoredKnowledge)
+    assert isinstance(known, UserKnowledge)
     assert known.profiles.remake(people.store, "ann") == 4
 
 
@@ -148,13 +148,13 @@ def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.M
     for number in range(8):
         people.say(f"web {number}", f"{BOILER} It is the {number}th time.")
     settle(people)
-    opened, find = list[str](), StoredKnowledge._open
+    opened, find = list[str](), UserKnowledge._open
 
-    def count(self: StoredKnowledge, kept: object, person: object, name: str) -> object:
+    def count(self: UserKnowledge, kept: object, person: object, name: str) -> object:
         opened.append(name)
         return find(self, kept, person, name)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(StoredKnowledge, "_open", count)
+    monkeypatch.setattr(UserKnowledge, "_open", count)
     assert BOILER in people.say("slack", ASKED)
     assert len(set(opened)) == 3
 

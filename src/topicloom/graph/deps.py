@@ -17,9 +17,9 @@ from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
 from topicloom.graph.parts import GraphParts
-from topicloom.graph.user_knowledge import StoredKnowledge
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.user_knowledge import UserKnowledge
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
 from topicloom.reflection.scheduler import read_system_clock
@@ -78,9 +78,7 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
         embedder=embedder,
         window=window,
         workspaces=workspaces,
-        user=StoredKnowledge(
-            workspaces, embedder, load_cues("past"), clock, settings.across_threads
-        ),
+        user=UserKnowledge(workspaces, embedder, load_cues("past"), clock, settings.across_threads),
         adsorber=open_adsorber(choose_zone(settings.adsorber, roles), embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),
         meter=meter,
