@@ -28,8 +28,9 @@ LAYERS = (
     {"search"},
     {"topics"},
     {"roles"},
+    {"reflection"},
     {"nodes"},
-    {"review", "reflection", "domain"},
+    {"review", "domain"},
     {"settings"},
     {"graph"},
     {"memory"},
@@ -40,9 +41,8 @@ LAYERS = (
 )
 """Each may import what stands before it, and nothing beside it or after it."""
 
-UPWARDS = {("nodes", "settings"), ("graph", "app")}
-"""`nodes/deps.py` carries the settings, which gather the policies of all folders; `graph/app.py` is
-where `langgraph.json` files of 0.1.0 look for `app.py`."""
+UPWARDS = {("nodes", "settings")}
+"""`nodes/deps.py` carries the settings, which gather the policies of all folders."""
 
 
 @cache

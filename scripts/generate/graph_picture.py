@@ -13,12 +13,13 @@ from topicloom import build_session_graph
 
 PATH = ROOT / "docs" / "images" / "graph.svg"
 PHASES = {
-    "take in": ["ingest", "apply_changes", "estimate", "split"],
+    "take in": ["reconcile", "ingest", "apply_changes", "estimate", "split"],
     "remember": ["retrieve", "amnesia", "read_topic", "assemble", "activate_topic"],
     "answer": ["main_generate", "tools", "finalize"],
 }
 MAIN = {
-    ("__start__", "ingest"),
+    ("__start__", "reconcile"),
+    ("reconcile", "ingest"),
     ("ingest", "estimate"),
     ("estimate", "retrieve"),
     ("estimate", "split"),

@@ -65,8 +65,8 @@ from .graph.deps import (
 from .memory.stored import (
     Graph as Graph,
 )
-from .nodes.deps import (
-    OtherThreadsSource as OtherThreadsSource,
+from .nodes.user_knowledge import (
+    UserKnowledge as UserKnowledge,
 )
 from .prompts.loader import (
     load_prompt as load_prompt,

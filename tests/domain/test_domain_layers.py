@@ -124,26 +124,10 @@ class TestText:
         assert text.count("<") == text.count(">") == 8, "four elements, as they are without it"
 
 
-class TestVersion01:
-    """What is stored by version 0.1 reads as before: entries say by their kind what they are."""
-
-    def test_entries_of_lore_stand_in_the_knowledge_base(self) -> None:
-        lore = {"id": "lore_1", "kind": "lore", "text": "A"}
-        event = {"id": "event_2", "kind": "event", "text": "B"}
-        layer = Layer.model_validate({"kind": "probabilistic", "entries": [lore, event]})
-        assert format_layer(layer) == "\n".join(
-            [
-                '<context_layer type="probabilistic">',
-                '<knowledge_base>\n<entry id="lore_1" type="lore">\nA\n</entry>\n</knowledge_base>',
-                '<relevant_memories>\n<memory id="event_2" type="event">\nB\n</memory>',
-                "</relevant_memories>\n</context_layer>",
-            ]
-        )
-
-    def test_a_receipt_keeps_all_of_its_plan(self) -> None:
-        row = {"turn": 1, "user": "m1", "started": "", "seconds": 0, "scores": {}}
-        plan = {"focus": "q_1", "search": {"keywords": ["key"], "weights": {"lore": 0.9}}}
-        receipt = Receipt.model_validate({**row, "plan": plan})
-        assert receipt.plan is not None
-        assert receipt.plan.model_dump(exclude_defaults=True) == plan
-        assert TurnPlan.model_validate(receipt.plan.model_dump()).search.weights.lore == 0.9
+def test_a_receipt_keeps_all_of_its_plan() -> None:
+    row = {"turn": 1, "user": "m1", "started": "", "seconds": 0, "scores": {}}
+    plan = {"focus": "q_1", "search": {"keywords": ["key"], "weights": {"lore": 0.9}}}
+    receipt = Receipt.model_validate({**row, "plan": plan})
+    assert receipt.plan is not None
+    assert receipt.plan.model_dump(exclude_defaults=True) == plan
+    assert TurnPlan.model_validate(receipt.plan.model_dump()).search.weights.lore == 0.9

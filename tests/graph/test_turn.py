@@ -104,7 +104,7 @@ class TestSplit:
         assert topics["茶"].last_at
         assert set(session.active) == {"t1", "t2"}
         receipt = store.receipts(session, 1)[0]
-        assert receipt.woken == ("t1", "t2")
+        assert receipt.activated == ("t1", "t2")
         assert receipt.split == ("t1", "t2")
         assert [c.role for c in receipt.calls][:3] == ["splitter", "brief", "brief"]
         assert len(splitter.requests) == 1
@@ -238,7 +238,7 @@ class TestFanOut:
         slept: list[str] = []
         for _ in range(6):
             tell(graph, CONFIG, "Fine")
-            slept += last_receipt(tmp_path, graph, CONFIG).slept
+            slept += last_receipt(tmp_path, graph, CONFIG).deactivated
         assert slept == ["t2"]
         assert set(get_session(graph, CONFIG).active) == {"t1"}
         asked = len(reader.requests)

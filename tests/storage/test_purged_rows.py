@@ -63,7 +63,7 @@ NOTE: dict[str, Any] = {
             "model": "m",
         }
     ],
-    "elsewhere": [ELSEWHERE],
+    "other_threads": [ELSEWHERE],
 }
 SEARCH = {
     "query": "told",
@@ -84,7 +84,7 @@ RECEIPT: dict[str, Any] = {
     "seconds": 1.5,
     "scores": {"t3": 0.5},
     "quoted": [part("t3", "m5")],
-    "elsewhere": [ELSEWHERE],
+    "other_threads": [ELSEWHERE],
     "curated": [{"id": "lore_1", "kind": "lore", "title": "told"}],
     "crowded_out": ["m6"],
     "reading": {"added": ["m5"], "kept_out": ["m6"], "summaries": 1},
@@ -94,8 +94,8 @@ RECEIPT: dict[str, Any] = {
     "noted": 1,
     "roster": "0123456789abcdef",
     "active": ["t3"],
-    "woken": ["t3"],
-    "slept": ["t3"],
+    "activated": ["t3"],
+    "deactivated": ["t3"],
     "sections": {"system": 10},
     "window": 2_000,
     "split": ["t3"],

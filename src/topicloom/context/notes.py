@@ -27,8 +27,8 @@ def format_layer(layer: Layer) -> str:
     model = f" model={quoteattr(layer.model)}" if layer.model else ""
     why = fence(escape(layer.rationale))
     rationale = f"<rationale>{why}</rationale>" if why else ""
-    known = [e for e in layer.entries if e.is_knowledge]
-    remembered = [e for e in layer.entries if not e.is_knowledge]
+    known = [e for e in layer.entries if e.knowledge]
+    remembered = [e for e in layer.entries if not e.knowledge]
     parts = [rationale, *_format_entries("knowledge_base", "entry", known)]
     parts += _format_entries("relevant_memories", "memory", remembered)
     return _frame(f'type="probabilistic"{model}', filter(None, parts))
@@ -94,12 +94,12 @@ def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Lan
 def _describe_other_threads(note: Note, language: Language) -> Iterator[str]:
     """Lines with facts of the user, and with what was said in other threads, by days."""
     words = get_wording(language)
-    facts = [quote.text for quote in note.elsewhere if quote.fact]
+    facts = [quote.text for quote in note.other_threads if quote.fact]
     if facts:
         yield words.facts_found
         yield from (f"- {fence_line(escape(text))}" for text in facts)
     day = ""
-    for quote in sorted((q for q in note.elsewhere if q.message), key=lambda q: q.day):
+    for quote in sorted((q for q in note.other_threads if q.message), key=lambda q: q.day):
         if quote.day != day:
             day = quote.day
             yield words.in_other_threads.format(day=format_spoken_day(day, language))

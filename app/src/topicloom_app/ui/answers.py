@@ -111,7 +111,7 @@ class TurnMark(BaseModel, frozen=True):
     day: str
     quoted: dict[str, int]
     """How many messages were quoted, by the id of their topic."""
-    woken: tuple[str, ...]
+    activated: tuple[str, ...]
     split: tuple[str, ...]
     searched: bool
 

@@ -149,7 +149,7 @@ class SessionPages:
             return send(IndexState(left=0))
         session = memory.session()
         opened = self._graph.builder.workspaces.open(session.id, self._graph.store)
-        return send(IndexState(left=opened.whole.left or session.count))
+        return send(IndexState(left=opened.full_index.left or session.count))
 
     def search(self, request: Request) -> Response:
         """What fits a text best: first what has it word for word.
@@ -343,7 +343,7 @@ def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
 def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
     """Names of the topics of a receipt that hold nothing any more, as they were merged, by id."""
     there = {topic.id for topic in memory.topics()}
-    named = {*receipt.scores, *receipt.woken, *receipt.slept, *receipt.split}
+    named = {*receipt.scores, *receipt.activated, *receipt.deactivated, *receipt.split}
     named |= {note.topic for note in receipt.quoted}
     names = dict[str, str]()
     for topic in sorted(named - there):
@@ -375,7 +375,7 @@ def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
         message=receipt.user,
         day=days.get(parse_message_number(receipt.user), ""),
         quoted={note.topic: len(note.quotes) for note in receipt.quoted if note.quotes},
-        woken=receipt.woken,
+        activated=receipt.activated,
         split=receipt.split,
         searched=bool(receipt.searches),
     )

@@ -1,4 +1,4 @@
-"""What a user's other threads bring to a turn: facts by their spans, and messages word for word.
+"""What is known of a user: facts by their spans, and what other threads say word for word.
 
 Which threads to open is told by their profiles (`profiled_threads.py`); what is quoted is read from
 the threads themselves, each time that a prompt shows it. So what is purged, forgotten or archived
@@ -7,21 +7,25 @@ there is gone here too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from langgraph.store.base import BaseStore
 
-from topicloom.graph.profiled_threads import ProfiledThreads, open_thread
+from topicloom.context.notes import show_fact
+from topicloom.nodes.profiled_threads import ProfiledThreads, open_thread
 from topicloom.nodes.workspace import Workspace, Workspaces, enter_all
 from topicloom.prompts.loader import Cues
 from topicloom.reflection.fact_spans import FactSpan
-from topicloom.reflection.persons import see_facts
+from topicloom.reflection.persons import find_facts, see_facts, share_facts
 from topicloom.reflection.store import ReflectionStore
 from topicloom.search.embedder import Embedder
 from topicloom.search.time_expressions import Days, parse_when, time_in
 from topicloom.search.words import words_of
+from topicloom.state.changes import BriefUpdate
+from topicloom.state.facts import KnownFact
 from topicloom.state.persons import Person, get_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
@@ -29,8 +33,8 @@ from topicloom.state.stored_message import REMOVED, parse_iso_seconds
 from topicloom.state.thread_quotes import ThreadQuote
 from topicloom.storage.sessions import SessionStore
 
-_LEAST_WORTH = 0.8
-"""Worth from which a message of another thread is quoted: it is found for sure there."""
+_LEAST_WEIGHT = 0.8
+"""Weight from which a message of another thread is quoted: it is found for sure there."""
 _MESSAGES, _FACTS, _NEW_FACTS = 6, 4, 6
 """Messages of other threads in a note, facts that fit it, and facts learnt elsewhere meanwhile."""
 _LEAST_FACT, _LEAST_PAST = 0.38, 0.2
@@ -44,18 +48,41 @@ _DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class OtherThreads:
-    """Finds and reads what a user's other threads know."""
+class UserKnowledge:
+    """Finds and reads what is known of a user, by what reflection and other threads have stored."""
 
     workspaces: Workspaces
     embedder: Embedder
     past: Cues
     """Words that speak of the past."""
+    clock: Callable[[], datetime]
+    sharing: Literal["off", "facts", "all"]
+    """The setting `across_threads`."""
 
     @property
     def profiles(self) -> ProfiledThreads:
         """The threads, by what their profiles say of them."""
         return ProfiledThreads(self.workspaces, self.embedder)
+
+    @property
+    def _alone(self) -> bool:
+        """True if a thread sees nothing of others."""
+        return self.sharing == "off"
+
+    def facts(
+        self, kept: BaseStore, store: SessionStore, session: Session
+    ) -> Mapping[str, KnownFact]:
+        """The facts that hold now, by key, what was said last behind the rest."""
+        now = self.clock().timestamp()
+        known = find_facts(ReflectionStore(kept), store, session, now, alone=self._alone)
+        if not session.user_id:
+            return {k: KnownFact(f.at[:10], f.text, f.refs) for k, f in known.items()}
+        ordered = sorted(known.items(), key=lambda i: (parse_iso_seconds(i[1].at) or 0.0, i[0]))
+        return {k: KnownFact(f.since[:10], show_fact(f.text, f.quote)) for k, f in ordered}
+
+    def briefs(self, kept: BaseStore, session: Session) -> Iterable[BriefUpdate]:
+        """Briefs of the session that reflection wrote and left in the store."""
+        return ReflectionStore(kept).briefs(session.id)
 
     def find_facts(
         self,
@@ -64,9 +91,6 @@ class OtherThreads:
         session: Session,
         query: str,
         shown: Sequence[ThreadQuote],
-        now: datetime,
-        *,
-        alone: bool = False,
     ) -> list[ThreadQuote]:
         """The facts that a note has to say: learnt elsewhere since the prompt's were chosen, or
         asked for. What ended is shown only where the past is asked for.
@@ -77,11 +101,10 @@ class OtherThreads:
             session: The thread.
             query: What the user says.
             shown: What notes say already.
-            now: The time.
-            alone: True for what the thread itself knows, nothing of others.
         """
+        now = self.clock()
         known = {(quote.fact, quote.since) for quote in shown}
-        spans = see_facts(ReflectionStore(kept), store, session, alone=alone)
+        spans = see_facts(ReflectionStore(kept), store, session, alone=self._alone)
         seconds = now.timestamp()
         holding = [s for s in spans if s.holds_at(seconds)]
         free = [
@@ -151,9 +174,9 @@ class OtherThreads:
             if opened is None:
                 continue
             other, workspace = opened
-            tail = enter_all(workspace.whole, workspace.store, other)
-            hits = workspace.whole.search(query, days, from_user=True)
-            best = [m for m, worth in hits.weights.items() if worth >= _LEAST_WORTH][:_MESSAGES]
+            tail = enter_all(workspace.full_index, workspace.store, other)
+            hits = workspace.full_index.search(query, days, from_user=True)
+            best = [m for m, weight in hits.weights.items() if weight >= _LEAST_WEIGHT][:_MESSAGES]
             said = list(workspace.store.pick(other, map(parse_message_number, best)).values())
             likeness = self._compare(query, [m.text[:_TEXT] for m in said])
             least = max(_LEAST_LIKE, _OF_BEST * max(likeness, default=0.0))
@@ -175,8 +198,6 @@ class OtherThreads:
         store: SessionStore,
         session: Session,
         quotes: Sequence[ThreadQuote],
-        *,
-        alone: bool = False,
     ) -> dict[ThreadQuote, str]:
         """What quotes say now; of what is gone, or not to be seen any more, there is none."""
         person = get_person(session)
@@ -184,11 +205,11 @@ class OtherThreads:
         if person is None or not quotes:
             return texts
         if any(quote.fact for quote in quotes):
-            seen = see_facts(ReflectionStore(kept), store, session, alone=alone)
+            seen = see_facts(ReflectionStore(kept), store, session, alone=self._alone)
             spans = {(s.key, s.since): s for s in seen}
             facts = ((q, spans.get((q.fact, q.since))) for q in quotes if q.fact)
             texts |= {quote: _describe(span) for quote, span in facts if span is not None}
-        for thread in dict.fromkeys(q.thread for q in quotes if q.message and not alone):
+        for thread in dict.fromkeys(q.thread for q in quotes if q.message and not self._alone):
             opened = self._open(kept, person, thread)
             if opened is None:
                 continue
@@ -207,9 +228,15 @@ class OtherThreads:
             }
         return texts
 
-    def update_profile(self, kept: BaseStore, session: Session) -> None:
-        """Bring the profile of a thread up to date, by what is stored of it now."""
-        self.profiles.update(kept, session)
+    def share(self, kept: BaseStore, store: SessionStore, session: Session) -> None:
+        """Have the user's other threads find what the session says now.
+
+        Its facts are shown anew where it went back, or where words were edited.
+        """
+        if session.branch or session.superseded:
+            share_facts(ReflectionStore(kept), store, session)
+        if self.sharing == "all":
+            self.profiles.update(kept, session)
 
     def _open(
         self, kept: BaseStore, person: Person, thread: str
