@@ -189,7 +189,7 @@ async def test_mistakes_are_named(graph: CompiledSessionGraph) -> None:
         assert (await page.get(f"{SESSION}/messages/m99")).status_code == 400
         assert (await page.get(f"{SESSION}/messages?before=x")).status_code == 400
         assert (await page.get(f"{SESSION}/topics/t1?after=x")).status_code == 400
-        for limit, named in (("0", "limit=0"), ("-1", "limit='-1'"), ("many", "limit='many'")):
+        for limit, named in (("0", "limit='0'"), ("-1", "limit='-1'"), ("many", "limit='many'")):
             for path in ("/messages", "/topics/t1"):
                 answer = await page.get(SESSION + path, params={"limit": limit})
                 said = f"{named} cannot be used"

@@ -103,7 +103,7 @@ def load_catalogues(packages: Iterable[str]) -> NullTranslations:
     """The Chinese catalogues of some packages in one; the first that has a text counts.
 
     Each stands in the package as `locale/zh/LC_MESSAGES/NAME.mo`, where NAME is that of the
-    distribution's own package, such as `topicloom`.
+    distribution's own package, such as `topicloom_app`.
     """
     found = NullTranslations()
     for package in packages:
