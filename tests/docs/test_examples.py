@@ -33,8 +33,8 @@ __all__ = ["run"]
 GROUPS = {"eval", "import", "topic", "train"}
 """Commands that are followed by another one."""
 FOLDERS = r"bin|\.ci|app|scripts|tests|benchmarks|notebooks|lab"
-
-
+PLACES = [ROOT, ROOT / "src" / "topicloom", ROOT / "app" / "src" / "topicloom_app"]
+"""Where the modules are that pages name by their folder."""
 SEPARATE = {"docs/guides/frontends.md"}
 """Pages whose blocks need packages of their own: `test_frontends.py`."""
 
@@ -117,6 +117,8 @@ def test_what_a_page_points_to_is_there(page: str) -> None:
     named = re.findall(rf"`((?:{FOLDERS})/[\w./-]+)(?:::(\w+))?`", text)
     missing += [name for name, _ in named if not (ROOT / name).exists()]
     missing += [test for name, test in named if test and not _has_test(ROOT / name, test)]
+    modules = re.findall(r"`(\w+/\w+\.py)`", text)
+    missing += [m for m in modules if not any((place / m).exists() for place in PLACES)]
     assert not missing
 
 
