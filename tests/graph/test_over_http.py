@@ -37,7 +37,7 @@ from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "http"}}
 READER, SPLITTER, ROUTER, BRIEF = (
