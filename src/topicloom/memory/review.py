@@ -81,7 +81,7 @@ def _make_shared(graph: SessionApp, options: ReviewOptions) -> Deps:
     settings = parts.settings or own.settings
     if not (parts.settings or parts.model or parts.cheap_model or parts.role_models):
         # The graph's own roles are kept, with the models that play them.
-        unnamed = {"model": None, "cheap_model": None, "role_models": {}}
+        unnamed: dict[str, Any] = {"model": None, "cheap_model": None, "role_models": {}}
         settings = settings.model_copy(update=unnamed)
     made = make_deps(
         replace(
