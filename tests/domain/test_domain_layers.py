@@ -90,7 +90,9 @@ class TestText:
             Curation(
                 turn=1,
                 entries=(
-                    CuratedEntry(id="lore_1", kind="lore", title="Key", text="Of jade."),
+                    CuratedEntry(
+                        id="lore_1", kind="lore", knowledge=True, title="Key", text="Of jade."
+                    ),
                     CuratedEntry(id="narrative_t3", kind="narrative", text="The elder refused."),
                 ),
                 rationale="The message names the key.",

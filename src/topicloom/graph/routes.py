@@ -16,7 +16,6 @@ from langgraph.types import Send
 
 from topicloom.domain.document import REFUSED
 from topicloom.domain.edit import EDIT_STATE
-from topicloom.domain.plan import TurnPlan
 from topicloom.domain.state import DomainState
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
@@ -137,8 +136,8 @@ class Routes:
 
     def after_changes(self, state: SessionState) -> str:
         """On, if there was a message beside the changes."""
-        turn = Turn.model_validate(state["turn"])
-        return self._message(state) if turn.said or turn.answer else ALONE
+        said = state["turn"].get("said", True)
+        return self._message(state) if said or _answers(state) else ALONE
 
     def _message(self, state: SessionState) -> str:
         """On; by way of the planner, if there is one and the turn answers."""
@@ -146,8 +145,7 @@ class Routes:
 
     def after_plan(self, state: DomainState) -> str:
         """The fast path, if the planner gave the edits with the plan."""
-        turn, plan = Turn.model_validate(state["turn"]), TurnPlan.model_validate(state["plan"])
-        return EDITS if turn.fast and plan.edits else MESSAGE
+        return EDITS if state["turn"].get("fast") and state["plan"].get("edits") else MESSAGE
 
     def after_estimate(self, state: SessionState) -> Next:
         """To the split, if the window fills; else to what the reply needs."""
@@ -196,8 +194,8 @@ class Routes:
 
     def after_edit(self, state: DomainState) -> Next:
         """On as usual, if a planner's edits could not be made; back to the model; or to the end."""
-        turn, last = Turn.model_validate(state["turn"]), state["messages"][-1]
-        if turn.rejected and not turn.attempts and not turn.edited:
+        turn, last = state["turn"], state["messages"][-1]
+        if turn.get("rejected") and not (turn.get("attempts") or turn.get("edited")):
             return NOT_MADE
         if not isinstance(last, ToolMessage):
             return MADE

@@ -30,6 +30,7 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.nodes.stream_gate import Reply
+from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
@@ -75,10 +76,10 @@ def _rank_sources(
 ) -> tuple[list[StoredMessage], list[StoredMessage]]:
     """The quoted originals that readings of the turn name, the best first, and the others."""
     quotes = sorted((q for r in readings for q in r.quotes), key=lambda q: q.weight)
-    worth = {q.id: q.weight for q in quotes}  # the most that any of them gives it
-    named = [m for m in sources if m.id in worth]
-    others = [m for m in sources if m.id not in worth]
-    return sorted(named, key=lambda m: -worth[m.id]), others
+    weights = {q.id: q.weight for q in quotes}  # the most that any of them gives it
+    named = [m for m in sources if m.id in weights]
+    others = [m for m in sources if m.id not in weights]
+    return sorted(named, key=lambda m: -weights[m.id]), others
 
 
 def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
@@ -144,8 +145,9 @@ class _MainWindow:
 
     def reply(self, state: SessionState) -> Step[Update]:
         """Lay the prompt out, pass the reply on, account for it."""
-        written = yield from self._summarize_beginning(state)
-        prepared = self._prepare(state)
+        session, turn, workspace = open_turn(self.deps.workspaces, state)
+        written = yield from self._summarize_beginning(session, workspace.store)
+        prepared = self._prepare(state, session, turn, workspace)
         reply = prepared.reply
         with publish_on_failure(prepared.store, prepared.session):
             try:
@@ -161,11 +163,9 @@ class _MainWindow:
         update = self._conclude(prepared, message, seen)
         return update | {"calls": [*dumped(written), *update["calls"]]}
 
-    def _summarize_beginning(self, state: SessionState) -> Step[list[Call]]:
+    def _summarize_beginning(self, session: Session, store: SessionStore) -> Step[list[Call]]:
         """Have a model sum up what the first layout shows in summaries; extracts stand in."""
         roles = self.deps.roles
-        session, _, workspace = open_turn(self.deps.workspaces, state)
-        store = workspace.store
         beginning = self.deps.window.find_beginning(session, store.notes(session))
         if beginning is None or roles.get(BRIEF) is roles.stand_in(BRIEF):
             return []
@@ -178,10 +178,11 @@ class _MainWindow:
                 beginning.summaries.keep(part, brief.text)
         return [call for _, call in answers]
 
-    def _prepare(self, state: SessionState) -> _Prepared:
-        session, turn, workspace = open_turn(self.deps.workspaces, state)
-        workspace.store.log.renew()  # something may have been purged while the topics were read
+    def _prepare(
+        self, state: SessionState, session: Session, turn: Turn, workspace: Workspace
+    ) -> _Prepared:
         store, window, settings = workspace.store, self.deps.window, self.deps.settings
+        store.log.renew()  # something may have been purged while the topics were read
         session, turn, messages = take_later_edits(
             self.deps, workspace, session, turn, state["messages"]
         )
