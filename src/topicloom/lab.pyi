@@ -123,9 +123,6 @@ from .search.bundled import (
     MINILM as MINILM,
     BundledEmbedder as BundledEmbedder,
 )
-from .search.centroids import (
-    NearestRows as NearestRows,
-)
 from .search.contrast import (
     nearness as nearness,
 )
