@@ -115,8 +115,6 @@ from .roles.values import (
 )
 from .search.bm25 import (
     LexicalIndex as LexicalIndex,
-    RankedSentences as RankedSentences,
-    sentences_of as sentences_of,
 )
 from .search.bundled import (
     BGE_CHINESE as BGE_CHINESE,
@@ -135,6 +133,9 @@ from .search.embedder import (
 from .search.encoders import (
     LangChainEmbeddings as LangChainEmbeddings,
     script_shares as script_shares,
+)
+from .search.excerpts import (
+    RankedSentences as RankedSentences,
 )
 from .search.hashing import (
     HashingEmbedder as HashingEmbedder,
@@ -170,6 +171,9 @@ from .search.ranking import (
     trust_words as trust_words,
     weights_for as weights_for,
     words_of_day as words_of_day,
+)
+from .search.sentences import (
+    sentences_of as sentences_of,
 )
 from .search.turn_topics import (
     TurnContext as TurnContext,

@@ -25,10 +25,10 @@ from topicloom.domain.sources import (
     scale_scores,
 )
 from topicloom.errors import ConfigurationError
-from topicloom.search.bm25 import passages_of
 from topicloom.search.embedder import Embedder, FixedEmbedder, Vectors, dot_products
 from topicloom.search.hits import SURE_COSINE, SURE_COVER
 from topicloom.search.ranking import Floats, standardize
+from topicloom.search.sentences import passages_of
 from topicloom.search.words import NameFinder
 from topicloom.state.safe_text import digest_text
 from topicloom.storage.vectors import VectorLog

@@ -17,7 +17,7 @@ from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
-from topicloom.search.bm25 import RankedSentences
+from topicloom.search.excerpts import RankedSentences
 from topicloom.search.hits import EXCERPT_PARTS
 from topicloom.search.time_expressions import Days
 from topicloom.state.channels import SessionState
