@@ -141,7 +141,7 @@ from .search.hashing import (
     HashingEmbedder as HashingEmbedder,
 )
 from .search.hits import (
-    worth as worth,
+    weigh_by_rank as weigh_by_rank,
 )
 from .search.message_columns import (
     Codes as Codes,

@@ -266,10 +266,10 @@ def find_focus(request: PlanRequest) -> DocumentEvent | None:
         set(words_of(" ".join(v for v in event.values() if isinstance(v, str))))
         for event in request.events
     ]
-    worth = [sum(1 / sum(w in other for other in words) for w in own & said) for own in words]
-    best = max(worth, default=0.0)
-    if best > 0 and worth.count(best) == 1:
-        return request.events[worth.index(best)]
+    scores = [sum(1 / sum(w in other for other in words) for w in own & said) for own in words]
+    best = max(scores, default=0.0)
+    if best > 0 and scores.count(best) == 1:
+        return request.events[scores.index(best)]
     before = request.previous.focus if request.previous else None
     only = request.events[0] if len(request.events) == 1 else None
     return next((e for e in request.events if get_anchor(e) == before), only)

@@ -225,21 +225,21 @@ class EmbeddedSelector(LocalRole[SelectRequest, Selection]):
         asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
         own = [c.score + _ASKED * (row in asked) for row, c in enumerate(candidates)]
         source = _find_naming(candidates, names, own)
-        worth = [
+        scores = [
             own[r] + (_REFERENCE_SHARE * own[s] if s is not None else 0)
             for r, s in enumerate(source)
         ]
-        order = sorted(range(len(candidates)), key=lambda row: -worth[row])
-        picks = [row for row in order if worth[row] >= FAINT][: request.limit]
+        order = sorted(range(len(candidates)), key=lambda row: -scores[row])
+        picks = [row for row in order if scores[row] >= FAINT][: request.limit]
         why = _explain_picks(candidates, picks, asked, source, request.language)
         return Answer(Selection(tuple(candidates[row].id for row in picks), why))
 
 
 def _find_naming(
-    candidates: Sequence[Candidate], names: NameFinder, worth: Sequence[float]
+    candidates: Sequence[Candidate], names: NameFinder, scores: Sequence[float]
 ) -> list[int | None]:
     best: list[int | None] = [None] * len(candidates)
-    for row in sorted(range(len(candidates)), key=lambda row: -worth[row]):
+    for row in sorted(range(len(candidates)), key=lambda row: -scores[row]):
         for named in names.within(candidates[row].preview):
             if best[named] is None and candidates[named].title != candidates[row].title:
                 best[named] = row

@@ -16,7 +16,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.nodes.workspace import Workspace
-from topicloom.roles.reader import read_by_worth
+from topicloom.roles.reader import read_by_weights
 from topicloom.search.excerpts import RankedSentences
 from topicloom.search.hits import EXCERPT_PARTS
 from topicloom.search.time_expressions import Days
@@ -215,4 +215,4 @@ def read_by_index(
         if topic in unread:
             worth.setdefault(topic, {})[message] = weight
     best = max(hits.weights.values(), default=0.0)
-    return [read_by_worth(t, hits.topics[t], found, best) for t, found in worth.items()]
+    return [read_by_weights(t, hits.topics[t], found, best) for t, found in worth.items()]

@@ -51,7 +51,7 @@ def _own_replies() -> re.Pattern[str]:
             words.greeted,
             words.noted,
             words.thanked,
-            words.parted,
+            words.farewell,
         )
         said = "|".join(map(re.escape, fixed))
         forms.append(re.escape(words.abilities))

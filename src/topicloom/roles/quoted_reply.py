@@ -67,7 +67,7 @@ def compose_reply(request: ReplyRequest, embedder: Embedder) -> str:
         "writing": words.no_writing,
         "greeting": words.greeted,
         "thanks": words.thanked,
-        "farewell": words.parted,
+        "farewell": words.farewell,
     }.get(kind, words.noted)
     if any(words.quoting_only in m.text for m in request.sources):
         return said

@@ -60,8 +60,8 @@ _EVERYTHING = 0.75
 _ALL_OF_IT = 100
 """Tokens up to which a topic may well be quoted whole, and there is little to choose: a round or
 two of short messages."""
-_LEAST_WORTH = 0.4
-"""Share of the best message's worth from which others are quoted without a model: somewhat more
+_LEAST_WEIGHT = 0.4
+"""Share of the best message's weight from which others are quoted without a model: somewhat more
 than fits the budget, which decides."""
 
 
@@ -80,7 +80,7 @@ class ReadRequest:
     """What to look for: what to answer, with references resolved, or a search's query."""
     language: Language
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Worth of messages for the query by the local index, by short id, 0 to 1."""
+    """Weights of messages for the query by the local index, by short id, 0 to 1."""
     prior: float = 0.0
     """Relevance of the topic by the local index, 0 to 1."""
     sought: str = ""
@@ -320,23 +320,25 @@ class EmbeddedReader(LocalRole[ReadRequest, Reading]):
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
         """Read one topic by the weights that came with the request."""
-        worth = {m.id: request.weights[m.id] for m in request.messages if m.id in request.weights}
+        weights = {m.id: request.weights[m.id] for m in request.messages if m.id in request.weights}
         best = max(request.weights.values(), default=0.0)
-        return Answer(read_by_worth(request.topic.id, request.prior, worth, best))
+        return Answer(read_by_weights(request.topic.id, request.prior, weights, best))
 
 
-def read_by_worth(topic: str, prior: float, worth: Mapping[str, float], best: float) -> Reading:
+def read_by_weights(topic: str, prior: float, weights: Mapping[str, float], best: float) -> Reading:
     """A reading of a topic by what the index found in it.
 
     Args:
         topic: Its id.
         prior: Its relevance, 0 to 1.
-        worth: Worth of its messages, by short id, 0 to 1.
-        best: Worth of the best message of all topics.
+        weights: Weights of its messages, by short id, 0 to 1.
+        best: Weight of the best message of all topics.
     """
     found: list[tuple[float, str]] = []
     if prior >= _LEAST_SCORE:
-        found = sorted(((w, i) for i, w in worth.items() if w >= _LEAST_WORTH * best), reverse=True)
+        found = sorted(
+            ((w, i) for i, w in weights.items() if w >= _LEAST_WEIGHT * best), reverse=True
+        )
     quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
     return Reading(topic=topic, score=round(prior, 4), quotes=quotes, source="index")
 

@@ -128,7 +128,7 @@ class LexicalIndex:
         score, held = np.zeros(len(length)), np.zeros(len(length))
         asked, telling = 0.0, telling_words(query)
         for word, times_asked in Counter(words_of(query)).items():
-            weight = times_asked * self._worth(word)
+            weight = times_asked * self._weigh(word)
             asked += weight * (word in telling)
             if word in self._postings:
                 where, times = (np.asarray(a) for a in self._postings[word])
@@ -150,22 +150,22 @@ class LexicalIndex:
         )
         shared = Counter(word for words in words_of_best for word in words)
         most = _COMMON * len(self._distinct)
-        worth = {
-            word: count * self._worth(word)
+        weights = {
+            word: count * self._weigh(word)
             for word, count in shared.items()
             if count > 1 and len(self._postings[word][0]) <= most
         }
         for word in words_of(query):
-            worth.pop(word, None)
+            weights.pop(word, None)
         score = np.zeros(len(self._distinct))
-        for word in nlargest(_ECHOED, worth, key=lambda word: (worth[word], word)):
-            score[np.asarray(self._postings[word][0])] += worth[word]
+        for word in nlargest(_ECHOED, weights, key=lambda word: (weights[word], word)):
+            score[np.asarray(self._postings[word][0])] += weights[word]
         return np.maximum.reduceat(score, np.asarray(self._first))
 
-    def _worth(self, word: str) -> float:
+    def _weigh(self, word: str) -> float:
         """The inverse document frequency of a word; half of it for a character among pairs."""
         times, found = np.asarray(self._times), 0
         if word in self._postings:
             found = int(times[np.asarray(self._postings[word][0])].sum())
-        worth = math.log(1 + (self._passages - found + 0.5) / (found + 0.5))
-        return _CHARACTER * worth if is_character(word) else worth
+        weight = math.log(1 + (self._passages - found + 0.5) / (found + 0.5))
+        return _CHARACTER * weight if is_character(word) else weight

@@ -83,8 +83,8 @@ def sort_descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.argsort(-scores, kind="stable")
 
 
-def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
-    """Worth of messages by their place in the ranking.
+def weigh_by_rank(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
+    """Weights of messages by their place in the ranking.
 
     The scale of priorities says nothing across queries; the place says whether a message would
     fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on. Costs are
