@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, takewhile
 from typing import Protocol
@@ -231,8 +231,7 @@ class EmbeddedSelector(LocalRole[SelectRequest, Selection]):
         ]
         order = sorted(range(len(candidates)), key=lambda row: -scores[row])
         picks = [row for row in order if scores[row] >= FAINT][: request.limit]
-        why = _explain_picks(candidates, picks, asked, source, request.language)
-        return Answer(Selection(tuple(candidates[row].id for row in picks), why))
+        return Answer(Selection(tuple(candidates[row].id for row in picks)))
 
 
 def _find_naming(
@@ -244,26 +243,6 @@ def _find_naming(
             if best[named] is None and candidates[named].title != candidates[row].title:
                 best[named] = row
     return best
-
-
-def _explain_picks(
-    candidates: Sequence[Candidate],
-    picks: Sequence[int],
-    asked: Collection[int],
-    source: Sequence[int | None],
-    language: Language,
-) -> str:
-    """The reason of the picks, as far as it was a name."""
-    words = get_wording(language)
-    titles = [c.title for c in candidates]
-    named = ", ".join(dict.fromkeys(f"“{titles[row]}”" for row in picks if row in asked))
-    reasons = [words.by_name.format(named)] if named else []
-    reasons += [
-        words.by_link.format(titles[row], titles[by] or candidates[by].id)
-        for row in picks
-        if row not in asked and (by := source[row]) is not None
-    ]
-    return " ".join(reasons) or (words.by_likeness if picks else "")
 
 
 SELECTOR: RoleSpec[Selector] = RoleSpec(
