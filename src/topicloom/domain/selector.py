@@ -47,9 +47,9 @@ _MOST = 50
 _ASKED = 0.2
 """Bonus for a candidate that the message names."""
 _REFERENCE_SHARE = 0.5
-"""Share of a candidate's worth that is added to that of the candidates it names. On HotpotQA
-(docs/guides/curation.md) .4 to .8 do about the same; without it, .68 of the questions have all
-they need picked, not .88."""
+"""Share of a candidate's score that is added to the score of each candidate that it names. On
+HotpotQA (docs/guides/curation.md) .4 to .8 do about the same. Without it, .68 of the questions have
+all that they need, and not .88."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,10 @@ from topicloom.state.stored_message import StoredMessage, get_text, parse_iso_se
 from topicloom.state.topics import Topic
 
 _REPLY = 128
-"""Tokens past which a reply or a tool's result in the conversation is shown in part: the user's
-own words tell whether a topic is needed."""
+"""Tokens past which a reply or a tool's result in the conversation is shown in part. The user's own
+words say whether a topic is needed."""
 _CONVERSATION = 4_000
-"""Tokens of the conversation that a reader is shown at most: what is meant stands near its end."""
+"""Tokens of the conversation that a reader is shown at most: what matters is at its end."""
 _LEAST_SCORE = 0.3
 """Score under which a topic contributes nothing."""
 _SUMMARY_LIMIT = 2_000
@@ -48,7 +48,7 @@ _SUMMARY_LIMIT = 2_000
 _DECAY = 0.02
 """By how much each further quote weighs less; the last ones half as much as the first."""
 _MOST_QUOTES = 24
-"""Ids that a schema admits of a topic where that is no choice: of a larger one, as many as are."""
+"""Ids that a schema admits, unless `_EVERYTHING` of a topic are more."""
 _MOST_NAMED = 10_000
 """Ids of an answer that are looked at, those of ranges among them."""
 _TAGS = ("relevance_score", "referenced_messages", "summary", "topic_result")
@@ -56,10 +56,9 @@ _NAMED = re.compile(r"\d+(?:[.,:/-]\d+)*|(?<=[a-z0-9,;'’)] )[A-Z][A-Za-z'’-]
 """Numbers, and words that are capitalised within a sentence."""
 _LABELLED_SCORE = re.compile(r"relevance[_ ]?score\W{1,10}([0-9０-９.．eE+-]{1,20})", re.I)
 _EVERYTHING = 0.75
-"""Share of a topic's messages that nobody names who chooses."""
+"""Share of a topic's messages from which a reader's list of ids is no choice any more."""
 _ALL_OF_IT = 100
-"""Tokens up to which a topic may well be quoted whole, and there is little to choose: a round or
-two of short messages."""
+"""Tokens up to which a topic, such as two short rounds, may well be quoted as a whole."""
 _LEAST_WEIGHT = 0.4
 """Share of the best message's weight from which others are quoted without a model: somewhat more
 than fits the budget, which decides."""
