@@ -26,10 +26,12 @@ from topicloom.prompts.loader import load_cues, normalize
 from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
 from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
-from topicloom.search.bm25 import LexicalIndex, RankedSentences, passages_of
+from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.encoders import script_shares
+from topicloom.search.excerpts import RankedSentences
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.keywords import extract_phrases
+from topicloom.search.sentences import passages_of
 from topicloom.search.time_expressions import asked_for, parse_when
 from topicloom.search.words import NameFinder, count_words, telling_words, words_of
 from topicloom.state.fence import fence, fence_line

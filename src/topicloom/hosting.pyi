@@ -47,11 +47,11 @@ from .reflection.reflect import (
 from .roles.models import (
     get_model_name as get_model_name,
 )
-from .search.bm25 import (
-    sentences_of as sentences_of,
-)
 from .search.keywords import (
     extract_keywords as extract_keywords,
+)
+from .search.sentences import (
+    sentences_of as sentences_of,
 )
 from .search.words import (
     telling_words as telling_words,

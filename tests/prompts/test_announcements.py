@@ -7,12 +7,10 @@ that never comes.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 
 from tables import each_row
 
-from topicloom.prompts.loader import LANGUAGES, load_prompt
-from topicloom.prompts.wording import get_wording
+from topicloom.prompts.loader import LANGUAGES, load_prompt, load_rows
 from topicloom.state.language import Language
 
 QUOTED: dict[str, set[str]] = {
@@ -34,8 +32,8 @@ LINE = re.compile(r"===\s.*?\s===")
 
 def list_lines(language: Language) -> dict[str, str]:
     """The names of the lines that announce something, by their text."""
-    words = asdict(get_wording(language)).items()
-    return {text: name for name, text in words if LINE.fullmatch(str(text))}
+    rows = (row.partition(": ") for row in load_rows(f"words/{language}"))
+    return {text: name for name, _, text in rows if LINE.fullmatch(text)}
 
 
 @each_row("language", LANGUAGES)

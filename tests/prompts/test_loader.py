@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from itertools import chain, repeat
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from tables import each_row
 
+import topicloom
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import load_prompt, prompt_names
+from topicloom.prompts.loader import load_prompt, load_rows, prompt_names
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import parse_brief
 from topicloom.roles.reader import parse_reading
@@ -87,6 +90,18 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
 def test_a_reader_that_repeats_its_example_is_not_believed(language: Language) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_reading(load_prompt("reader", language))
+
+
+def test_fixed_words_are_in_both_languages_and_are_those_that_the_code_names() -> None:
+    used = set[str]()
+    for path in Path(topicloom.__file__).parent.rglob("*.py"):
+        if "get_wording" in (code := path.read_text("utf-8")):
+            found = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Attribute)]
+            of = re.compile(r"words|get_wording\(.*\)")
+            used |= {n.attr for n in found if of.fullmatch(ast.unparse(n.value))}
+    for language in LANGUAGES:
+        names = [row.partition(": ")[0] for row in load_rows(f"words/{language}")]
+        assert sorted(names) == sorted(used), language
 
 
 @each_row("language", LANGUAGES)

@@ -8,7 +8,8 @@ from tables import each_row
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.context.transcript import show_stretches
-from topicloom.search.bm25 import RankedSentences, sentences_of
+from topicloom.search.excerpts import RankedSentences
+from topicloom.search.sentences import sentences_of
 
 ENGLISH = (
     "Here is a plan for the move.\n\n1. Boxes come on Monday. Ask for twenty.\n"

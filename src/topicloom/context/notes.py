@@ -13,8 +13,6 @@ from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
 from topicloom.state.stored_message import StoredMessage
 
-_BEGINNING = ((0, 1_000),)
-"""What is shown of an original that a note of version 0.1 quotes in part."""
 _FACT = 300
 """Characters of a fact that are shown; applications may write longer ones."""
 
@@ -112,9 +110,7 @@ def _describe_search(note: Note, words: Wording) -> Iterator[str]:
     if note.listed:
         yield words.topics_found
         yield from note.listed.values()
-    if note.searched and not facts:  # a note of an older format
-        yield words.nothing_more.format(query=note.searched)
-    elif note.searched:
+    if note.searched and facts:
         yield words.searched.format(query=note.searched, **facts)
     if facts.get("missed"):
         yield words.other_days.format(**facts)
@@ -148,6 +144,4 @@ def _render_quotes(
             day = original.day
             if day:
                 yield get_wording(language).said_on.format(day=format_spoken_day(day, language))
-        partial = message_id in topic.partial
-        stretches = topic.excerpts.get(message_id, _BEGINNING) if partial else None
-        yield format_quote_line(original, language, stretches)
+        yield format_quote_line(original, language, topic.excerpts.get(message_id))

@@ -15,8 +15,8 @@ from topicloom.context.window import MainWindow
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
-from topicloom.roles.reader import read_by_worth
-from topicloom.search.bm25 import RankedSentences
+from topicloom.roles.reader import read_by_weights
+from topicloom.search.excerpts import RankedSentences
 from topicloom.search.hits import EXCERPT_PARTS, Hits
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
@@ -200,4 +200,4 @@ def read_by_index(
         if topic in unread:
             weights.setdefault(topic, {})[message] = weight
     best = max(hits.weights.values(), default=0.0)
-    return [read_by_worth(t, hits.topics[t], found, best) for t, found in weights.items()]
+    return [read_by_weights(t, hits.topics[t], found, best) for t, found in weights.items()]

@@ -112,7 +112,7 @@ class ReflectionRunner:
         kept.change_facts(thread, changed)
         if person is not None:
             share_facts(kept, store, session)
-        # A node that is late finds those left before, too, as far as they still fit.
+        # The graph may not have taken in the earlier briefs yet: those that still fit are kept.
         table = store.topic_table(session)
         earlier = [u for u in kept.briefs(thread) if apply_brief_updates(table, [u])]
         kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
