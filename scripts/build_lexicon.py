@@ -1,10 +1,9 @@
 """Build the word list by which topics are named: words of English and Chinese with their class.
 
-    python scripts/build_lexicon.py [FOLDER]
+    python -m scripts.build_lexicon
 
-FOLDER holds the wheel of textblob and the source archive of jieba, as `pip download --no-deps`
-leaves them; without it they are fetched with pip. They are read, never installed or imported, and
-their hashes are checked. The same files give the same bytes.
+The words come from the wheel of textblob and the source archive of jieba on PyPI. The same files
+give the same bytes.
 
 The list has one line for each class, `<language><class> <word> <word> ...`.
 
@@ -18,27 +17,24 @@ word is where several ways to cut a text into words are possible.
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import hashlib
-import subprocess
-import sys
 import tarfile
 import tempfile
 import zipfile
 from collections import defaultdict
+from io import BytesIO
 from pathlib import Path
 
-SOURCES = {
-    "textblob==0.20.1": (
-        "textblob-0.20.1-py3-none-any.whl",
-        "f957699169a3e7b9a03a504883111b7b6973679496b9af959db2f74ee2449977",
-    ),
-    "jieba==0.42.1": (
-        "jieba-0.42.1.tar.gz",
-        "055ca12f62674fafed09427f176506079bc135638a14e23e25be909131928db2",
-    ),
-}
+from scripts.bundling import check_hash, fetch
+
+ENGLISH_SOURCE = (
+    "textblob==0.20.1",
+    "f957699169a3e7b9a03a504883111b7b6973679496b9af959db2f74ee2449977",
+)
+CHINESE_SOURCE = (
+    "jieba==0.42.1",
+    "055ca12f62674fafed09427f176506079bc135638a14e23e25be909131928db2",
+)
 TARGET = Path(__file__).parents[1] / "src/topicloom/topics/lexicon.txt.gz"
 LONGEST = 5
 """Characters of a Chinese word at most: longer ones are sayings and titles."""
@@ -71,41 +67,25 @@ def chinese_words(text: str) -> dict[str, list[str]]:
     return found
 
 
-def build(folder: Path) -> None:
-    """Write the list from the two archives of a folder."""
-    wheel, archive = (_checked(folder / name, digest) for name, digest in SOURCES.values())
-    with zipfile.ZipFile(wheel) as opened:
-        english = opened.read("textblob/en/en-lexicon.txt").decode("utf-8-sig")
-    with tarfile.open(archive) as opened_tar:
-        member = opened_tar.extractfile("jieba-0.42.1/jieba/dict.txt")
+def read(requirement: str, digest: str) -> BytesIO:
+    """The file of a requirement, fetched and checked."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = fetch(requirement, folder)
+        return BytesIO(check_hash(found.read_bytes(), digest, found.name))
+
+
+def main() -> None:
+    """Write the list."""
+    with zipfile.ZipFile(read(*ENGLISH_SOURCE)) as wheel:
+        english = wheel.read("textblob/en/en-lexicon.txt").decode("utf-8-sig")
+    with tarfile.open(fileobj=read(*CHINESE_SOURCE)) as archive:
+        member = archive.extractfile("jieba-0.42.1/jieba/dict.txt")
         assert member is not None
         chinese = member.read().decode()
     groups = {**english_words(english), **chinese_words(chinese)}
     text = "\n".join(" ".join([name, *sorted(groups[name])]) for name in sorted(groups))
     TARGET.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     print(f"{TARGET.name}: {TARGET.stat().st_size:,} bytes")
-
-
-def _checked(path: Path, digest: str) -> Path:
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != digest:
-        raise SystemExit(f"{path.name} has sha256 {found}, expected {digest}")
-    return path
-
-
-def main() -> None:
-    """Build from the folder on the command line, or from what pip fetches."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, nargs="?")
-    folder = parser.parse_args().folder
-    with tempfile.TemporaryDirectory() as scratch:
-        if folder is None:
-            folder = Path(scratch)
-            pip = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(folder)]
-            subprocess.run([*pip, *SOURCES], check=True)
-        build(folder)
 
 
 if __name__ == "__main__":

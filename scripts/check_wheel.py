@@ -31,7 +31,7 @@ WANTED: Mapping[str, Sequence[str]] = {
         "topicloom_app/samples/*.zip",
         "topicloom_app/ui/static/app.js",
         "topicloom_app/ui/static/preact-LICENSE.txt",
-        "topicloom_app/cli/locale/zh/LC_MESSAGES/topicloom.mo",
+        "topicloom_app/cli/locale/zh/LC_MESSAGES/topicloom_app.mo",
         "topicloom_app-*.dist-info/entry_points.txt",
         "topicloom_app-*.dist-info/licenses/LICENSE",
         "topicloom_app-*.dist-info/licenses/NOTICE",

@@ -6,9 +6,9 @@ Makes environments in the folder, once, for those that are named, or for all (11
 `clients`, which are openai-node and Vercel's AI SDK, need Node with npm.
 
 What is run is `tests/docs/test_frontends.py`. For `clients` and `litellm` it is
-`tests/serve/test_other_clients.py`, for `open-webui` `tests/serve/test_open_webui.py`, and for
-Aegra, an open-source LangGraph server, and `langgraph dev` `tests/graph/test_workers.py` with 50
-sessions.
+`app/tests/serve/test_other_clients.py`, for `open-webui` `app/tests/serve/test_open_webui.py`, and
+for Aegra, an open-source LangGraph server, and `langgraph dev` `tests/graph/test_workers.py` with
+50 sessions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FRONTENDS, WORKERS = "tests/docs/test_frontends.py", "tests/graph/test_workers.py"
-CLIENTS, PAGE = "tests/serve/test_other_clients.py", "tests/serve/test_open_webui.py"
+CLIENTS, PAGE = "app/tests/serve/test_other_clients.py", "app/tests/serve/test_open_webui.py"
 PACKAGES = {
     "streamlit": ("streamlit",),
     "gradio": ("gradio",),

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from sieve import find_fast_growth
+from tables import each_row
 
 import topicloom
 from topicloom.context.token_count import EstimatingCounter
@@ -25,22 +26,25 @@ from topicloom.prompts.loader import load_cues, normalize
 from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
 from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
-from topicloom.search.bm25 import LexicalIndex, RankedSentences, passages_of
+from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.encoders import script_shares
+from topicloom.search.excerpts import RankedSentences
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.keywords import extract_phrases
+from topicloom.search.sentences import passages_of
 from topicloom.search.time_expressions import asked_for, parse_when
 from topicloom.search.words import NameFinder, count_words, telling_words, words_of
 from topicloom.state.fence import fence, fence_line
-from topicloom.state.identity import describe_message
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
 from topicloom.state.safe_text import KnownText, clip, describe_error
 from topicloom.state.stored_message import to_stored_message
 from topicloom.topics.boundary_cues import cues_of
+from topicloom_app.serve.sent_messages import describe_message
 
 
+@pytest.mark.slow
 def test_the_ruler_sees_a_quadratic_pattern() -> None:
     slow = re.compile(r"\s+x")
     assert next(find_fast_growth(partial(slow.sub, "")))[0] == "\n"
@@ -171,7 +175,8 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
 """What reads whole messages, or what models and clients say."""
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.slow
+@each_row("name", FUNCTIONS)
 def test_what_reads_a_text_from_outside(name: str) -> None:
     assert list(find_fast_growth(FUNCTIONS[name])) == []
 
@@ -213,6 +218,7 @@ def _flatten(value: object, within: tuple[object, ...] = ()) -> Iterator[re.Patt
             yield from _flatten(part, (*within, value))
 
 
+@pytest.mark.slow
 def test_every_pattern_is_fast_on_long_texts() -> None:
     patterns, looked, fast = list_patterns(), set[re.Pattern[str]](), list[object]()
     assert patterns.keys() >= ANCHORED

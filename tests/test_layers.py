@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
+from tables import each_row
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "topicloom"
@@ -25,8 +28,9 @@ LAYERS = (
     {"search"},
     {"topics"},
     {"roles"},
+    {"reflection"},
     {"nodes"},
-    {"review", "reflection", "domain"},
+    {"review", "domain"},
     {"settings"},
     {"graph"},
     {"memory"},
@@ -37,9 +41,8 @@ LAYERS = (
 )
 """Each may import what stands before it, and nothing beside it or after it."""
 
-UPWARDS = {("nodes", "settings"), ("graph", "app")}
-"""`nodes/deps.py` carries the settings, which gather the policies of all folders; `graph/app.py` is
-where `langgraph.json` files of 0.1.0 look for `app.py`."""
+UPWARDS = {("nodes", "settings")}
+"""`nodes/deps.py` carries the settings, which gather the policies of all folders."""
 
 
 @cache
@@ -98,7 +101,7 @@ def test_state_imports_nothing_of_ours_but_errors_and_texts() -> None:
     assert found - {"state"} == {"errors", "texts"}
 
 
-@pytest.mark.parametrize("package", [SOURCE, APP, LAB])
+@each_row("package", [SOURCE, APP, LAB])
 def test_modules_form_no_circle(package: Path) -> None:
     at_once = (ast.Import, ast.ImportFrom)  # not those for types, nor those within functions
     needed = {
@@ -123,6 +126,41 @@ def test_the_others_import_public_names() -> None:
         if other.partition(".")[0] == "topicloom" and other not in public
     }
     assert not found
+
+
+APART = (
+    "topicloom_app",
+    "topicloom_lab",
+    "dateparser",
+    "mcp",
+    "prompt_toolkit",
+    "rich",
+    "starlette",
+    "typer",
+    "uvicorn",
+)
+"""The other distributions, and what they alone bring along."""
+
+
+def test_the_library_runs_without_the_others(tmp_path: Path) -> None:
+    """Every module is imported, and a turn is made, where none of these packages is there."""
+    code = f"""
+import sys
+from importlib import import_module
+sys.modules |= dict.fromkeys({APART!r})
+optional = {{"topicloom.graph.postgres"}}  # it needs an extra
+for module in {[name for name, _ in modules(SOURCE)]!r}:
+    if module not in optional:
+        import_module(module)
+from topicloom import build_session_graph, local_checkpointer
+graph = build_session_graph().compile(checkpointer=local_checkpointer())
+turn = graph.invoke({{"messages": "Hello!"}}, {{"configurable": {{"thread_id": "t"}}}})
+print(turn["messages"][-1].content)
+"""
+    environment = os.environ | {"TOPICLOOM_FOLDER": str(tmp_path)}
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Hello!"), done.stderr
 
 
 def test_nothing_private_of_a_dependency_is_imported() -> None:

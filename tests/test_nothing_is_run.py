@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tables import each_row
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "app" / "src").rglob("*.py")])
@@ -40,7 +40,7 @@ def test_no_source_runs_what_it_reads() -> None:
     assert not {path: what for path, what in found.items() if what}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "code",
     [
         "import pickle",

@@ -7,6 +7,7 @@ from copy import copy
 from pathlib import Path
 
 import pytest
+from tables import each_row
 
 from topicloom.errors import InputError, ReplyError, TopicLoomError, suggest
 from topicloom.texts import FilledText, join_texts
@@ -19,7 +20,7 @@ def test_a_filled_text_is_the_sentence_and_knows_its_template() -> None:
     assert text.values == {"name": "work", "folder": "s"}
 
 
-@pytest.mark.parametrize("text", ['{"id": 1}', "{name}", "}{", ""])
+@each_row("text", ['{"id": 1}', "{name}", "}{", ""])
 def test_a_text_without_values_is_taken_as_it_is(text: str) -> None:
     assert FilledText(text) == text == FilledText(text).template
     assert str(InputError(text)) == text

@@ -56,7 +56,7 @@ from topicloom import (
     default_embedder,
     embedded_roles,
 )
-from topicloom.lab import OtherThreadsSource, hash_words, read_profiles, sees
+from topicloom.lab import UserKnowledge, hash_words, read_profiles, sees
 from topicloom_lab.talk import Echo
 
 SCOPES = ("", "work", "Work")
@@ -127,7 +127,7 @@ def fill(kept: ReflectionStore, users: int, threads: int) -> None:
             kept.change_facts(name, FactChanges((fact,)))
 
 
-def talk(folder: Path, store: BaseStore, users: int, threads: int) -> OtherThreadsSource:
+def talk(folder: Path, store: BaseStore, users: int, threads: int) -> UserKnowledge:
     """A topic in every thread of some users; returns what reads other threads."""
     echo = Echo()
     roles = embedded_roles(default_embedder()).replace(RESPONDER, echo)
@@ -149,7 +149,7 @@ def talk(folder: Path, store: BaseStore, users: int, threads: int) -> OtherThrea
             )
             said: SessionInput = {"messages": [HumanMessage(text, id=code)]}
             graph.invoke(said, {"configurable": told}, context=options, durability="exit")
-    return builder.deps.others
+    return builder.deps.user
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Lookups:
     """Draws look-ups of a user's thread and counts what crossed."""
 
     store: BaseStore
-    others: OtherThreadsSource
+    others: UserKnowledge
     sessions: FileStorage
     users: int
     threads: int

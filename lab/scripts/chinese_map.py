@@ -1,6 +1,6 @@
 """Fit the map that brings the Chinese encoder's vectors into the space of the English one.
 
-    python scripts/build_chinese.py --plain plain.onnx
+    python -m scripts.build_chinese --plain plain.onnx
     python lab/scripts/chinese_map.py plain.onnx cmn.txt \\
         DATA/segmentation/{crosswoz,stitched_zh}_dev.jsonl \\
         --leave-out DATA/retrieval_zh/{hand_zh,hand_en2zh,tatoeba_en2zh,tatoeba_zh2en}.json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from tables import each_row
 
 from topicloom.prompts.loader import LANGUAGES, load_prompt
 from topicloom.state.language import Language
@@ -13,8 +13,8 @@ from topicloom_lab.comparison.measures import ANSWER_WORDS
 QUOTED = {"answer": ("context", "question"), "judge": ("question", "expected", "given")}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("prompt", QUOTED)
+@each_row("language", LANGUAGES)
+@each_row("prompt", QUOTED)
 def test_a_prompt_quotes_the_lines_as_they_are_sent(prompt: str, language: Language) -> None:
     quoted = re.findall(r"===\s.*?\s===", load_prompt(prompt, language))
     assert quoted == [getattr(ANSWER_WORDS[language], name) for name in QUOTED[prompt]]

@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
+from tables import each_row
 
 from topicloom.prompts.loader import load_prompt
 from topicloom.roles.models import open_model
@@ -49,7 +50,7 @@ def test_the_judge_says_yes_or_no_or_nothing(
     assert case.endswith("=== 标准答案 ===\n16 May\n\n=== 给出的回答 ===\non the 16th")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
     words = ANSWER_WORDS[language]
     assert words.context in load_prompt("answer", language)

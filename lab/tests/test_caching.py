@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from tables import each_row
 
 from topicloom_lab.caching.measure import (
     RULES,
@@ -165,7 +166,7 @@ def test_no_cache_gives_more_than_was_sent_before(name: str, prompts: list[SentP
         assert served.tokens == prompt.tokens
 
 
-@pytest.mark.parametrize("name", RULES)
+@each_row("name", RULES)
 def test_prompts_that_only_grow_are_served_but_for_what_is_new(name: str) -> None:
     letters = "".join(chr(200 + n) for n in range(100))
     grown = [

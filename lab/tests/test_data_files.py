@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tables import each_row
 
 from topicloom_app.recordings.conversations import load_conversations
 from topicloom_lab.generators import generate
@@ -21,7 +22,7 @@ def files(kind: str) -> list[Path]:
     return sorted((DATA / kind).glob("*.jsonl*"))
 
 
-@pytest.mark.parametrize("path", files("memory"), ids=lambda p: p.name)
+@each_row("path", files("memory"))
 def test_conversations_with_questions(path: Path) -> None:
     for conversation in load_conversations(path):
         known = {m.id for m in conversation.messages}
@@ -29,12 +30,12 @@ def test_conversations_with_questions(path: Path) -> None:
         assert all(known.issuperset(q.evidence) for q in conversation.questions)
 
 
-@pytest.mark.parametrize("path", files("segmentation"), ids=lambda p: p.name)
+@each_row("path", files("segmentation"))
 def test_dialogues_with_segments(path: Path) -> None:
     assert all(d.utterances for d in load_dialogues(path))
 
 
-@pytest.mark.parametrize("path", files("threads"), ids=lambda p: p.name)
+@each_row("path", files("threads"))
 def test_conversations_with_threads(path: Path) -> None:
     for conversation in load_threads(path):
         assert any(m.thread is not None for m in conversation.messages)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import each_row
 from talks import talk, talk_file
 
 from topicloom.errors import InputError, NotAConversationError
@@ -46,7 +47,7 @@ def test_a_fingerprint_changes_with_the_file(tmp_path: Path) -> None:
     assert fingerprint("sniah:seed=1") != fingerprint("sniah:seed=2")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked_at", "place"),
     [("b", 1), ("2026-03-02T12:00:00", 2), ("2026-03-09", 3), ("nobody knows", 3), (None, 3)],
 )

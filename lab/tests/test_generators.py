@@ -10,6 +10,7 @@ from itertools import islice
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from tables import each_row
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import InputError
@@ -24,7 +25,7 @@ def texts(conversation: Conversation) -> dict[str, str]:
 
 
 class TestSpecifications:
-    @pytest.mark.parametrize(
+    @each_row(
         ("spec", "said"),
         [
             ("hay", "no generator 'hay': there are sniah, oolong, hotpotqa"),
@@ -166,7 +167,7 @@ class TestAggregation:
 
 
 class TestScoring:
-    @pytest.mark.parametrize(
+    @each_row(
         ("expected", "said", "points"),
         [
             ("12", "12", 1.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom_lab.comparison.measures import (
     QuestionResult,
@@ -41,7 +42,7 @@ def test_evidence_counts_once_and_only_word_for_word() -> None:
     assert evidence_in(["a", "b", "a", "c"], ["a", "b"], texts, "oak and pi ne") == ("a",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "answer", "exact", "f1"),
     [
         ("The 16th of May.", "16th of may", True, 1.0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import each_row
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.state.recall import TopicNote
@@ -36,7 +36,7 @@ def note(topic: str, *quotes: str) -> TopicNote:
 EVERYTHING = source(note("t2", "m2", "m5"), note("t1", "m1", "m3", "m4"))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@each_row("name", LAYOUTS)
 def test_every_layout_fences_its_quotes_in_a_block(name: str) -> None:
     text = write_note(LAYOUTS[name], EVERYTHING)
     assert text.startswith("<memory>\n")

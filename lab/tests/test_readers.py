@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
+from tables import each_row
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import run_step
@@ -124,7 +125,7 @@ def read(answer: str) -> tuple[Reading | None, Reading, list[Call]]:
     return reading, roles[-1].call(request).value, calls
 
 
-@pytest.mark.parametrize("kind", ["empty", "prose", "truncated", "strangers", "huge"])
+@each_row("kind", ["empty", "prose", "truncated", "strangers", "huge"])
 def test_rubbish_is_replaced_by_the_embedded_reading(kind: str) -> None:
     reading, embedded, calls = read(RUBBISH["reader"][kind])
     assert reading == embedded
@@ -145,13 +146,13 @@ def test_of_garbage_some_cannot_be_parsed(recording: Path, tmp_path: Path) -> No
     assert 0 < failed < sum(row.calls["reader"] for row in rows) - failed
 
 
-@pytest.mark.parametrize("text", ["embedded", "ideal", "silent", "garbage", "noisy:0.2", "noisy:1"])
+@each_row("text", ["embedded", "ideal", "silent", "garbage", "noisy:0.2", "noisy:1"])
 def test_readers_are_named_as_they_are_asked_for(text: str) -> None:
     assert str(ReaderChoice.parse(text)) == text
     assert ReaderChoice.parse("noisy:.20") == ReaderChoice.parse("noisy:0.2")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["", "Ideal", "noisy", "noisy:", "noisy:1.5", "noisy:-1", "noisy:nan", "ideal:0.2"]
 )
 def test_other_readers_are_refused(text: str) -> None:

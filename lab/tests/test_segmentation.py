@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import each_row
 
 from topicloom.errors import NotAConversationError
 from topicloom.search.encoders import default_embedder
@@ -48,7 +49,7 @@ class TestLoading:
         path.write_bytes(lzma.compress(json.dumps(given([1])).encode()))
         assert len(load_dialogues(path)) == 1
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("role", "expected"),
         [
             ("user", Utterance("user", None, "x")),

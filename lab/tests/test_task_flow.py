@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import mean
 
 import pytest
+from tables import each_row
 
 from topicloom.graph.deps import open_adsorber
 from topicloom.search.embedder import unit_rows
@@ -87,7 +88,7 @@ class TestCases:
     def test_ids_and_messages_are_each_there_once(self) -> None:
         assert len({c.id for c in CASES}) == len({c.message.text for c in CASES}) == len(CASES)
 
-    @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+    @each_row("case", CASES)
     def test_a_case_is_a_conversation_of_its_language(self, case: Case) -> None:
         messages = [r for b in case.rounds for r in b.messages]
         assert 4 <= len(messages) <= 8
@@ -117,9 +118,9 @@ RULES: dict[str, Opens] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RULES)
-@pytest.mark.parametrize("kind", ["hard", "easy"])
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("name", RULES)
+@each_row("kind", ["hard", "easy"])
+@each_row("language", ["en", "zh"])
 def test_mistakes_of_each_rule_are_printed(name: str, language: str, kind: Kind) -> None:
     """No bar to reach: shows what a rule does (`pytest -rP`)."""
     cases = [case for case in CASES if (case.language, case.kind) == (language, kind)]

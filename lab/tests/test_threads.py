@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import each_row
 
 from topicloom.errors import NotAConversationError
 from topicloom_app.recordings.replay import as_message
@@ -73,7 +74,7 @@ class TestLoading:
         heard = ThreadedConversation.model_validate(conversation(*lines)).recorded()
         assert [s.speaker for s in heard] == ["anna", None, None, None]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("times", "gaps"),
         [
             (["23:30", None, "00:15"], 0.75),

@@ -133,7 +133,7 @@ def test_a_low_score_of_a_model_does_not_undo_what_the_index_woke() -> None:
         policy,
         model="m",
     )
-    assert receipts[1].woken == ("t2",)
+    assert receipts[1].activated == ("t2",)
     unsure = receipts[1].model_copy(update={"scores": {"t1": 0.9, "t2": 0.2}})
     assert tried([receipts[0], unsure], policy, policy).reads == 4
 

@@ -5,9 +5,9 @@ is in them may move or change with every release. A name loads what it needs whe
 
 A session
     The graph, what can be tuned, and what a turn takes.
-    build_session_graph local_checkpointer SessionGraph Settings TurnOptions SessionState
-    SessionInput Domain ModelSpec RoleModelSpec TopicChange ImportedChat TokenCounter
-    TopicMiddleware ReceiptStream
+    build_session_graph SessionOptions local_checkpointer SessionGraph Settings TurnOptions
+    SessionState SessionInput Domain ModelSpec RoleModelSpec TopicChange ImportedChat TokenCounter
+    TopicMiddleware MemoryOptions ReceiptStream
 An application's own data
     Sources that a turn recalls from, beside the conversation.
     RecallSource RecallQuery RecallHit
@@ -54,10 +54,9 @@ Roles
 Encoders
     What messages are searched with.
     Embedder default_embedder open_embedder
-Recorded conversations
+Measuring
     A reply that was recorded, and the tokens that budgets are counted in.
     RecordedResponder count_budget_tokens
-    count_budget_tokens
 Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError

@@ -59,6 +59,10 @@ from .graph.compiled import (
 from .graph.middleware import (
     TopicMiddleware as TopicMiddleware,
 )
+from .graph.parts import (
+    MemoryOptions as MemoryOptions,
+    SessionOptions as SessionOptions,
+)
 from .graph.receipts import (
     ReceiptStream as ReceiptStream,
 )

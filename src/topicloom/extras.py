@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Extra = Literal["tokenizer", "providers", "rerank", "bge", "mcp", "postgres"]
+Extra = Literal["providers", "encoders", "postgres"]
 
 EXTRAS: Mapping[Extra, tuple[str, ...]] = {
-    "tokenizer": ("tiktoken>=0.12,<1",),
     "providers": ("langchain>=1.4,<2",),
-    "rerank": ("sentence-transformers>=6.2,<7",),
-    "bge": ("sentence-transformers>=6.2,<7",),
-    "mcp": ("mcp>=2.3,<3",),
+    "encoders": ("sentence-transformers>=6.2,<7",),
     "postgres": ("langgraph-checkpoint-postgres>=3.1,<4", "psycopg[binary]>=3.2,<4"),
 }
 """The packages of each extra, as `pyproject.toml` has them."""

@@ -1,8 +1,5 @@
 """Where each name of `topicloom.hosting` is."""
 
-from .background import (
-    submit_daemon as submit_daemon,
-)
 from .context.tokens import (
     choose_counter as choose_counter,
 )
@@ -10,8 +7,6 @@ from .extras import (
     name_install as name_install,
 )
 from .graph.checkpoints import (
-    CHECKPOINTS as CHECKPOINTS,
-    LocalCheckpointer as LocalCheckpointer,
     open_local_store as open_local_store,
 )
 from .graph.compiled import (
@@ -19,15 +14,14 @@ from .graph.compiled import (
 )
 from .graph.deps import (
     choose_models as choose_models,
-    make_deps as make_deps,
     open_role_model as open_role_model,
+)
+from .graph.parts import (
+    GraphParts as GraphParts,
 )
 from .graph.postgres import (
     open_postgres_saver as open_postgres_saver,
     open_postgres_store as open_postgres_store,
-)
-from .memory.access import (
-    open_facts as open_facts,
 )
 from .memory.background import (
     make_scheduler as make_scheduler,
@@ -37,10 +31,6 @@ from .memory.stored import (
     Graph as Graph,
     find_deps as find_deps,
     find_storage as find_storage,
-)
-from .memory.values import (
-    check_count as check_count,
-    read_number as read_number,
 )
 from .nodes.runs import (
     name_thread as name_thread,
@@ -57,11 +47,11 @@ from .reflection.reflect import (
 from .roles.models import (
     get_model_name as get_model_name,
 )
-from .search.bm25 import (
-    sentences_of as sentences_of,
-)
 from .search.keywords import (
     extract_keywords as extract_keywords,
+)
+from .search.sentences import (
+    sentences_of as sentences_of,
 )
 from .search.words import (
     telling_words as telling_words,
@@ -80,14 +70,8 @@ from .state.hierarchy import (
     list_children as list_children,
 )
 from .state.identity import (
-    ImportedIds as ImportedIds,
-    are_sent_again as are_sent_again,
     digest as digest,
-    digest_histories as digest_histories,
-    find_ends as find_ends,
-    is_part as is_part,
-    list_sent as list_sent,
-    strip_thoughts as strip_thoughts,
+    make_message_key as make_message_key,
 )
 from .state.language import (
     LanguageChoice as LanguageChoice,
@@ -99,7 +83,6 @@ from .state.messages import (
     has_content as has_content,
 )
 from .state.persons import (
-    get_person as get_person,
     sees as sees,
 )
 from .state.recall import (
@@ -108,7 +91,6 @@ from .state.recall import (
 )
 from .state.receipt import (
     Prices as Prices,
-    price_call as price_call,
 )
 from .state.rounds import (
     sort_by_time as sort_by_time,
@@ -122,16 +104,12 @@ from .state.stored_message import (
     REMOVED as REMOVED,
     get_text as get_text,
     parse_iso_seconds as parse_iso_seconds,
-    to_stored_message as to_stored_message,
 )
 from .state.topics import (
     TopicTable as TopicTable,
 )
 from .storage.disk import (
-    append_bytes as append_bytes,
-    make_folder as make_folder,
     reachable as reachable,
-    remove_file as remove_file,
     replace_file as replace_file,
 )
 from .storage.message_rows import (
@@ -140,14 +118,10 @@ from .storage.message_rows import (
     to_row as to_row,
 )
 from .storage.names import (
-    check_session_name as check_session_name,
-    make_session_name as make_session_name,
-    make_titled_name as make_titled_name,
     safe_name as safe_name,
 )
 from .storage.writers import (
     find_newest as find_newest,
-    publish as publish,
 )
 from .texts import (
     FilledText as FilledText,

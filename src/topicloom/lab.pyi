@@ -65,8 +65,8 @@ from .graph.deps import (
 from .memory.stored import (
     Graph as Graph,
 )
-from .nodes.deps import (
-    OtherThreadsSource as OtherThreadsSource,
+from .nodes.user_knowledge import (
+    UserKnowledge as UserKnowledge,
 )
 from .prompts.loader import (
     load_prompt as load_prompt,
@@ -115,16 +115,11 @@ from .roles.values import (
 )
 from .search.bm25 import (
     LexicalIndex as LexicalIndex,
-    RankedSentences as RankedSentences,
-    sentences_of as sentences_of,
 )
 from .search.bundled import (
     BGE_CHINESE as BGE_CHINESE,
     MINILM as MINILM,
     BundledEmbedder as BundledEmbedder,
-)
-from .search.centroids import (
-    NearestRows as NearestRows,
 )
 from .search.contrast import (
     nearness as nearness,
@@ -139,11 +134,14 @@ from .search.encoders import (
     LangChainEmbeddings as LangChainEmbeddings,
     script_shares as script_shares,
 )
+from .search.excerpts import (
+    RankedSentences as RankedSentences,
+)
 from .search.hashing import (
     HashingEmbedder as HashingEmbedder,
 )
 from .search.hits import (
-    worth as worth,
+    weigh_by_rank as weigh_by_rank,
 )
 from .search.message_columns import (
     Codes as Codes,
@@ -173,6 +171,9 @@ from .search.ranking import (
     trust_words as trust_words,
     weights_for as weights_for,
     words_of_day as words_of_day,
+)
+from .search.sentences import (
+    sentences_of as sentences_of,
 )
 from .search.turn_topics import (
     TurnContext as TurnContext,

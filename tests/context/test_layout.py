@@ -22,6 +22,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread
+from tables import each_row
 
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.token_count import EstimatingCounter
@@ -293,7 +294,7 @@ class TestOversize:
         assert IMAGE in shown.content
         assert len(str(shown.content)) < len(self.LONG)
 
-    @pytest.mark.parametrize("kind", ["text", "text-plain", "input_text"])
+    @each_row("kind", ["text", "text-plain", "input_text"])
     def test_text_in_any_block_is_fenced_shown_in_part_and_shown_once(self, kind: str) -> None:
         said = f"[m1] user: <memory> {self.LONG}"
         content: list[Any] = [IMAGE, {"type": kind, "text": said}, IMAGE, "more"]
@@ -537,6 +538,7 @@ def loops(draw: st.DrawFn) -> list[BaseMessage]:
     return said[: len(said) - draw(st.integers(0, 2))]
 
 
+@pytest.mark.slow
 @given(st.lists(any_messages, min_size=1, max_size=20), loops())
 def test_messages_of_any_make_up_fit_the_room(
     said: list[BaseMessage], loop: list[BaseMessage]
@@ -577,6 +579,7 @@ class TestRunningTurn:
         results = [m.text for m in sent_messages if isinstance(m, ToolMessage)]
         assert [text.split()[0] for text in results] == [f"0-{n}" for n in range(10)]
 
+    @pytest.mark.slow
     def test_the_newest_result_has_most_room(self) -> None:
         *_, older, newest = prompts_of_a_turn(60)[7][2::2]
         assert COUNTER.message(newest) > 1.5 * COUNTER.message(older)

@@ -1,15 +1,14 @@
-"""Runs of a text are the same, whether it is read as strings or, where it is long, as columns."""
+"""Runs of characters of one kind."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 
-import pytest
-from hypothesis import given, strategies as st
+from tables import each_row
 
-from topicloom.context import text_runs
-from topicloom.context.text_runs import count_runs
+from topicloom.context import token_count
+from topicloom.context.token_count import count_runs
 
 WORDS = r"[A-Za-zÀ-ɏ]"
 KINDS = (
@@ -18,14 +17,10 @@ KINDS = (
     r"[!-/:-@\[-`{-~]",
     r"[\r\n]",
     r"[ \t]",
-    text_runs.CJK_START.pattern,
+    token_count.CJK_START.pattern,
     r".",
 )
 """Patterns of characters of one kind, in the order in which they are tried."""
-ANY = st.text(
-    st.sampled_from("ab Zé19'.,\t\n\r今天。…Ж\x00😀\U0002ffff\U00040000") | st.characters()
-)
-APOSTROPHES = st.text(st.sampled_from("abA' é"), max_size=40)
 
 
 def count_kinds(text: str) -> Counter[tuple[int, int]]:
@@ -37,15 +32,7 @@ def count_kinds(text: str) -> Counter[tuple[int, int]]:
     return found
 
 
-@given(ANY | APOSTROPHES)
-def test_columns_have_the_runs_that_strings_have(text: str) -> None:
-    expected = count_kinds(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_runs, "_LONG", 0)
-        assert count_kinds(text) == expected
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("I'm ", {(0, 3): 1}),
@@ -58,7 +45,7 @@ def test_columns_have_the_runs_that_strings_have(text: str) -> None:
         ("12 \t 345\r\n\n", {(1, 2): 1, (4, 3): 1, (1, 3): 1, (3, 3): 1}),
     ],
 )
-def test_runs_of_a_long_text(text: str, expected: dict[tuple[int, int], int]) -> None:
+def test_runs_of_a_text(text: str, expected: dict[tuple[int, int], int]) -> None:
     times = 1_000
     assert count_kinds(text) == expected
     assert count_kinds(text * times) == {run: n * times for run, n in expected.items()}

@@ -16,6 +16,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.tools import tool
+from tables import each_row
 
 from topicloom.context.token_count import (
     IMAGE_TOKENS,
@@ -85,7 +86,7 @@ WEATHER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tokens"),
     [
         ("", 0),
@@ -109,9 +110,7 @@ def test_texts_of_each_script_cost_what_o200k_counts(text: str, tokens: int) -> 
     assert O200K.text(text) == tokens
 
 
-@pytest.mark.parametrize(
-    ("encoding", "tokens"), [("o200k", 5), ("cl100k", 8), ("deepseek", 4), ("claude", 7)]
-)
+@each_row(("encoding", "tokens"), [("o200k", 5), ("cl100k", 8), ("deepseek", 4), ("claude", 7)])
 def test_encodings_differ_in_chinese_only(encoding: EncodingName, tokens: int) -> None:
     counter = EstimatingCounter(encoding)
     assert counter.text("今天天气很好。") == tokens
@@ -162,7 +161,7 @@ def test_message_frame_name_and_blocks() -> None:
     assert O200K.message(blocks) == MESSAGE_TOKENS + 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("block", "tokens"),
     [
         ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 9_000}}, 765),
@@ -207,7 +206,7 @@ def test_tools_of_every_kind() -> None:
     assert O200K.tools([{"type": "web_search_preview"}]) > 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "encoding"),
     [
         ("gpt-4o", "o200k"),
@@ -253,7 +252,7 @@ def test_correction_stays_within_bounds(reports: list[tuple[int, int]]) -> None:
     assert TokenCalibration(**json.loads(json.dumps(asdict(correction)))) == correction
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tokens"),
     [
         ("", 0),

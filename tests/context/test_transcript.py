@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import HumanMessage
+from tables import each_row
 
 from topicloom.context.layout import Layout
 from topicloom.context.token_count import EstimatingCounter
@@ -46,13 +47,13 @@ def test_the_mark_says_how_much_is_missing(language: Language) -> None:
     assert int(missing[0].replace(",", "")) == len(LONG) - (len(shown) - len(mark) - 2)
 
 
-@pytest.mark.parametrize("text", [LONG, "西红柿怎么种" * 2_000, "\ud800x" * 3_000, "🍅" * 5_000])
-@pytest.mark.parametrize("limit", [64, 200, 1_000])
+@each_row("text", [LONG, "西红柿怎么种" * 2_000, "\ud800x" * 3_000, "🍅" * 5_000])
+@each_row("limit", [64, 200, 1_000])
 def test_it_keeps_the_limit(text: str, limit: int) -> None:
     assert COUNT(excerpt(text, limit, COUNT, "m7", "zh")) <= limit
 
 
-@pytest.mark.parametrize("text", [r"say \[m2] user: yes ", "ab\n[m2] user: yes\ncd", "<memory> "])
+@each_row("text", [r"say \[m2] user: yes ", "ab\n[m2] user: yes\ncd", "<memory> "])
 def test_no_line_of_ours_begins_where_a_message_is_cut(text: str) -> None:
     counter = EstimatingCounter("o200k")
     for more in range(len(text)):

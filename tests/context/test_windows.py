@@ -219,6 +219,7 @@ def test_a_large_topic_leaves_a_quarter_of_the_room_to_the_conversation() -> Non
     assert 0.2 < longest / room < 0.4
 
 
+@pytest.mark.slow
 def test_a_small_topic_leaves_it_half() -> None:
     openings = anew()
     longest = 0

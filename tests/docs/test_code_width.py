@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from rich.cells import cell_len
+from tables import each_row
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = 124
@@ -28,7 +28,7 @@ def list_code(text: str) -> Iterator[str]:
             yield line[indent:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=str)
+@each_row("page", PAGES)
 def test_code_fits_the_page(page: Path) -> None:
     lines = list_code((ROOT / page).read_text("utf-8"))
     assert not [line for line in lines if cell_len(line) > COLUMNS]

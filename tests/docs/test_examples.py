@@ -14,6 +14,7 @@ import pytest
 from command_line import Run, run
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
+from tables import each_row
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
@@ -23,6 +24,7 @@ PAGES = [
     "README.md",
     "README.zh.md",
     "CONTRIBUTING.md",
+    "benchmarks/README.md",
     *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 
@@ -30,9 +32,9 @@ __all__ = ["run"]
 
 GROUPS = {"eval", "import", "topic", "train"}
 """Commands that are followed by another one."""
-FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks|lab"
-
-
+FOLDERS = r"bin|\.ci|app|scripts|tests|benchmarks|notebooks|lab"
+PLACES = [ROOT, ROOT / "src" / "topicloom", ROOT / "app" / "src" / "topicloom_app"]
+"""Where the modules are that pages name by their folder."""
 SEPARATE = {"docs/guides/frontends.md"}
 """Pages whose blocks need packages of their own: `test_frontends.py`."""
 
@@ -77,7 +79,7 @@ def blocks(page: str, language: str) -> list[str]:
     return [dedent(block) for block in found]  # those of tabs are indented
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each_row("page", PAGES)
 def test_commands_of_a_page_are_there_with_their_options(page: str, run: Run) -> None:
     for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
@@ -99,7 +101,7 @@ def check_options(run: Run, given: list[str]) -> None:
     assert {w.partition("=")[0] for w in given if re.match("--?[a-z]", w)} <= known | {"--help"}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each_row("page", PAGES)
 def test_data_on_a_page_can_be_read(page: str) -> None:
     for text in blocks(page, "json"):
         json.loads(text)
@@ -107,7 +109,7 @@ def test_data_on_a_page_can_be_read(page: str) -> None:
         tomllib.loads(text)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each_row("page", PAGES)
 def test_what_a_page_points_to_is_there(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
@@ -115,6 +117,8 @@ def test_what_a_page_points_to_is_there(page: str) -> None:
     named = re.findall(rf"`((?:{FOLDERS})/[\w./-]+)(?:::(\w+))?`", text)
     missing += [name for name, _ in named if not (ROOT / name).exists()]
     missing += [test for name, test in named if test and not _has_test(ROOT / name, test)]
+    modules = re.findall(r"`(\w+/\w+\.py)`", text)
+    missing += [m for m in modules if not any((place / m).exists() for place in PLACES)]
     assert not missing
 
 

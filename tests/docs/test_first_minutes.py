@@ -21,8 +21,6 @@ from pathlib import Path
 import pytest
 from servers import free_port, running
 
-from topicloom.extras import name_install
-
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 KEY = "secret"
@@ -150,38 +148,47 @@ def lend_uv(newcomer: Newcomer) -> None:
     shutil.copy2(UV, commands)
 
 
-def test_the_code_runs_where_the_package_is_installed(newcomer: Newcomer) -> None:
+def test_each_distribution_runs_where_it_is_installed(newcomer: Newcomer) -> None:
     made = newcomer.folder / "environment"
     python, topicloom = made / "bin" / "python", made / "bin" / "topicloom"
-    if newcomer.online:
-        subprocess.run([sys.executable, "-m", "venv", made], check=True)
-        newcomer.install(python, "-m", "pip", "install", newcomer.checkout)
-    else:
-        install_from_lock(newcomer, made)
+    subprocess.run([sys.executable, "-m", "venv", made], check=True)
+    library, application, laboratory = list_installs("README.md")
+    assert list_installs("README.zh.md") == [library, application, laboratory]
+    install(newcomer, made, library)
     for page, session in (("README.md", "yue"), ("README.zh.md", "yue-zh")):
         code = find_block(page, "python", "build_session_graph")
         done = newcomer.run(python, "-c", code.replace('"yue"', repr(session)))
         assert (done.returncode, done.stderr) == (0, "")
         assert without_days(done.stdout) == without_days(find_block(page, "text", "–"))
+    assert not topicloom.exists()
+    install(newcomer, made, application)
     with newcomer.serving(topicloom, "ui", "yue", "--no-browser", at=f"?key={KEY}") as url:
         check_page(url, "yue")
     with newcomer.serving(topicloom, "serve", at="v1/models") as url:
         check_endpoint(url)
-    assert newcomer.run(topicloom, "mcp", "yue").stderr.rstrip().endswith(name_install("mcp"))
+    assert "16 May" in newcomer.run(topicloom, "export", "yue").stdout
+    assert "pip install ./lab" in newcomer.run(topicloom, "eval", "--help").stderr
+    install(newcomer, made, laboratory)
+    assert "fetch" in newcomer.run(topicloom, "eval", "--help").stdout
 
 
-def install_from_lock(newcomer: Newcomer, environment: Path) -> None:
-    """Do what pip cannot do without PyPI; uv's cache has the versions of `uv.lock`."""
-    sync: list[str | Path] = [
-        UV,
-        "sync",
-        "--frozen",
-        "--no-dev",
-        "--no-editable",
-        "--python",
-        sys.executable,
-    ]
-    newcomer.install("env", f"UV_PROJECT_ENVIRONMENT={environment}", *sync)
+def list_installs(page: str) -> Sequence[Sequence[str]]:
+    """What is installed for each distribution, as a page has it."""
+    lines = find_block(page, "sh", "pip install ./topicloom ").splitlines()
+    return [line.partition("#")[0].split()[2:] for line in lines]
+
+
+def install(newcomer: Newcomer, environment: Path, packages: Sequence[str]) -> None:
+    """Install packages of the checkout; without PyPI, those that they need as `uv.lock` has them,
+    from uv's cache."""
+    if newcomer.online:
+        folders = [newcomer.folder / package for package in packages]
+        newcomer.install(environment / "bin" / "python", "-m", "pip", "install", *folders)
+        return
+    chosen = {1: ["--package", "topicloom"], 2: ["--extra", "app"], 3: ["--all-packages"]}
+    options = ["--frozen", "--no-dev", "--no-editable", "--python", sys.executable]
+    target = f"UV_PROJECT_ENVIRONMENT={environment}"
+    newcomer.install("env", target, UV, "sync", *options, *chosen[len(packages)])
 
 
 def without_days(text: str) -> str:

@@ -12,7 +12,10 @@ from topicloom.extras import EXTRAS, name_install
 from topicloom_lab.strategies.catalogue import INSTALL_PEERS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "lab/README.md")]
+PAGES = [
+    ROOT / name
+    for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "app/README.md", "lab/README.md")
+]
 SOURCES = [ROOT / "docs", ROOT / "src", ROOT / "app" / "src", ROOT / "lab" / "src"]
 
 
@@ -32,20 +35,19 @@ def list_requirements() -> Iterator[tuple[str, str]]:
 
 
 def test_hints_name_the_packages_of_the_extras() -> None:
-    project = read_project()
-    given = {name: tuple(p) for name, p in project["optional-dependencies"].items()}
-    assert given.pop("serve") == ()  # the others have packages
+    given = {name: tuple(p) for name, p in read_project()["optional-dependencies"].items()}
+    assert given.pop("app") == ("topicloom-app",)
     assert given == EXTRAS
-    assert name_install("mcp") == 'pip install "mcp>=2.3,<3"'
+    assert name_install("providers") == 'pip install "langchain>=1.4,<2"'
     peers = read_project("lab")["optional-dependencies"]["peers"]
     assert " ".join(["pip install", *(f'"{package}"' for package in peers)]) == INSTALL_PEERS
 
 
 def test_nothing_is_to_be_installed_that_cannot_be() -> None:
-    projects = read_project(), read_project("lab")
+    projects = [read_project(folder) for folder in ("", "app", "lab")]
     known = {p for project in projects for p in project["dependencies"]}
     for project in projects:
-        known.update(*project["optional-dependencies"].values())
+        known.update(*project.get("optional-dependencies", {}).values())
     named = list(list_requirements())
     assert not [(file, word) for file, word in named if word.startswith("topicloom")]
     bounded = [(file, word) for file, word in named if re.match(r"[\w\[\]-]+[<>=]", word)]

@@ -12,14 +12,18 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from tables import each_row
 
 import topicloom
 import topicloom.testing
+import topicloom_app
 from topicloom.roles.registry import ROLES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-PUBLIC = {"topicloom": set(topicloom.__all__), "topicloom.testing": set(topicloom.testing.__all__)}
+PUBLIC = {
+    module.__name__: set(module.__all__) for module in (topicloom, topicloom.testing, topicloom_app)
+}
 
 
 def code() -> Iterator[tuple[str, str]]:
@@ -47,12 +51,12 @@ def imported(text: str) -> Iterator[tuple[str, str]]:
                 yield from ((module, alias.name) for alias in names)
 
 
-@pytest.mark.parametrize("text", [pytest.param(text, id=place) for place, text in code()])
-def test_code_for_readers_imports_public_names(text: str) -> None:
+@each_row(("place", "text"), code())
+def test_code_for_readers_imports_public_names(place: str, text: str) -> None:
     private = [
         f"{module} {name}"
         for module, name in imported(text)
-        if module.split(".")[0] == "topicloom"
+        if module.split(".")[0] in ("topicloom", "topicloom_app")
         if name not in PUBLIC.get(module, set()) and (module, name) != ("topicloom", "")
         if (module, name) != ("topicloom", "testing")
     ]
@@ -66,7 +70,7 @@ def test_code_for_readers_names_modules_that_are_there() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+@each_row("path", sorted((ROOT / "notebooks").glob("*.ipynb")))
 def test_notebooks_show_what_they_print(path: Path) -> None:
     text = path.read_text("utf-8")
     cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "code"]

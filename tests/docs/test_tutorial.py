@@ -39,7 +39,7 @@ def test_the_doctor_of_the_tutorial_says_what_the_command_prints(
     for check in ("settings", "sessions", "model"):
         assert page[check] == shown[check]
     assert page["encoder"].partition("sby")[2] == shown["encoder"].partition("sby")[2]
-    assert page["extras"].startswith("installed:exacttokencounts")
+    assert page["extras"].startswith("installed:thecommandseval")
     assert page["folder"].endswith("GBarefree")
 
 

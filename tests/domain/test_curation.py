@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
+from tables import each_row
 
 from topicloom.domain.curation import (
     FAINT,
@@ -123,7 +124,7 @@ class TestPicked:
         assert pick_by_score([candidate("lore_1", FAINT / 2)], STAND_IN) == []
 
 
-@pytest.mark.parametrize("wrong", [{"deadline": -1}, {"picks": 0}, {"candidates": 0}, {"age": 0}])
+@each_row("wrong", [{"deadline": -1}, {"picks": 0}, {"candidates": 0}, {"age": 0}])
 def test_policies_that_make_no_sense(wrong: dict[str, int]) -> None:
     with pytest.raises(ValidationError):
         CurationPolicy.model_validate(wrong)

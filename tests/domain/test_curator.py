@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
+from tables import each_row
 
 from topicloom.domain.curation import (
     ConversationPosition,
@@ -86,7 +87,7 @@ class TestCuration:
         assert made(selector, lore()).curation == Curation(turn=1)
         assert selector.requests == []
 
-    @pytest.mark.parametrize("broken", [FailingRole(), FixedRole(None), FixedRole("lore_2")])
+    @each_row("broken", [FailingRole(), FixedRole(None), FixedRole("lore_2")])
     def test_a_selector_that_fails_leaves_the_best_three(self, broken: Any) -> None:
         source = lore(*(f"lore_{n}" for n in range(6)))
         result = made(broken, source)

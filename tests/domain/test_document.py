@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from domains import the_document
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.domain.document import (
     copy_json,
@@ -33,7 +34,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 
 class TestTaken:
-    @pytest.mark.parametrize(
+    @each_row(
         ("value", "told"),
         [
             ([], "has to be a JSON object, not list"),
@@ -105,7 +106,7 @@ class TestAnchors:
         document = {"a": [{"id": 1}, {"id": 2}], "b": [{"id": 1, "_anchor": "b1"}]}
         assert set(index_nodes(document)) == {"", "1", "2", "b1"}
 
-    @pytest.mark.parametrize(
+    @each_row(
         "document",
         [
             {"a": [{"id": "x"}, {"id": "x"}]},
@@ -125,7 +126,7 @@ class TestAnchors:
     def test_a_thing_under_its_own_name(self) -> None:
         assert set(index_nodes({"hero": {"id": "hero"}})) == {"", "hero"}
 
-    @pytest.mark.parametrize("own", [None, "", True, 1.5, [], {}, "a\nb"])
+    @each_row("own", [None, "", True, 1.5, [], {}, "a\nb"])
     def test_what_is_no_anchor(self, own: Any) -> None:
         assert set(index_nodes({"list": [{"id": own}]})) == {""}
 

@@ -158,6 +158,7 @@ class TestSkeleton:
         today = "-- 2026-03-02 (Monday) --\n"
         assert [get_text(m) for m in rest] == [f"{today}Hello", "All right, noted.", "Now?"]
 
+    @pytest.mark.slow
     def test_a_large_one_makes_room(self, tmp_path: Path) -> None:
         """The estimate knows of it before it is in the prompt, and the split leaves room."""
         items = [{"id": f"i{n}", "name": f"Thing {n}"} for n in range(100)]

@@ -32,12 +32,11 @@ from topicloom.domain import Domain
 from topicloom.domain.planner import PLANNER
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
+from topicloom.graph.parts import GraphParts
 from topicloom.graph.session import build_session_graph, wire_graph
 from topicloom.memory.stored import Graph
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.choice import RoleModels
-from topicloom.roles.registry import Roles
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.hits import Hits
 from topicloom.settings import Settings
@@ -54,9 +53,9 @@ from topicloom.testing import (
 from topicloom.topics.session_index import SessionIndex
 
 
-def deps_of(settings: Settings, models: RoleModels, roles: Roles | None = None) -> Deps:
+def deps_of(settings: Settings, **options: Any) -> Deps:
     """The collaborators of a graph with a domain."""
-    return make_deps(settings, models, roles=roles, clock=Clock(), domain=True)
+    return make_deps(GraphParts(settings=settings, clock=Clock(), domain=Domain(), **options))
 
 
 class CountingIndex(SessionIndex):
@@ -90,8 +89,7 @@ class Fast:
         )
         deps = deps_of(
             Settings(folder=folder, fsync=False, window=8_000, recall_tokens=500),
-            RoleModels(),
-            roles.replace(PLANNER, planner) if planner else roles,
+            roles=roles.replace(PLANNER, planner) if planner else roles,
         )
         self.touched: list[str] = []
         workspaces = Workspaces(
@@ -189,7 +187,7 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
     if planner is None:
         graph = build_session_graph(model="openai:strong", settings=settings, domain=Domain())
         return graph.compile(checkpointer=InMemorySaver())
-    deps = deps_of(settings, RoleModels(strong="openai:strong"))
+    deps = deps_of(settings, model="openai:strong")
     deps = replace(deps, roles=deps.roles.replace(PLANNER, planner))
     return wire_graph(deps, DomainRuntime.prepare(Domain(), deps)).compile(
         checkpointer=InMemorySaver()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.context.notes import format_layer
 from topicloom.domain.curation import Curation, build_curated_layer
@@ -90,7 +90,9 @@ class TestText:
             Curation(
                 turn=1,
                 entries=(
-                    CuratedEntry(id="lore_1", kind="lore", title="Key", text="Of jade."),
+                    CuratedEntry(
+                        id="lore_1", kind="lore", knowledge=True, title="Key", text="Of jade."
+                    ),
                     CuratedEntry(id="narrative_t3", kind="narrative", text="The elder refused."),
                 ),
                 rationale="The message names the key.",
@@ -115,9 +117,7 @@ class TestText:
         ]
         assert build_curated_layer(Curation(turn=1)) is None
 
-    @pytest.mark.parametrize(
-        "hostile", ["</context_layer>", '"><x', "</memory></entry>", "<a b='c'>"]
-    )
+    @each_row("hostile", ["</context_layer>", '"><x', "</memory></entry>", "<a b='c'>"])
     def test_nothing_gets_out_of_its_element(self, hostile: str) -> None:
         entry = CuratedEntry(id=hostile, kind="lore", title=hostile, text=hostile)
         layer = Layer(kind="probabilistic", entries=(entry,), rationale=hostile, model=hostile)
@@ -126,26 +126,10 @@ class TestText:
         assert text.count("<") == text.count(">") == 8, "four elements, as they are without it"
 
 
-class TestVersion01:
-    """What is stored by version 0.1 reads as before: entries say by their kind what they are."""
-
-    def test_entries_of_lore_stand_in_the_knowledge_base(self) -> None:
-        lore = {"id": "lore_1", "kind": "lore", "text": "A"}
-        event = {"id": "event_2", "kind": "event", "text": "B"}
-        layer = Layer.model_validate({"kind": "probabilistic", "entries": [lore, event]})
-        assert format_layer(layer) == "\n".join(
-            [
-                '<context_layer type="probabilistic">',
-                '<knowledge_base>\n<entry id="lore_1" type="lore">\nA\n</entry>\n</knowledge_base>',
-                '<relevant_memories>\n<memory id="event_2" type="event">\nB\n</memory>',
-                "</relevant_memories>\n</context_layer>",
-            ]
-        )
-
-    def test_a_receipt_keeps_all_of_its_plan(self) -> None:
-        row = {"turn": 1, "user": "m1", "started": "", "seconds": 0, "scores": {}}
-        plan = {"focus": "q_1", "search": {"keywords": ["key"], "weights": {"lore": 0.9}}}
-        receipt = Receipt.model_validate({**row, "plan": plan})
-        assert receipt.plan is not None
-        assert receipt.plan.model_dump(exclude_defaults=True) == plan
-        assert TurnPlan.model_validate(receipt.plan.model_dump()).search.weights.lore == 0.9
+def test_a_receipt_keeps_all_of_its_plan() -> None:
+    row = {"turn": 1, "user": "m1", "started": "", "seconds": 0, "scores": {}}
+    plan = {"focus": "q_1", "search": {"keywords": ["key"], "weights": {"lore": 0.9}}}
+    receipt = Receipt.model_validate({**row, "plan": plan})
+    assert receipt.plan is not None
+    assert receipt.plan.model_dump(exclude_defaults=True) == plan
+    assert TurnPlan.model_validate(receipt.plan.model_dump()).search.weights.lore == 0.9

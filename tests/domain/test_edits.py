@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from domains import the_document
 from hypothesis import HealthCheck, given, settings, strategies as st
+from tables import each_row
 
 from topicloom.domain.document import Document, digest_json, index_nodes, parse_document
 from topicloom.domain.edits import apply_edits
@@ -118,7 +119,7 @@ class TestWhatTheyDo:
 
 
 class TestWhatIsRefused:
-    @pytest.mark.parametrize(
+    @each_row(
         ("edit", "told"),
         [
             (["SET", "item_swrd_01.count", 0], "Did you mean item_sword_01?"),

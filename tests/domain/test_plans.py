@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.domain.edits import parse_edits
 from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
@@ -26,7 +27,7 @@ def parts_of(text: str) -> list[str]:
     return re.findall("<turn_plan>\n.*?</turn_plan>", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_the_examples_in_the_prompt(language: Language) -> None:
     narrative, edit = map(parse_plan, parts_of(load_prompt("planner", language)))
     assert (narrative.kind, narrative.template) == ("narrative", "default")
@@ -41,14 +42,14 @@ def test_the_examples_in_the_prompt(language: Language) -> None:
     assert name in edit.reply
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_the_prompt_quotes_the_lines_that_follow_it(language: Language) -> None:
     words, text = get_wording(language), load_prompt("planner", language)
     for line in (words.data, words.events, words.templates, words.message):
         assert line in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "plan"),
     [
         ("<kind>narrative</kind>", TurnPlan()),
@@ -97,7 +98,7 @@ def test_a_plan_is_read_from_each_form_of_answer(text: str, plan: TurnPlan) -> N
     assert parse_plan(text) == plan
 
 
-@pytest.mark.parametrize("text", ["", "I think so.", "<turn_plan></turn_plan>", "[1, 2]", "{}"])
+@each_row("text", ["", "I think so.", "<turn_plan></turn_plan>", "[1, 2]", "{}"])
 def test_an_answer_without_a_plan_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError, match="no plan"):
         parse_plan(text)
@@ -121,7 +122,7 @@ def test_any_text_is_a_plan_that_can_be_stored_or_none(text: str) -> None:
 
 
 class TestEdits:
-    @pytest.mark.parametrize(
+    @each_row(
         "said",
         [
             [["SET", "a.b", 1]],
@@ -150,7 +151,7 @@ class TestEdits:
         said = [["delete", "a"], ["ADD", "b", 1], ["increment", "c.d", 2]]
         assert parse_edits(said) == [["REMOVE", "a"], ["PUSH", "b", 1], ["INC", "c.d", 2]]
 
-    @pytest.mark.parametrize("said", ["", "nothing", None, 3, {}, [], {"edits": 3}, {"a": [1]}])
+    @each_row("said", ["", "nothing", None, 3, {}, [], {"edits": 3}, {"a": [1]}])
     def test_what_holds_no_edits_gives_none(self, said: Any) -> None:
         assert parse_edits(said) == []
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.domain.recall_source import BUILT_IN_KINDS
 from topicloom.domain.selector import parse_selection
@@ -18,7 +19,7 @@ from topicloom.state.language import Language
 BOTH = ("lore_12", "narrative_t4")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         '<selection><rationale>Why.</rationale><pick id="lore_12"/><pick id="narrative_t4"/>'
@@ -38,7 +39,7 @@ def test_picks_and_rationale(text: str) -> None:
     assert (found.ids, found.rationale) == (BOTH, "Why.")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ['["lore_12", "narrative_t4"]', "lore_12, narrative_t4", "I pick lore_12 and narrative_t4."],
 )
@@ -46,12 +47,12 @@ def test_picks_are_read_without_a_rationale(text: str) -> None:
     assert parse_selection(text).ids == BOTH
 
 
-@pytest.mark.parametrize("text", ["<selection></selection>", "<selection/>", "[]", '{"ids": []}'])
+@each_row("text", ["<selection></selection>", "<selection/>", "[]", '{"ids": []}'])
 def test_nothing_is_an_answer(text: str) -> None:
     assert parse_selection(text).ids == ()
 
 
-@pytest.mark.parametrize("text", ["", "No.", "{}", '{"answer": 3}', "<pick>", "[1, 2]"])
+@each_row("text", ["", "No.", "{}", '{"answer": 3}', "<pick>", "[1, 2]"])
 def test_an_answer_without_picks_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_selection(text)
@@ -71,7 +72,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert all(found.ids)
 
 
-@pytest.mark.parametrize("piece", ["<pick", "<selection>", "[", '{"ids":[', "lore_1", '<pick id="'])
+@each_row("piece", ["<pick", "<selection>", "[", '{"ids":[', "lore_1", '<pick id="'])
 def test_long_answers_are_read_in_time(piece: str) -> None:
     with suppress(UnusableAnswerError):
         parse_selection(piece * 100_000)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from domains import the_document
+from tables import each_row
 
 from topicloom.domain.validate_document import make_checker, validate_document
 from topicloom.errors import ConfigurationError, InputError
@@ -45,7 +46,7 @@ def test_long_values_are_cut() -> None:
     assert len(str(error.value)) < 400
 
 
-@pytest.mark.parametrize("schema", [{"type": "nothing"}, {"properties": 3}, {"minimum": "x"}])
+@each_row("schema", [{"type": "nothing"}, {"properties": 3}, {"minimum": "x"}])
 def test_what_is_no_schema(schema: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"domain\.schema is not a JSON schema"):
         make_checker(schema)

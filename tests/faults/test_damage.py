@@ -12,7 +12,7 @@ import pytest
 from faults.campaign import Campaign, Case, problems_of
 from faults.damage import damage_cases
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

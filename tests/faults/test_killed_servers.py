@@ -15,7 +15,7 @@ import pytest
 from faults.disks import can_mount
 from faults.short import run_short
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

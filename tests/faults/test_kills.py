@@ -13,7 +13,7 @@ import pytest
 from faults.operations import operations
 from faults.short import run_short
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -12,7 +12,7 @@ import pytest
 from faults.campaign import Campaign, Case, problems_of
 from faults.http import canary_cases, http_cases
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def run(cases: Sequence[Case]) -> None:

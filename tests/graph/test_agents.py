@@ -85,6 +85,7 @@ def test_the_messages_of_the_state_stay_whole(tmp_path: Path) -> None:
     assert state.keys() == {"messages"}
 
 
+@pytest.mark.slow
 async def test_on_an_event_loop_it_is_the_same(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path))
@@ -174,6 +175,7 @@ def test_going_back_to_a_checkpoint_begins_a_branch(tmp_path: Path) -> None:
     assert "雨：二" not in model.prompt
 
 
+@pytest.mark.slow
 def test_what_is_removed_or_edited_is_shown_no_more(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path))
@@ -291,6 +293,7 @@ def test_an_agent_goes_on_from_what_a_person_changed(tmp_path: Path) -> None:
     assert memory.history(limit=2)[0].text == chatter("茶", 79)
 
 
+@pytest.mark.slow
 async def test_its_memory_is_looked_at_changed_and_deleted_by_the_agent(tmp_path: Path) -> None:
     agent = open_agent(ScriptedModel(), remember(tmp_path))
     say(agent, thread(), *(chatter("茶" if n % 2 else "雨", n) for n in range(20)))

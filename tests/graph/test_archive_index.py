@@ -251,6 +251,7 @@ class TestHandingOver:
         assert [c.remarks for c in simple.review().calls] == [("2 added",)]
         assert len(held(simple)) == 4
 
+    @pytest.mark.slow
     def test_it_is_not_asked_for_ever(self, tmp_path: Path) -> None:
         tags = tuple("茶雨山海风云")
         broken = OutOfOrder(Hashed())

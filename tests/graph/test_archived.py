@@ -76,6 +76,7 @@ def test_the_archive_stays_shut_where_another_topic_is_meant_for_sure(tmp_path: 
     assert [t.name for request in router.requests for t in request.topics] == ["雨"]
 
 
+@pytest.mark.slow
 def test_without_a_model_it_is_found_too(tmp_path: Path) -> None:
     """Of open topics the best always seems sure to the index, whatever is asked for."""
     settings = Settings(folder=tmp_path, window=1_800, fsync=False)

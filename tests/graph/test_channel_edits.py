@@ -284,6 +284,7 @@ def test_a_branch_from_before_the_edit_shows_the_original(
     check_kept(kept(tmp_path, session), session)
 
 
+@pytest.mark.slow
 def test_what_the_graph_prunes_is_no_edit(tmp_path: Path, listeners: Listeners) -> None:
     saver = InMemorySaver()
     for visible in (4, 1, 6):

@@ -10,7 +10,7 @@ import os
 import pytest
 from faults.short import run_short
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -20,7 +20,7 @@ from sessions import check_kept, kept
 
 from topicloom.memory.stored import get_session
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 TURNS = 12
 

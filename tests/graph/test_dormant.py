@@ -40,6 +40,7 @@ def asked(
     return graph, responder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tags", "question"),
     [

@@ -91,6 +91,7 @@ class Talk:
         return [m.message for m in kept(self.folder, session).messages(session)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_superseded_text_stands_in_any_prompt(tmp_path: Path, seed: int) -> None:
     talk = Talk(tmp_path, seed)

@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Call, Reply
 from openai_server import OpenAIServer
 from sessions import last_receipt, open_graph, tell, thread, transcript_of
+from tables import each_row
 
 from topicloom.errors import ReplyError
 from topicloom.graph.session import build_session_graph
@@ -117,15 +118,14 @@ def test_large_arguments_are_whole(openai_server: OpenAIServer, tmp_path: Path, 
     assert [text] == NOTES
 
 
-@pytest.mark.parametrize("text", ['{"a": "b', '{"a', "{", '{"a": tr', '{"a": [1, -', "", '"\\u12'])
+@each_row("text", ['{"a": "b', '{"a', "{", '{"a": tr', '{"a": [1, -', "", '"\\u12'])
 def test_json_may_go_on(text: str) -> None:
     assert is_json_so_far(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["tea " * 9, '{"a": 1} and more text', '{"a": } ' + "x" * 20, '{"n": ' + "9" * 5_000],
-    ids=["words", "more", "no value", "an integer that Python does not read"],
 )
 def test_this_is_none(text: str) -> None:
     assert not is_json_so_far(text)

@@ -46,6 +46,7 @@ async def events_of(graph: Graph, config: RunnableConfig) -> list[Any]:
     return [e async for e in graph.astream_events(said, config, version="v2")]
 
 
+@pytest.mark.slow
 async def test_each_token_is_there_once(graph: Graph) -> None:
     events = await events_of(graph, thread())
     streamed = [e for e in events if e["event"] == "on_chat_model_stream"]

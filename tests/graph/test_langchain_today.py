@@ -133,6 +133,7 @@ def test_a_hook_that_removes_what_was_never_kept_is_named(tmp_path: Path) -> Non
 TURNS = 12
 
 
+@pytest.mark.slow
 def test_an_agents_messages_in_a_channel_of_deltas(tmp_path: Path) -> None:
     """They are the same, their checkpoints a fraction; going back in time works too."""
     sizes: dict[str, int] = {}

@@ -26,7 +26,7 @@ GROWTH = 24
 TOPICS = ("tea", "boat", "oven", "dog")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "unit", ["\n", "\n ", "\r#", "\\", "\n--", "中。", "。", "a\n", "👩\u200d👧 "]
 )

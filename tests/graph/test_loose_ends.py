@@ -114,6 +114,7 @@ def test_loose_ends_become_a_topic_once_they_gather(tmp_path: Path) -> None:
     assert not table[homes.pop()].loose
 
 
+@pytest.mark.slow
 def test_each_split_leaves_every_message_in_one_place(tmp_path: Path) -> None:
     parts = [said(subject, range(n, n + 2)) for n in range(4) for subject in SUBJECTS]
     _, session, store, table = started(tmp_path, *parts)

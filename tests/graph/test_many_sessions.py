@@ -25,7 +25,7 @@ from topicloom.storage.store_items import items_in, put_items
 from topicloom.storage.stores import StoreStorage
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 CONFIG = thread()
 

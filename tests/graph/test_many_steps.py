@@ -46,6 +46,7 @@ def test_an_agent_of_three_hundred_steps(tmp_path: Path) -> None:
     assert len(Memory.of(agent, thread()).history(limit=None)) == 2 * STEPS + 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out of the prompt")
 def test_a_model_that_searches_without_end(tmp_path: Path) -> None:
     model = ScriptedModel()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from tables import each_row
 
 from topicloom import (
     ActivationPolicy,
@@ -68,7 +69,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@each_row("mistake", MISTAKES)
 def test_a_mistake_is_named_in_one_line(mistake: str) -> None:
     make, said = MISTAKES[mistake]
     with pytest.raises(TopicLoomError) as error:

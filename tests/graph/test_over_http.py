@@ -27,9 +27,9 @@ from sessions import tell
 
 from topicloom.errors import ReplyError
 from topicloom.graph.deps import make_deps
+from topicloom.graph.parts import GraphParts
 from topicloom.graph.session import build_session_graph
 from topicloom.prompts.loader import load_prompt
-from topicloom.roles.choice import RoleModels
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import spec_of
 from topicloom.settings import Settings
@@ -37,7 +37,7 @@ from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "http"}}
 READER, SPLITTER, ROUTER, BRIEF = (
@@ -351,16 +351,24 @@ def test_endpoints_by_role(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         role_api_keys={"router": "routing"},
     )
     azure = "azure_openai:gpt-4o"
-    models = RoleModels("openai:strong", "openai:cheap", {"router": "openai:r", "brief": azure})
-    roles = make_deps(settings, models).roles
+    parts = GraphParts(
+        settings=settings,
+        model="openai:strong",
+        cheap_model="openai:cheap",
+        role_models={"router": "openai:r", "brief": azure},
+    )
+    roles = make_deps(parts).roles
 
     def endpoint(name: str) -> tuple[str, str]:
         client = roles[spec_of(name)]._chat.model.root_client
         return client.base_url.host, client.api_key
 
     namesakes = make_deps(
-        settings.model_copy(update={"role_api_keys": {"cheap": ""}}),
-        RoleModels("openai:same", "openai:same"),
+        GraphParts(
+            settings=settings.model_copy(update={"role_api_keys": {"cheap": ""}}),
+            model="openai:same",
+            cheap_model="openai:same",
+        )
     ).roles
     clients = {
         name: namesakes[spec_of(name)]._chat.model.root_client for name in ("splitter", "reader")

@@ -26,7 +26,7 @@ from topicloom.state.receipt import Receipt
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "faults"}}
 SECRET = "my PIN is QQSECRETQQ, and the door opens at dusk"

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from agents import ScriptedModel, call, open_agent, remember
 from hypothesis import HealthCheck, given, settings, strategies as st
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateUpdate
+from langgraph.types import Command
 from sessions import open_graph, tell, thread
 
 from topicloom import (
@@ -43,13 +42,6 @@ def remembered(graph: Graph) -> list[str]:
 
 def shown(graph: Graph) -> list[str]:
     return [m.text for m in graph.get_state(thread()).values["messages"]]
-
-
-def leave_in_channel(graph: Graph, *messages: AnyMessage) -> None:
-    """What version 0.1.0 left behind: the message in the channel, and `ingest` to be run."""
-    update = StateUpdate({"messages": list(messages)}, "__start__")
-    CompiledStateGraph.bulk_update_state(graph, thread(), [[update]])
-    assert graph.get_state(thread()).next == ("ingest",)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,39 +75,6 @@ async def test_an_update_of_the_state(tmp_path: Path) -> None:
     graph.update_state(thread(), {"messages": [("user", "By the way")]})
     tell(graph, thread(), "And now?")
     assert remembered(graph) == ["Hello", REPLY, "By the way", "And now?", REPLY]
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_one_that_an_older_version_left_is_reported_and_mended(tmp_path: Path, first: bool) -> None:
-    graph = open_graph(tmp_path)
-    if not first:
-        tell(graph, thread(), "Hello")
-    leave_in_channel(graph, bad(), bad({"a": 1}))
-    faults = check_session(graph, thread())
-    assert [(f.place, bool(f.mend)) for f in faults] == [("messages", True)] * 2
-    assert "['x']" in faults[0].what
-    assert repair_session(graph, thread()) == faults
-    assert check_session(graph, thread()) == []
-    assert graph.get_state(thread()).next == ()
-    tell(graph, thread(), "And now?")
-    assert remembered(graph) == ([] if first else ["Hello", REPLY]) + ["And now?", REPLY]
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_the_next_turn_goes_on_without_a_repair(tmp_path: Path, first: bool) -> None:
-    graph = open_graph(tmp_path)
-    if not first:
-        tell(graph, thread(), "Hello")
-    leave_in_channel(graph, bad())
-    with pytest.raises(InputError, match=r"\['x'\]"):
-        graph.invoke(None, thread())
-    tell(graph, thread(), "And now?")
-    assert remembered(graph) == ([] if first else ["Hello", REPLY]) + ["And now?", REPLY]
-    assert shown(graph) == remembered(graph)
-    (event,) = Memory.of(graph, thread()).receipts()[-1].events
-    assert "left out" in event
-    assert "hi" not in event.replace("nothing", "")
-    assert check_session(graph, thread()) == []
 
 
 def refuse(folder: Path, first: bool) -> tuple[Any, list[str]]:

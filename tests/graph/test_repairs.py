@@ -127,6 +127,7 @@ def test_what_a_person_merged_stays_together(talk: Talk) -> None:
     assert {"lisbon", "piano"} in talk.held()
 
 
+@pytest.mark.slow
 def test_what_a_person_parted_again_is_not_merged(tmp_path: Path) -> None:
     """One subject in two topics, which a review would merge, had it not been undone."""
     talk = Talk(tmp_path, [("A", "oak"), ("B", "oak"), ("C", "piano")] * 3)

@@ -100,7 +100,7 @@ class TestModelAsks:
         assert transcript_of(tmp_path, graph, CONFIG)[0].text in prompt_of(second)
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert receipt.abandoned == 1
-        assert receipt.woken == ("t1",)
+        assert receipt.activated == ("t1",)
         assert [(s.query, s.found) for s in receipt.searches] == [("the tea", ("t1",))]
         assert [c.role for c in receipt.calls] == ["responder", "router", "reader", "responder"]
 
@@ -225,7 +225,7 @@ class TestModelAsks:
         note = prompt_of(responder.requests[-1]).rpartition("<memory>")[2]
         assert "unicorns" in note
         receipt = last_receipt(tmp_path, graph, CONFIG)
-        assert receipt.woken == ()
+        assert receipt.activated == ()
         assert [(s.query, s.found) for s in receipt.searches] == [("unicorns", ())]
         assert receipt.searches[0].reason
 
@@ -356,7 +356,7 @@ class TestReplyAlreadyReleased:
         assert [getattr(m, "tool_calls", []) for m in said] == [[], [], []]
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert receipt.abandoned == 0
-        assert receipt.woken == ("t1",)
+        assert receipt.activated == ("t1",)
         # The second prompt shows what was said so far, and no call without a result.
         second = responder.requests[-1].messages
         assert [m.type for m in second][-2:] == ["human", "ai"]
@@ -393,7 +393,7 @@ class TestAmnesia:
         assert [r.query for r in router.requests] == [cue]
         assert len(responder.requests) == 1
         receipt = last_receipt(tmp_path, graph, CONFIG)
-        assert receipt.woken == ("t1",)
+        assert receipt.activated == ("t1",)
         roles = [c.role for c in receipt.calls]
         assert roles.index("router") < roles.index("reader") < roles.index("responder")
 
@@ -405,11 +405,11 @@ class TestAmnesia:
         assert get_session(graph, CONFIG).active == {}
         graph = asleep(tmp_path / "b", fake_roles(router=router), "茶", "雨")
         tell(graph, CONFIG, "You forgot the tea?")
-        assert "t1" in last_receipt(tmp_path / "b", graph, CONFIG).woken
+        assert "t1" in last_receipt(tmp_path / "b", graph, CONFIG).activated
         responder = ScriptedResponder(make_topic_search("tea", forgotten=True), "No.")
         graph = asleep(tmp_path / "c", fake_roles(responder, router=router), "茶", "雨")
         tell(graph, CONFIG, "The tea?")
-        assert "t1" in last_receipt(tmp_path / "c", graph, CONFIG).woken
+        assert "t1" in last_receipt(tmp_path / "c", graph, CONFIG).activated
 
     def test_an_ordinary_message_starts_none(self, tmp_path: Path) -> None:
         router = NameRouter({"茶": 1.0})
@@ -425,7 +425,8 @@ class TestAmnesia:
         graph = asleep(tmp_path, fake_roles(router=router), "茶", "雨")
         updates = graph.stream({"messages": [HumanMessage(said)]}, CONFIG, stream_mode="updates")
         nodes = [node for update in updates for node in update]
-        before, after = ["ingest", "estimate", "retrieve"], ["main_generate", "finalize"]
+        before = ["reconcile", "ingest", "estimate", "retrieve"]
+        after = ["main_generate", "finalize"]
         readers = ["read_topic"] if forgotten else []
         assert nodes == [*before, *forgotten, *readers, "assemble", *after]
 
@@ -461,5 +462,5 @@ class TestAmnesia:
         other = {"t1": "雨", "t2": "茶"}[awake]
         text = next(r.text for r in transcript_of(tmp_path, graph, CONFIG) if other in r.text)
         tell(graph, CONFIG, text.replace("第1次", ""))
-        assert last_receipt(tmp_path, graph, CONFIG).woken
+        assert last_receipt(tmp_path, graph, CONFIG).activated
         assert router.requests == []

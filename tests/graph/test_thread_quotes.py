@@ -9,7 +9,7 @@ import pytest
 from people import People
 from sessions import last_receipt, thread
 
-from topicloom.graph.other_threads import OtherThreads
+from topicloom.nodes.user_knowledge import UserKnowledge
 from topicloom.storage.thread_profiles import ThreadProfile
 
 BOILER = "The plumber said that the boiler in Ghent needs a new expansion vessel, part QX-4417."
@@ -40,7 +40,7 @@ def test_it_is_quoted_word_for_word(people: People) -> None:
     prompt = people.say("slack", ASKED)
     assert f"Said elsewhere, 2 March 2026:\n“{BOILER}”" in prompt
     receipt = last_receipt(people.folder, people.graph, thread("slack"))
-    assert [(q.thread, q.message) for q in receipt.elsewhere] == [("web", "m3")]
+    assert [(q.thread, q.message) for q in receipt.other_threads] == [("web", "m3")]
     assert "QX-4417" not in receipt.model_dump_json()
     assert "QX-4417" not in str(people.graph.get_state(thread("slack")).values)
     assert people.say("slack", "Thanks! And what about the weather?").count("QX-4417") == 1
@@ -138,9 +138,9 @@ def test_cards_are_made_anew(people: People) -> None:
     people.say("new", "And now?")  # it has no card though it is not new
     settle(people)
     assert BOILER in people.say("voice", ASKED)
-    others = people.graph.builder.deps.others  # type: ignore[attr-defined]
-    assert isinstance(others, OtherThreads)
-    assert others.profiles.remake(people.store, "ann") == 4
+    known = people.graph.builder.deps.user  # type: ignore[attr-defined]
+    assert isinstance(known, UserKnowledge)
+    assert known.profiles.remake(people.store, "ann") == 4
 
 
 def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,13 +148,13 @@ def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.M
     for number in range(8):
         people.say(f"web {number}", f"{BOILER} It is the {number}th time.")
     settle(people)
-    opened, find = list[str](), OtherThreads._open
+    opened, find = list[str](), UserKnowledge._open
 
-    def count(self: OtherThreads, kept: object, person: object, name: str) -> object:
+    def count(self: UserKnowledge, kept: object, person: object, name: str) -> object:
         opened.append(name)
         return find(self, kept, person, name)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(OtherThreads, "_open", count)
+    monkeypatch.setattr(UserKnowledge, "_open", count)
     assert BOILER in people.say("slack", ASKED)
     assert len(set(opened)) == 3
 

@@ -10,7 +10,7 @@ import pytest
 from openai_behaviours import Hang
 from openai_server import OpenAIServer
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 _TURNS = """
 import asyncio

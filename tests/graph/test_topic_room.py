@@ -154,6 +154,7 @@ def test_a_topic_just_under_the_limit_is_read_whole(tmp_path: Path) -> None:
     assert len(table) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("secret", "question", "filler"),
     [
@@ -180,6 +181,7 @@ def test_the_cut_part_of_a_huge_message_is_found_and_quoted(
 class TestAnotherReader:
     """Topics that outgrew what their reader has now: its window is smaller, or it is another."""
 
+    @pytest.mark.slow
     def test_they_are_divided_at_the_next_split(self, tmp_path: Path) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
 

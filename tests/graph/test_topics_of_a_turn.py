@@ -37,6 +37,7 @@ def kept_topics(folder: Path, graph: Graph) -> list[Topic]:
     return list(kept(folder, session).topic_table(session))
 
 
+@pytest.mark.slow
 def test_a_turn_searches_with_what_it_goes_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

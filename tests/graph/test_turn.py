@@ -104,7 +104,7 @@ class TestSplit:
         assert topics["茶"].last_at
         assert set(session.active) == {"t1", "t2"}
         receipt = store.receipts(session, 1)[0]
-        assert receipt.woken == ("t1", "t2")
+        assert receipt.activated == ("t1", "t2")
         assert receipt.split == ("t1", "t2")
         assert [c.role for c in receipt.calls][:3] == ["splitter", "brief", "brief"]
         assert len(splitter.requests) == 1
@@ -134,6 +134,7 @@ class TestSplit:
         assert [t.name for t in store.topic_table(session)] == ["茶", "雨"]
         assert len([r for r in store.receipts(session) if r.split]) >= 2
 
+    @pytest.mark.slow
     def test_of_many_topics_a_splitter_sees_some(self, tmp_path: Path) -> None:
         splitter = TaggedSplitter()
         awake = {"floor": 1, "usual": 2, "ceiling": 2}
@@ -237,7 +238,7 @@ class TestFanOut:
         slept: list[str] = []
         for _ in range(6):
             tell(graph, CONFIG, "Fine")
-            slept += last_receipt(tmp_path, graph, CONFIG).slept
+            slept += last_receipt(tmp_path, graph, CONFIG).deactivated
         assert slept == ["t2"]
         assert set(get_session(graph, CONFIG).active) == {"t1"}
         asked = len(reader.requests)
@@ -434,6 +435,7 @@ class TestTheDay:
             f"-- {date.fromisoformat(asked):%Y-%m-%d (%A)} --\nHow many days did it take?",
         ]
 
+    @pytest.mark.slow
     def test_through_splits_the_lines_are_in_what_is_counted(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         clock = Clock(timedelta(hours=2))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from examples import weather
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -54,6 +55,7 @@ async def astreamed_once(graph: Graph, text: str, config: RunnableConfig) -> Non
 
 
 class TestStreams:
+    @pytest.mark.slow
     async def test_however_it_is_called_the_outcome_is_the_same(self, tmp_path: Path) -> None:
         outcomes: list[Any] = []
         ways: list[Callable[[Graph, str, RunnableConfig], Any]] = [

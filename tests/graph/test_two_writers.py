@@ -129,6 +129,7 @@ def overtake(folder: Path, roles: Roles | None = None, **options: Any) -> tuple[
 
 
 class TestInOneProcess:
+    @pytest.mark.slow
     def test_turns_in_threads_wait_for_one_another(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path)
         said = [chatter("茶雨"[n // 4 % 2], n, characters=120) for n in range(24)]
@@ -265,6 +266,7 @@ class TestMerge:
         say(one, "Yours")
         assert texts(tmp_path, one) == ["Mine", REPLY, "Yours", REPLY]
 
+    @pytest.mark.slow
     def test_a_checkpoint_that_is_behind_goes_on_from_where_the_line_is(
         self, tmp_path: Path
     ) -> None:

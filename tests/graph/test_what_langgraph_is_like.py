@@ -23,6 +23,7 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from sessions import thread
+from tables import each_row
 
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.middleware import _DURABILITY
@@ -141,7 +142,7 @@ class TestAgents:
 class TestDeletion:
     """`delete_with_threads` puts methods of its own on a checkpointer."""
 
-    @pytest.mark.parametrize("saver", [InMemorySaver, SqliteSaver, AsyncSqliteSaver])
+    @each_row("saver", [InMemorySaver, SqliteSaver, AsyncSqliteSaver])
     def test_a_checkpointer_deletes_by_two_methods(
         self, saver: type[BaseCheckpointSaver[Any]]
     ) -> None:

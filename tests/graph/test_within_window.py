@@ -89,6 +89,7 @@ def read_files(count: int, step: int = 0) -> list[AIMessageChunk]:
     return [AIMessageChunk(content="", tool_call_chunks=chunks)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beginning", [None, "segments"])
 @pytest.mark.parametrize(
     "script",
@@ -109,6 +110,7 @@ def test_what_tools_say_in_one_turn_is_in_part_together(
     assert len(responder.requests) == len(script) + 1
 
 
+@pytest.mark.slow
 def test_so_it_is_in_an_agent_of_many_calls(tmp_path: Path) -> None:
     model = ScriptedModel(script=[*(call("read_file", n, path=f"{n}") for n in range(20)), "Done."])
     agent = open_agent(model, remember(tmp_path), tools=[read_file])
@@ -129,6 +131,7 @@ turns = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out of the prompt")
 @few(8)
 @given(turns)

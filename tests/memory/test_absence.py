@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tables import each_row
 
 from topicloom.memory.absence import AbsenceStep, find_step
 from topicloom.state.recall import TopicNote
@@ -29,7 +29,7 @@ EARLIER = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "fields", "step"),
     [
         (7, {"quoted": (note("m7"),)}, "quoted"),
@@ -80,7 +80,3 @@ def test_what_is_archived_is_not_looked_for_unless_somebody_asks() -> None:
     assert find_step(7, plain, [], "t1", "archived", found=True) == "archived"
     assert find_step(7, asked, [], "t1", "archived", found=True) == "no_budget"
     assert find_step(7, asked, [], "t1", "archived", found=False) == "asleep"
-
-
-def test_what_is_in_no_topic_was_in_view_whatever_an_old_receipt_says() -> None:
-    assert find_step(7, receipt(view=0), [], "", "active", found=False) == "in_view"

@@ -113,6 +113,7 @@ def forget_facts(graph: Any, name: str) -> None:
         memory.forget_fact(key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "delete",
     [

@@ -268,6 +268,7 @@ def test_a_turn_that_is_not_finished_keeps_its_facts(tmp_path: Path) -> None:
     assert len(ReflectionStore(facts).facts("s")) == 1
 
 
+@pytest.mark.slow
 def test_a_purge_that_was_killed_anywhere_is_finished(tmp_path: Path) -> None:
     """In files, each chain is written at once; a plan's chains are taken one after another."""
     roles = fake_roles(splitter=name_by(f"{SECRET} operation"))

@@ -98,6 +98,7 @@ def test_no_byte_is_left(people: People, caplog: pytest.LogCaptureFixture) -> No
     assert "canary" not in people.say("new", "Hello?", user=USER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(4))
 def test_killed_on_the_way_the_same_call_finishes(
     people: People, monkeypatch: pytest.MonkeyPatch, at: int
@@ -132,6 +133,7 @@ async def test_on_the_event_loop(people: People) -> None:
     assert find_canaries(people.folder) == []
 
 
+@pytest.mark.slow
 def test_the_command_shows_and_deletes_a_person(people: People, run: Run, tmp_path: Path) -> None:
     folder = str(people.folder)
     people.store.conn.close()  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ def in_rows(saver: Any) -> str:
     return str(rows)
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.long)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "memory":
         saver = InMemorySaver()
@@ -83,6 +83,7 @@ def secret_messages(folder: Path, graph: Any) -> list[int]:
     return [m.seq for m in kept(folder, session).messages(session) if SECRET in m.text]
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_left_and_the_thread_goes_on(tmp_path: Path, place: Place) -> None:
     saver, everything = place
     folder = tmp_path / "sessions"
@@ -174,6 +175,7 @@ def test_what_a_provider_refuses_again_and_again_is_forgotten(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.slow
 def test_a_turn_that_is_not_finished_is_not_purged_beside(tmp_path: Path) -> None:
     graph = talk(tmp_path, InMemorySaver())
     session = get_session(graph, thread())

@@ -109,6 +109,7 @@ class TestArchive:
         world.begin()
         assert world.review().archived == (world.id_of("雨"),)
 
+    @pytest.mark.slow
     def test_neither_words_nor_time_wake_it_but_a_request_does(self, world: World) -> None:
         world.begin()
         world.review()
@@ -217,6 +218,7 @@ class TestMerge:
         world.review()
         assert world.review().changes == ()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("unrelated", [0.1, 0.3, 0.5])
     @pytest.mark.parametrize("merges", [0, 1, 3])
     def test_nothing_is_left_for_a_second_review(

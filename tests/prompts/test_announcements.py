@@ -7,12 +7,10 @@ that never comes.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 
-import pytest
+from tables import each_row
 
-from topicloom.prompts.loader import LANGUAGES, load_prompt
-from topicloom.prompts.wording import get_wording
+from topicloom.prompts.loader import LANGUAGES, load_prompt, load_rows
 from topicloom.state.language import Language
 
 QUOTED: dict[str, set[str]] = {
@@ -34,12 +32,12 @@ LINE = re.compile(r"===\s.*?\s===")
 
 def list_lines(language: Language) -> dict[str, str]:
     """The names of the lines that announce something, by their text."""
-    words = asdict(get_wording(language)).items()
-    return {text: name for name, text in words if LINE.fullmatch(str(text))}
+    rows = (row.partition(": ") for row in load_rows(f"words/{language}"))
+    return {text: name for name, _, text in rows if LINE.fullmatch(text)}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("prompt", QUOTED)
+@each_row("language", LANGUAGES)
+@each_row("prompt", QUOTED)
 def test_a_prompt_quotes_the_lines_as_they_are_sent(prompt: str, language: Language) -> None:
     lines = list_lines(language)
     quoted = LINE.findall(load_prompt(prompt, language))
@@ -48,7 +46,7 @@ def test_a_prompt_quotes_the_lines_as_they_are_sent(prompt: str, language: Langu
     assert {lines[line] for line in quoted} == QUOTED[prompt]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_every_line_is_explained_by_a_prompt(language: Language) -> None:
     """A line that no prompt quotes would be noise to the model that reads it."""
     assert set(list_lines(language).values()) == set().union(*QUOTED.values())

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from tables import each_row
 
 from topicloom.context.layout import Layout, LayoutName
 from topicloom.context.notes import format_facts
@@ -242,8 +242,8 @@ def test_every_role_has_a_builder_here() -> None:
     assert BUILDERS.keys() == ROLES.keys(), "give a new role a line in BUILDERS, here"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("role", BUILDERS)
+@each_row("language", LANGUAGES)
+@each_row("role", BUILDERS)
 def test_nothing_said_passes_for_ours(role: str, language: Language) -> None:
     for build in BUILDERS[role]:
         harmless = shape_of(build("fine, said the user", language))
@@ -251,7 +251,7 @@ def test_nothing_said_passes_for_ours(role: str, language: Language) -> None:
             assert shape_of(build(attempt, language)) == harmless, attempt
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS)
+@each_row("attempt", ATTEMPTS)
 def test_an_attempt_is_one(attempt: str) -> None:
     """What the suite tries would be taken for ours if it stood in a prompt as it is."""
     assert shape_of([HumanMessage(attempt)])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from itertools import chain, repeat
+from pathlib import Path
 from typing import get_args
 
 import pytest
+from tables import each_row
 
+import topicloom
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import load_prompt, prompt_names
+from topicloom.prompts.loader import load_prompt, load_rows, prompt_names
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import parse_brief
 from topicloom.roles.reader import parse_reading
@@ -22,8 +26,8 @@ NAMES = prompt_names()
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", NAMES)
+@each_row("language", LANGUAGES)
+@each_row("name", NAMES)
 def test_every_prompt_is_there_and_finished(name: str, language: Language) -> None:
     text = load_prompt(name, language)
     assert len(text) > 100
@@ -32,7 +36,7 @@ def test_every_prompt_is_there_and_finished(name: str, language: Language) -> No
     assert bool(re.search("[一-鿿]", text)) == (language == "zh")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_languages_say_the_same(name: str) -> None:
     """As many headings, list items and tags in both."""
     for pattern in (r"^#", r"^[-0-9]", r"</?[a-z_]+", r"`[a-z_]+`"):
@@ -43,7 +47,7 @@ def test_languages_say_the_same(name: str) -> None:
         assert len(set(counts.values())) == 1, (pattern, counts)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
     words = get_wording(language)
     assert words.now in load_prompt("reader", language)
@@ -61,7 +65,7 @@ def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
         assert word in load_prompt("splitter", language)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Language) -> None:
     def fill(name: str, *values: str) -> str:
         """A prompt with its placeholders filled in, the last value over and over."""
@@ -82,13 +86,25 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
         parse_reading(load_prompt("responder", language))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_a_reader_that_repeats_its_example_is_not_believed(language: Language) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_reading(load_prompt("reader", language))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+def test_fixed_words_are_in_both_languages_and_are_those_that_the_code_names() -> None:
+    used = set[str]()
+    for path in Path(topicloom.__file__).parent.rglob("*.py"):
+        if "get_wording" in (code := path.read_text("utf-8")):
+            found = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Attribute)]
+            of = re.compile(r"words|get_wording\(.*\)")
+            used |= {n.attr for n in found if of.fullmatch(ast.unparse(n.value))}
+    for language in LANGUAGES:
+        names = [row.partition(": ")[0] for row in load_rows(f"words/{language}")]
+        assert sorted(names) == sorted(used), language
+
+
+@each_row("language", LANGUAGES)
 def test_complaints_name_the_element(language: Language) -> None:
     assert "<topic_split>" in get_wording(language).complaint.format(form="<topic_split>")
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.brief import Brief, parse_brief
@@ -82,7 +83,7 @@ m#57</Referenced_Messages><Summary>They chose <b>oak</b>.</Summary></Topic_Resul
 }
 
 
-@pytest.mark.parametrize("text", READINGS.values(), ids=READINGS.keys())
+@each_row("text", READINGS.values())
 def test_a_reading_is_read_in_every_form(text: str) -> None:
     assert parse_reading(text) == READING
 
@@ -95,7 +96,7 @@ def test_a_summary_may_speak_of_the_form_itself() -> None:
     assert parse_reading(text).score == 0.9
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "score"),
     [
         ("0", 0.0),
@@ -114,13 +115,13 @@ def test_a_score_is_read_from_each_form(text: str, score: float) -> None:
     assert parse_reading(f"<relevance_score>{text}</relevance_score>").score == score
 
 
-@pytest.mark.parametrize("text", ["85", "7", "high", "", "150%", "5/0", "12/10", "9" * 5000])
+@each_row("text", ["85", "7", "high", "", "150%", "5/0", "12/10", "9" * 5000])
 def test_what_is_no_score_is_not_guessed(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_reading(f"<relevance_score>{text}</relevance_score>")
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "true"])
+@each_row("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "true"])
 def test_json_numbers_that_are_no_score(number: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_reading(f'{{"relevance_score": {number}}}')
@@ -131,7 +132,7 @@ def test_a_cut_answer_keeps_its_score() -> None:
     assert parse_reading("relevance_score: 0.2") == ParsedReading(0.2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "ids"),
     [
         ("m42-m45", "m42 m43 m44 m45"),
@@ -204,12 +205,12 @@ SPLITS = {
 }
 
 
-@pytest.mark.parametrize("text", SPLITS.values(), ids=SPLITS.keys())
+@each_row("text", SPLITS.values())
 def test_a_split_is_read_in_every_form(text: str) -> None:
     assert parse_split(text) == SPLIT
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         '<assignment msg_id="m1" topic_id="t3" also="topic-7,topic-009">',
@@ -223,7 +224,7 @@ def test_references_are_read_in_every_form(text: str) -> None:
     assert parse_split(text) == (Assignment("m1", "t3", also=("t7", "t9")),)
 
 
-@pytest.mark.parametrize("also", ["", "none", "-", "无", "{}", "tea", "t", "9" * 5_000])
+@each_row("also", ["", "none", "-", "无", "{}", "tea", "t", "9" * 5_000])
 def test_references_to_nothing_are_none(also: str) -> None:
     (assignment,) = parse_split(f'<assignment msg_id="m1" topic_id="t3" also="{also}">')
     assert assignment.also == ()
@@ -253,7 +254,7 @@ ROUTES = {
 }
 
 
-@pytest.mark.parametrize("text", ROUTES.values(), ids=ROUTES.keys())
+@each_row("text", ROUTES.values())
 def test_a_route_is_read_in_every_form(text: str) -> None:
     assert parse_routing(text) == ROUTE
 
@@ -265,7 +266,7 @@ def test_a_route_to_nowhere() -> None:
     assert parse_routing('{"matched_topics": []}') == Route({})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "<topic_brief><name>Oak\n table</name><brief>About the table.</brief></topic_brief>",
@@ -277,7 +278,7 @@ def test_a_brief_is_read_in_every_form(text: str) -> None:
     assert parse_brief(text) == Brief("Oak table", "About the table.")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "<query>How much is the hotel?</query>",
@@ -296,8 +297,8 @@ def test_between_two_opening_tags_may_stand_anything() -> None:
         parse_query("<query>Let me see what it refers to.<query>")
 
 
-@pytest.mark.parametrize("parse", PARSERS)
-@pytest.mark.parametrize("text", ["", "   ", "I cannot help with that.", "{}", "[]", "<", "</"])
+@each_row("parse", PARSERS)
+@each_row("text", ["", "   ", "I cannot help with that.", "{}", "[]", "<", "</"])
 def test_rubbish_is_unusable(parse: Callable[[str], object], text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse(text)
@@ -388,8 +389,8 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("parse", PARSERS)
-@pytest.mark.parametrize("piece", HOSTILE)
+@each_row("parse", PARSERS)
+@each_row("piece", HOSTILE)
 def test_a_megabyte_of_anything_is_read_or_refused(
     parse: Callable[[str], object], piece: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
@@ -21,7 +22,7 @@ OAK = Assessment(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "<topic_review><name>Oak top</name><brief>A worktop.</brief><summary>Oak was chosen."
@@ -39,7 +40,7 @@ def test_a_review_is_read_from_each_form(text: str) -> None:
     assert parse_review(text) == OAK
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("importance", "value"),
     [("0.3", 0.3), ("low", 0.1), ("高", 0.9), ("", 0.5), ("who knows", 0.5), ("-1", 0.0)],
 )
@@ -48,14 +49,14 @@ def test_an_importance_is_read_from_each_form(importance: str, value: float) -> 
     assert parse_review(text).importance == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lasting", "once"), [("no", True), ("No.", True), ("否", True), ("yes", False), ("", False)]
 )
 def test_whether_it_is_over(lasting: str, once: bool) -> None:
     assert parse_review(f"<summary>s</summary><lasting>{lasting}</lasting>").once == once
 
 
-@pytest.mark.parametrize("text", ["", "I'd rather not.", "<name>x</name>", '{"name": "x"}'])
+@each_row("text", ["", "I'd rather not.", "<name>x</name>", '{"name": "x"}'])
 def test_a_review_without_a_summary_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError, match="no summary"):
         parse_review(text)
@@ -71,7 +72,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert 0 <= found.importance <= 1
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_examples_of_the_prompts_are_read_and_their_marks_are_ours(language: Language) -> None:
     example = parse_review(re.sub(r"‹[^‹›]+›", "1", load_prompt("reviewer", language)))
     assert (example.name, example.importance) == ("1", 1.0)

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.values import parse_verdict
@@ -84,17 +85,17 @@ NEITHER = [
 ]
 
 
-@pytest.mark.parametrize("text", YES)
+@each_row("text", YES)
 def test_forms_of_yes_are_read(text: str) -> None:
     assert parse_verdict(text) is True
 
 
-@pytest.mark.parametrize("text", NO)
+@each_row("text", NO)
 def test_forms_of_no_are_read(text: str) -> None:
     assert parse_verdict(text) is False
 
 
-@pytest.mark.parametrize("text", NEITHER)
+@each_row("text", NEITHER)
 def test_an_answer_that_is_neither_yes_nor_no_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_verdict(text)
@@ -111,7 +112,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert parse_verdict(text) in (True, False)
 
 
-@pytest.mark.parametrize("piece", ["yes", "no ", "*", "answer: ", "答案", "是", "<think>", "　"])
+@each_row("piece", ["yes", "no ", "*", "answer: ", "答案", "是", "<think>", "　"])
 def test_a_megabyte_of_anything_is_read_or_refused(piece: str) -> None:
     with suppress(UnusableAnswerError):
         assert parse_verdict(piece * (1_000_000 // len(piece))) in (True, False)

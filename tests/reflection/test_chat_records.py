@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.reflection.chat_records import choose_chat_records, parse_timestamp, select_native
 from topicloom.reflection.due import ReflectionPolicy
@@ -142,7 +143,7 @@ def test_records_keep_their_ids_in_any_order() -> None:
     assert choose_chat_records(None, OWN).ids == {"m1": "m1", "m2": "m2"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "report"),
     [
         ("chat", "no list but 'str'"),
@@ -172,7 +173,7 @@ def test_every_malformed_one_is_counted() -> None:
     assert reports[-1] == "4 more chat records are malformed"
 
 
-@pytest.mark.parametrize("field", ["role", "timestamp", "is_processed"])
+@each_row("field", ["role", "timestamp", "is_processed"])
 def test_what_a_record_says_is_not_told_at_length(field: str) -> None:
     (report,) = choose_chat_records([external(1, **{field: "x" * 9_000})], OWN).reports
     assert len(report) < 400

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from pydantic import ValidationError
+from tables import each_row
 
 from topicloom.reflection.due import (
     DueState,
@@ -42,7 +43,7 @@ def test_the_defaults_are_those_of_the_spec() -> None:
     assert (POLICY.turns, POLICY.idle_seconds, POLICY.tick_seconds) == (6, 600, 600)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pending", "silent", "reason"),
     [
         (0, 1e9, None),
@@ -149,7 +150,7 @@ def test_a_fork_goes_on_from_its_own_marks() -> None:
     assert ReflectionProgress().find_reached(["a1"]) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("time", "seconds"),
     [
         ("1970-01-01T01:00:00+01:00", 0.0),
@@ -164,7 +165,7 @@ def test_times_are_read_as_seconds(time: str, seconds: float | None) -> None:
     assert parse_iso_seconds(time) == seconds
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong", [{"turns": 0}, {"idle_seconds": 0}, {"tick_seconds": float("nan")}, {"at_once": 0}]
 )
 def test_policies_that_make_no_sense(wrong: dict[str, float]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 
-import pytest
+from tables import each_row
 
 from topicloom.reflection.fact_spans import (
     ThreadFact,
@@ -144,7 +144,7 @@ def test_a_fact_of_before_has_the_time_that_it_has() -> None:
     assert Fact.of({**new.value, "said": [["a"], 3]}) is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "first", "last"),
     [
         ("2026", "2026-01-01", "2026-12-31"),

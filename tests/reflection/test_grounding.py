@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import each_row
 
 from topicloom.reflection.facts import Claim
 from topicloom.reflection.grounding import find_flaw, ground_claims
@@ -182,7 +182,7 @@ def is_kept(said: str, claim: str) -> bool:
     return not find_flaw(Claim(claim, ("m1",)), {"m1": message(1, "user", said)})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pairs", "kept"),
     [
         (BORNE_OUT, True),
@@ -196,7 +196,7 @@ def test_claims_are_judged_by_what_they_mean(pairs: list[tuple[str, str]], kept:
     assert wrong <= MISJUDGED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "claim"),
     [
         ("我对花生过敏吗？", "用户对花生过敏"),
@@ -220,7 +220,7 @@ def test_what_is_asked_supposed_quoted_taken_back_or_wished_is_not_said(
     assert not is_kept(said, claim)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "claim"),
     [
         ("You may not believe that I have three cats, but it's true.", "I have three cats"),
@@ -235,7 +235,7 @@ def test_what_only_looks_like_it_is_said(said: str, claim: str) -> None:
     assert is_kept(said, claim)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "ids", "flaw"),
     [
         ("The user lives in Leeds.", ("m1",), ""),

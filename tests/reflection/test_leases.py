@@ -90,7 +90,7 @@ def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: Reflection
     [mark] = store.search(("topicloom", "%reflecting"))
     process = {**mark.value["process"], "pid": None}
     store.put(mark.namespace, mark.key, {**mark.value, "process": process})
-    assert kept.leases(1, POLICY) == {}
+    assert kept.leases(1) == {}
 
 
 def test_a_fact_is_known_by_what_a_store_can_hold(kept: ReflectionStore) -> None:
@@ -107,7 +107,7 @@ def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) ->
     assert kept.acquire_lease("other", "a", 1, POLICY)
     kept.release_lease("s", "b")
     assert kept.acquire_lease("s", "a", 2, POLICY)
-    assert kept.leases(2, POLICY) == {"s": {"a": 2.0}, "other": {"a": 1.0}}
+    assert kept.leases(2) == {"s": {"a": 2.0}, "other": {"a": 1.0}}
 
 
 @pytest.mark.parametrize("seconds", [60, 3_600])
@@ -121,7 +121,7 @@ def test_a_lease_lasts_as_long_as_its_owner_says(kept: ReflectionStore, seconds:
 def test_an_owner_may_have_any_name(kept: ReflectionStore) -> None:
     assert kept.acquire_lease("s", "pod/1", 0, POLICY)
     assert not kept.acquire_lease("s", "pod/2", 1, POLICY)
-    assert kept.leases(1, POLICY) == {"s": {"pod/1": 0.0}}
+    assert kept.leases(1) == {"s": {"pod/1": 0.0}}
 
 
 def test_a_lease_runs_out(kept: ReflectionStore) -> None:
@@ -151,7 +151,7 @@ def test_a_lease_falls_with_its_process(tmp_path: Path) -> None:
     with SqliteStore.from_conn_string(path) as store:
         [mark] = store.search(("topicloom", "%reflecting"))
         kept = ReflectionStore(store, pause=0)
-        assert kept.leases(1, POLICY) == {}
+        assert kept.leases(1) == {}
         assert kept.acquire_lease("s", "b", 1, POLICY)
         assert not kept.acquire_lease("s", "c", 1, POLICY), "a process that lives keeps its own"
         kept.release_lease("s", "b")

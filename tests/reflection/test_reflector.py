@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from openai_behaviours import Empty, Reply, Status, Usage
 from openai_server import OpenAIServer
+from tables import each_row
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.tokens import choose_counter
@@ -147,7 +148,7 @@ def reflected(*stored: StoredMessage, facts: tuple[Fact, ...] = ()) -> list[Clai
     return list(EmbeddedReflector().call(ReflectRequest("s", stored, facts, "en")).value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "My name is Ann.",
@@ -176,7 +177,7 @@ def test_plain_statements_are_quoted_word_for_word(text: str) -> None:
     assert reflected(*said(f"Hello there! {text}")) == [Claim(text, ("m41",))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Do I live in Leeds?",
@@ -211,7 +212,7 @@ def test_questions_suppositions_quotations_and_small_talk_are_not(text: str) -> 
     assert reflected(*said(text)) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("I'm Ann, a nurse, and I'm trying to cook, can you help me?", ["I'm Ann, a nurse"]),

@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
@@ -21,7 +22,7 @@ NUTS = Claim("Allergic to nuts.", ("m3",))
 LEEDS = Claim("Lives in Leeds.", ("m4", "m5"), ("f2",))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         '<reflection><fact msg_id="m3">Allergic to nuts.</fact>'
@@ -42,7 +43,7 @@ def test_facts_are_read_from_each_form(text: str) -> None:
     assert parse_reflection(text) == (NUTS, LEEDS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["<reflection></reflection>", "<reflection/>", '{"facts": []}', "[]", "<reflection>\n"]
 )
 def test_nothing_to_note(text: str) -> None:
@@ -55,7 +56,7 @@ def test_a_fact_without_ids_is_read_and_one_without_words_is_not() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "Nothing to note.", "<fact", '{"other": 1}', "<facts>x"])
+@each_row("text", ["", "Nothing to note.", "<fact", '{"other": 1}', "<facts>x"])
 def test_an_answer_without_facts_is_refused(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_reflection(text)
@@ -70,7 +71,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert all(f.text for f in facts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "ids"),
     [
         ("f2", ("f2",)),
@@ -85,7 +86,7 @@ def test_fact_ids_are_read_from_each_form(text: str, ids: tuple[str, ...]) -> No
     assert parse_fact_ids(text) == ids
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_the_prompt_is_finished_and_true_to_its_form(language: Language) -> None:
     text = load_prompt(NAME, language)
     assert text == text.strip()

@@ -52,7 +52,7 @@ class Memory:
     def get_state(self, session: str) -> DueState:
         if session in self.broken:
             raise OSError("cannot be read")
-        found = self.leases.leases(self.clock().timestamp(), POLICY).get(session, {})
+        found = self.leases.leases(self.clock().timestamp()).get(session, {})
         return replace(self.found[session], processing=max(found.values(), default=None))
 
     def acquire_lease(self, session: str, owner: str, since: float) -> bool:
@@ -363,7 +363,7 @@ async def test_stopping_without_waiting_cancels_and_gives_the_lease_back(clock: 
     await work.begun.wait()
     await scheduler.stop(wait=False)
     assert not work.done
-    assert sessions.leases.leases(clock().timestamp(), POLICY) == {}
+    assert sessions.leases.leases(clock().timestamp()) == {}
     assert _others() == set()
 
 

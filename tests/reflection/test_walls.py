@@ -194,6 +194,7 @@ def check_nothing_passed(people: People) -> None:
     assert SECRET in people.say("slack", "Hello?", scope="work"), "whoever may know knows"
 
 
+@pytest.mark.slow
 def test_ten_questions_with_a_model_that_tries_to_be_told(people: People) -> None:
     """Each time it may, it searches for the secret, in all words that it has."""
 
@@ -207,6 +208,7 @@ def test_ten_questions_with_a_model_that_tries_to_be_told(people: People) -> Non
     assert any(request.search for request in people.responder.requests), "it had to be refused"
 
 
+@pytest.mark.slow
 def test_ten_questions_with_embedded_roles(tmp_path: Path) -> None:
     roles = embedded_roles(default_embedder())
     people = People(tmp_path, roles=roles, settings={"recall_least": 0.02})

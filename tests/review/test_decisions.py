@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.review.decisions import (
     Assessment,
@@ -75,7 +76,7 @@ class TestDue:
 
 
 class TestArchive:
-    @pytest.mark.parametrize(
+    @each_row(
         ("look", "assessment", "near", "why"),
         [
             (look_at(), said(0.1), 1.0, "of little importance (0.10)"),
@@ -205,7 +206,7 @@ class TestFitting:
         assert (after.name, after.summary, after.reviewed) == ("Green tea", "s", "h1")
         assert explain_refusal(self.CHANGE, roster_of(after), {}) == "t1 has changed since"
 
-    @pytest.mark.parametrize(
+    @each_row(
         "update",
         [
             {"content": "h2"},

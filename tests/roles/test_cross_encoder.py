@@ -38,7 +38,7 @@ def with_activation(folder: Path, name: str) -> Path:
 
 def test_the_score_goes_through_one_sigmoid_whatever_the_model_says(tmp_path: Path) -> None:
     model = tiny_cross_encoder(tmp_path)
-    raw = library("rerank").CrossEncoder(str(with_activation(model, "linear.Identity")))
+    raw = library().CrossEncoder(str(with_activation(model, "linear.Identity")))
     (score,) = raw.predict([("deploy it", "snake game")])
     expected = 1 / (1 + np.exp(-score))
     for name in ("linear.Identity", "activation.Sigmoid", "activation.Tanh"):
@@ -76,7 +76,7 @@ def test_a_model_with_several_scores_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    library("rerank")
+    library()
     with pytest.raises(UnknownModelError, match=r"no folder '.*nothing'"):
         CrossEncoderArbiter(tmp_path / "nothing").check_coherence("a", "b")
 
@@ -117,7 +117,7 @@ def test_a_name_on_the_hub_comes_from_its_cache(folder: Path, tmp_path: Path) ->
 
 
 def test_a_name_that_cannot_be_had_is_told(tmp_path: Path) -> None:
-    library("rerank")
+    library()
     said = offline(
         tmp_path,
         f"{IMPORT}try: CrossEncoderArbiter().check_coherence('a', 'b')\n"
@@ -137,7 +137,7 @@ def test_the_missing_extra_is_named() -> None:
         "except ConfigurationError as error: print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert name_install("rerank") in said.stdout
+    assert name_install("encoders") in said.stdout
 
 
 @pytest.mark.slow

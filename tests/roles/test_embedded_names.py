@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tables import each_row
 
 from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
 from topicloom.search.encoders import default_embedder
@@ -47,9 +48,7 @@ def test_a_name_that_nobody_said_was_given_on_purpose(given: str) -> None:
     assert name_after(VISA, given, "zh") == given
 
 
-@pytest.mark.parametrize(
-    "pasted", ["a" * 400, "https://x.y/" + "q9" * 400, "x" * 30 + "-" + "y" * 31]
-)
+@each_row("pasted", ["a" * 400, "https://x.y/" + "q9" * 400, "x" * 30 + "-" + "y" * 31])
 def test_no_name_is_made_of_what_was_pasted(pasted: str) -> None:
     assert name_after([f"The token {pasted}", f"{pasted} is what?"], "") == "Token"
     assert len(name_after([pasted], "")) < 80

@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import Field, SecretStr
+from tables import each_row
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import cache_point
@@ -126,7 +127,7 @@ def told(body: dict[str, Any]) -> list[str]:
     return [b["text"] for b in blocks if b.get(key) == {"mode": "explicit"}]
 
 
-@pytest.mark.parametrize("name", ["gpt-5.6", "gpt-5.6-sol", "gpt-5.10", "gpt-6-2027-01-01"])
+@each_row("name", ["gpt-5.6", "gpt-5.6-sol", "gpt-5.10", "gpt-6-2027-01-01"])
 def test_openai_is_told_but_of_the_newest_message(name: str) -> None:
     body = asked_of_openai(name)
     assert told(body) == ["be kind", "a topic"]
@@ -138,7 +139,7 @@ def test_openai_is_told_of_the_newest_too_where_nothing_else_does() -> None:
     assert told(asked_of_openai("gpt-5.6", **options)) == ["be kind", "a topic", "hello"]
 
 
-@pytest.mark.parametrize("name", ["gpt-5", "gpt-5-2025-08-07", "gpt-4.1", "gpt-4o", "o4-mini"])
+@each_row("name", ["gpt-5", "gpt-5-2025-08-07", "gpt-4.1", "gpt-4o", "o4-mini"])
 def test_openai_s_older_models_get_a_key_and_no_marks(name: str) -> None:
     body = asked_of_openai(name)
     assert [m["content"] for m in body["messages"]] == ["be kind", "a topic", "hello"]

@@ -8,6 +8,7 @@ import sys
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_openai import ChatOpenAI
+from tables import each_row
 
 from topicloom.errors import ConfigurationError, UnknownModelError
 from topicloom.roles.models import get_model_name, get_window_size, open_model
@@ -65,7 +66,7 @@ def test_a_missing_key_is_named(key: str | None) -> None:
         open_model("openai:gpt-4o", api_key=key)
 
 
-@pytest.mark.parametrize("spec", ["", "gpt-4o", "openai:", ":gpt-4o", " : "])
+@each_row("spec", ["", "gpt-4o", "openai:", ":gpt-4o", " : "])
 def test_what_names_no_model_is_shown_with_examples(spec: str) -> None:
     with pytest.raises(UnknownModelError, match="openai:gpt-5-mini") as caught:
         open_model(spec)

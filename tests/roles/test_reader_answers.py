@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
+from tables import each_row
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.roles.base import Answer
@@ -22,7 +23,7 @@ MESSAGE = StoredMessage(seq=1, role="user", text=SAID, time="2026-05-07T10:00:00
 REQUEST = ReadRequest("s", Topic(id="t1", name="Wall"), [MESSAGE], [], "How many bricks?", "en")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "summary",
     [
         "They agreed on 1200 red bricks.",
@@ -39,7 +40,7 @@ def test_what_was_said_is_said(summary: str) -> None:
     assert find_unsaid(summary, [MESSAGE, undated]) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("summary", "unsaid"),
     [
         ("They met on October 22, 2023.", ["October", "22", "2023"]),

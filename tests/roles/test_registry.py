@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from tables import each_row
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
@@ -36,38 +37,44 @@ SPECS = [spec_of(name) for name in ROLES]
 EMBEDDED = embedded_roles(HashingEmbedder(64))
 MODEL = FakeListChatModel(responses=["YES"])
 
-each = pytest.mark.parametrize("spec", SPECS, ids=list(ROLES))
+each = each_row("spec", SPECS)
 
 
-@each
 class TestEveryRole:
+    @each
     def test_is_named_after_its_module(self, spec: RoleSpec[Any]) -> None:
         assert ROLES[spec.name].endswith(f".{spec.name}")
 
+    @each
     def test_is_in_the_settings(self, spec: RoleSpec[Any]) -> None:
         models = {spec.name: "openai:gpt-5-nano"}
         assert Settings(role_models=models).role_models == models
 
+    @each
     def test_is_in_the_docs(self, spec: RoleSpec[Any]) -> None:
         page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
         assert f"| `{spec.name}` | {spec.purpose} |" in page
         example = (ROOT / ".env.example").read_text("utf-8")
         assert re.search(rf"^#.*\b{spec.name}\b", example, re.MULTILINE)
 
-    @pytest.mark.parametrize("language", get_args(Language))
+    @each
+    @each_row("language", get_args(Language))
     def test_has_a_prompt_in_every_language(self, spec: RoleSpec[Any], language: Language) -> None:
         assert load_prompt(spec.name, language)
 
+    @each
     def test_every_role_has_a_deadline(self, spec: RoleSpec[Any]) -> None:
         role = spec.chat(Chat.of(MODEL, PrefixMeter(), deadline=7.0))
         assert role.model == "FakeListChatModel"
         if spec is not RESPONDER:  # its client has a time-out, and it may take long to the end
             assert role.deadline == 7.0
 
+    @each
     def test_has_a_stand_in_or_says_what_happens_without(self, spec: RoleSpec[Any]) -> None:
         assert (EMBEDDED.stand_in(spec) is None) == bool(spec.without)
         assert (EMBEDDED.get(spec) is None) == (spec.embedded is None)
 
+    @each
     def test_refuses_what_is_no_answer_of_its(self, spec: RoleSpec[Any]) -> None:
         assert not spec.accepts(None)
         assert not spec.accepts((None,))

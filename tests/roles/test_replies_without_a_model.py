@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from tables import each_row
 
 from topicloom import FileStorage, Settings, TurnOptions, build_session_graph, open_session
 from topicloom.prompts.loader import LANGUAGES
@@ -41,7 +42,7 @@ def talk(*said: str) -> list[str]:
     return [m.text for m in messages[1::2]]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "reply"),
     [
         ("Hi!", "Hello!"),
@@ -94,7 +95,7 @@ def test_it_says_once_that_it_only_quotes() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "question", "quote"),
     [
         ("We run Python 3.8 here.", "Which version of Python?", "We run Python 3.8 here."),
@@ -198,7 +199,7 @@ def test_replies_that_no_model_wrote_take_no_room_in_recall(tmp_path: Path) -> N
     assert all(m.role == "user" for m in store.pick(session, numbers).values())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "language"),
     [
         ("What can you do?", "en"),
@@ -259,7 +260,7 @@ def test_the_first_thing_about_something_is_looked_for(asked: str, found: str) -
     assert "boiler" not in reply
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "quote"),
     [
         ("What may my mother not eat?", "大虾、肺片、浓汤、啤酒，没有一样我妈能吃的！"),
@@ -278,7 +279,7 @@ def test_a_question_is_answered_from_the_other_language(asked: str, quote: str) 
     assert f"“{quote}”" in talk(*said, asked)[-1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "asked", "newest"),
     [
         (

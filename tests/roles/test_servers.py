@@ -13,6 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from openai_behaviours import Hang, Reply, Request, Status, Usage
 from openai_server import OpenAIServer
+from tables import each_row
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import cache_point
@@ -103,7 +104,7 @@ def test_a_server_may_say_nothing(openai_server: OpenAIServer, models: Any) -> N
     assert chat(openai_server, f"mute-{models}").size == 64_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         "request (12031 tokens) exceeds the available context size (8192 tokens), try increasing",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
+from tables import each_row
 
 from topicloom.search.time_expressions import asked_for, parse_when
 
 NOW = datetime(2026, 4, 3, 9, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "days"),
     [
         ("What did we talk about on 3 March?", "2026-03-03"),
@@ -45,7 +45,7 @@ def test_asked_for_by_time(text: str, days: str) -> None:
     assert str(parse_when(request.when, NOW)) == days
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Have I ever worked with restaurant datasets before?",
@@ -61,7 +61,7 @@ def test_asked_for_without_time(text: str) -> None:
     assert request.when is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "What should I cook on 3 March?",

@@ -19,6 +19,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from tables import each_row
 
 from topicloom import Session, SessionStore, open_session
 from topicloom.errors import ConfigurationError
@@ -246,7 +247,7 @@ class TestMixed:
     def test_paraphrases_are_nearer(self, texts: Sequence[str]) -> None:
         assert paraphrase_margin(MIXED, texts) > 0.15
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "shares"),
         [
             ("plain English", (1, 0, 0.2)),
@@ -447,6 +448,7 @@ def test_the_newest_texts_of_a_thousand_sessions_are_embedded_once() -> None:
     assert (telling.told, dimension) == (len(texts) + 1, 2)
 
 
+@pytest.mark.slow
 def test_a_graph_searches_with_the_embeddings_of_the_application(tmp_path: Path) -> None:
     theirs = Counted()
     graph = build_session_graph(
@@ -494,6 +496,7 @@ def begin(
     return ask, open_stored
 
 
+@pytest.mark.slow
 def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
     theirs, responder = Falling(), ScriptedResponder()
     ask, open_stored = begin(tmp_path, responder, ForeignEmbedder(theirs, rest=0.0))
@@ -519,6 +522,7 @@ def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
     assert len(theirs.embedded) == before, "what it missed was made up for"
 
 
+@pytest.mark.slow
 def test_an_encoder_that_is_down_from_the_first(tmp_path: Path) -> None:
     theirs, responder = Falling(), ScriptedResponder()
     theirs.down = True

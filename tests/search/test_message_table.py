@@ -137,6 +137,7 @@ STEPS = ("grow", "grow", "grow", "divide", "merge", "archive", "remember", "back
 steps = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9)), max_size=14)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(steps)
 def test_kept_up_to_date_it_finds_what_one_made_anew_finds(steps: list[tuple[str, int]]) -> None:

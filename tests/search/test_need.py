@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from tables import each_row
 
 from topicloom.prompts.loader import LANGUAGES, load_rows
 from topicloom.search.bundled import MINILM, BundledEmbedder
@@ -28,7 +29,7 @@ def rate(examples: NeedExamples, text: str, best: float) -> float:
     return examples.rate(vector, best)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "ok", "Thank you, that is all for now!", "What is 31 times 12?", "Who wrote Emma?",
@@ -40,7 +41,7 @@ def test_small_talk_and_common_knowledge_need_nothing(examples: NeedExamples, te
     assert rate(examples, text, 0.25) < 0.25
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "What did the plumber say?", "And the other room?", "How much was it again?",
@@ -111,10 +112,11 @@ def test_no_example_stands_twice() -> None:
     assert len(rows) > 400
 
 
+@pytest.mark.slow
 def test_the_vectors_that_ship_are_those_of_the_lists() -> None:
     texts, embedder = load_examples(), default_embedder()
     packed = read_packed(embedder.fingerprint, texts)
-    assert packed is not None, "run python scripts/pack_examples.py"
+    assert packed is not None, "run: bin/generate"
     for kind, rows in packed.items():
         cosines = (rows[::40] * embedder.embed(texts[kind][::40])).sum(axis=1)
         assert len(rows) == len(texts[kind])

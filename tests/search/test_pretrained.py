@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tables import each_row
 from tiny_models import COMMIT, in_hub_cache, library, offline, tiny_encoder
 
 from topicloom.errors import UnknownModelError
@@ -69,7 +70,7 @@ class TestContract:
                 assert np.allclose(vectors, expected, atol=1e-4)
 
     def test_it_gives_what_the_library_gives(self, folder: Path, embedder: Embedder) -> None:
-        model = library("bge").SentenceTransformer(str(folder), device="cpu")
+        model = library().SentenceTransformer(str(folder), device="cpu")
         expected = model.encode(TEXTS[0], normalize_embeddings=True)
         assert embedder.embed([TEXTS[0]])[0] == pytest.approx(expected, abs=1e-5)
 
@@ -101,24 +102,24 @@ class TestFingerprint:
 
 class TestErrors:
     def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
-        library("bge")
+        library()
         embedder = SentenceTransformerEmbedder(tmp_path / "nothing")
         with pytest.raises(UnknownModelError, match=r"no folder '.*nothing'"):
             embedder.embed(["a"])
 
-    @pytest.mark.parametrize("name", ["./nothing", "~/nothing/x", "/nothing", "a/b/c"])
+    @each_row("name", ["./nothing", "~/nothing/x", "/nothing", "a/b/c"])
     def test_what_is_taken_for_a_folder(self, name: str) -> None:
-        library("bge")
+        library()
         with pytest.raises(UnknownModelError, match="there is no folder"):
             _ = SentenceTransformerEmbedder(name).dimension
 
     def test_an_empty_folder(self, tmp_path: Path) -> None:
-        library("bge")
+        library()
         with pytest.raises(UnknownModelError, match="holds no model that can be loaded"):
             _ = SentenceTransformerEmbedder(tmp_path).fingerprint
 
     def test_a_name_that_cannot_be_had(self, tmp_path: Path) -> None:
-        library("bge")
+        library()
         code = (
             f"{IMPORT}try: SentenceTransformerEmbedder().dimension\n"
             "except UnknownModelError as error: print(error)"
@@ -135,11 +136,11 @@ class TestErrors:
         )
         command = [sys.executable, "-c", code]
         said = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert name_install("bge") in said.stdout
+        assert name_install("encoders") in said.stdout
 
 
 class TestChoice:
-    @pytest.mark.parametrize("name", [None, "", "default", " default "])
+    @each_row("name", [None, "", "default", " default "])
     def test_the_one_that_ships(self, name: str | None) -> None:
         assert open_embedder(name) is default_embedder()
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.search import ranking
 from topicloom.search.bm25 import LexicalIndex
@@ -247,7 +248,7 @@ class TestLanguages:
             assert np.array_equal(level_languages(cosine, chinese), cosine)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "things"),
     [
         ("种花、修车和做菜，第一次都是怎么说的？", ["种花", "修车", "做菜"]),

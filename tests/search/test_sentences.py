@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.context.transcript import show_stretches
-from topicloom.search.bm25 import RankedSentences, sentences_of
+from topicloom.search.excerpts import RankedSentences
+from topicloom.search.sentences import sentences_of
 
 ENGLISH = (
     "Here is a plan for the move.\n\n1. Boxes come on Monday. Ask for twenty.\n"
@@ -88,7 +90,7 @@ def test_marks_in_a_row_end_one_sentence() -> None:
     assert [text[slice(*s)] for s in sentences_of(text)] == ["天气真的很好！！！", "我们去爬山吧。"]
 
 
-@pytest.mark.parametrize("unit", ["中文字。", "a\n", "ab cd. "])
+@each_row("unit", ["中文字。", "a\n", "ab cd. "])
 def test_few_sentences_are_counted_of_a_text_that_says_nothing_of_the_query(unit: str) -> None:
     counted = list[str]()
 

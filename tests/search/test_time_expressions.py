@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
 
-import pytest
 from hypothesis import example, given, settings, strategies as st
+from tables import each_row
 
 from topicloom.search.time_expressions import Days, parse_when
 
@@ -18,7 +18,7 @@ def span(expression: str, now: datetime = NOW) -> tuple[str, str] | None:
     return (days.first.isoformat(), days.last.isoformat()) if days else None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "first", "last"),
     [
         ("today", "2026-03-18", "2026-03-18"),
@@ -62,23 +62,19 @@ def test_what_expressions_mean(expression: str, first: str, last: str) -> None:
     assert span(expression) == (first, last)
 
 
-@pytest.mark.parametrize("expression", ["May", "5 May", "五月六日"])
+@each_row("expression", ["May", "5 May", "五月六日"])
 def test_a_date_without_a_year_lies_in_the_past(expression: str) -> None:
     days = parse_when(expression, NOW)
     assert days is not None
     assert days.first.year == 2025
 
 
-@pytest.mark.parametrize(
-    "expression", ["", "   ", "the garden", "西红柿", "soon-ish", "?!", "\x00"]
-)
+@each_row("expression", ["", "   ", "the garden", "西红柿", "soon-ish", "?!", "\x00"])
 def test_what_says_no_time(expression: str) -> None:
     assert parse_when(expression, NOW) is None
 
 
-@pytest.mark.parametrize(
-    "expression", ["二三十天前", "一二十天前", "九九九年前", "9999年前", "99999 years ago"]
-)
+@each_row("expression", ["二三十天前", "一二十天前", "九九九年前", "9999年前", "99999 years ago"])
 def test_odd_numbers_are_no_error(expression: str) -> None:
     days = parse_when(expression, NOW)
     assert days is None or days.first <= days.last

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-import pytest
 from hypothesis import example, given, settings, strategies as st
+from tables import each_row
 
 from topicloom.prompts.loader import LANGUAGES, load_rows
 from topicloom.search.time_expressions import parse_when, time_in
@@ -177,7 +177,7 @@ def test_no_word_of_a_kind_looks_ahead() -> None:
     assert [row for row in rows if row.startswith("@") and "(?=" in row] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("now", "text", "days"),
     [
         (now, text, days)
@@ -195,7 +195,7 @@ def _widen(char: str) -> str:
     return chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         ("What did we decide last spring about the roof?", "last spring"),
@@ -218,7 +218,7 @@ def test_times_are_found_in_questions(text: str, said: str | None) -> None:
     assert time_in(text, WEDNESDAY) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "May I ask what we said?",

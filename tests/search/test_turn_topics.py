@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
+from tables import each_row
 
 from topicloom.search.embedder import Vectors, unit_rows
 from topicloom.search.encoders import default_embedder
@@ -122,7 +123,7 @@ class TestPreference:
         found = prefer_topics(np.full(len(CODE), 0.9), weights, grouping(), ~NONE_BEGINS, GOING_ON)
         assert (found == 0.9).all()
 
-    @pytest.mark.parametrize("names", [[""], ["Assistant"], ["", "assistant"]])
+    @each_row("names", [[""], ["Assistant"], ["", "assistant"]])
     def test_own_words_rise_in_talk_with_an_assistant(self, names: list[str]) -> None:
         user = np.array([1.0, 0.0, 1.0, 0.0])
         opens = np.array([False, False, True, False])
@@ -176,7 +177,7 @@ class TestPreference:
         found = fill_in_turn(alone, preferred, np.full(12, 10.0), 80, CLEAR, GOING_ON)
         assert found.tolist() == [0, 1, 2, 9, 3, 4, 5, 6, 7, 8, 10, 11]
 
-    @pytest.mark.parametrize("weights", [UNCLEAR, np.zeros(3), np.zeros(0)])
+    @each_row("weights", [UNCLEAR, np.zeros(3), np.zeros(0)])
     def test_where_no_topic_is_clear_all_is_filled_by_the_message(self, weights: Floats) -> None:
         alone, preferred = np.arange(6), np.arange(6)[::-1]
         found = fill_in_turn(alone, preferred, np.full(6, 10.0), 60, weights)

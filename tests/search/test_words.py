@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.words import NameFinder, count_words, telling_words, words_of
@@ -15,7 +16,7 @@ NAMES = NameFinder(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "rows"),
     [
         ("The director of BIG STONE GAP, Adriana Trigiani.", {0, 1}),
@@ -46,7 +47,7 @@ def test_names_are_found_in_any_text_without_an_error(names: list[str], text: st
     assert NameFinder(names).within(text) <= set(range(len(names)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("她有什么忌口", {"她", "她有", "忌", "口", "忌口"}),
@@ -99,7 +100,7 @@ def test_a_pair_says_more_than_its_characters_apart() -> None:
     assert together > 2 * apart
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Baked bread, baking bread",

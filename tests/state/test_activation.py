@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
+from tables import each_row
 
 from topicloom.state.activation import (
     ActivationPolicy,
@@ -22,7 +23,7 @@ def topics(count: int, score: float, start: int = 1) -> dict[str, tuple[float, .
     return {f"t{n}": (score,) for n in range(start, start + count)}
 
 
-@pytest.mark.parametrize(("admitted", "threshold"), [(0, 0.2), (3, 0.29), (10, 0.5), (20, 0.8)])
+@each_row(("admitted", "threshold"), [(0, 0.2), (3, 0.29), (10, 0.5), (20, 0.8)])
 def test_the_spec_s_thresholds(admitted: int, threshold: float) -> None:
     assert POLICY.threshold(admitted) == pytest.approx(threshold)
 
@@ -32,7 +33,7 @@ def test_the_spec_s_defaults() -> None:
     assert (POLICY.floor, POLICY.usual, POLICY.ceiling) == (3, 10, 20)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "bounds",
     [
         {"floor": 11},
@@ -240,7 +241,7 @@ def test_settling_the_stronger_keeps_them(
         assert min(average_scores(s) for s in result.active.values()) >= best_gone
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("relevance", "asked"),
     [
         ({}, ()),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from tables import each_row
 
 from topicloom.context.token_count import IMAGE_TOKENS, EstimatingCounter
 from topicloom.state.content_blocks import get_block_text, get_media_kind, give_back, is_text
@@ -56,7 +56,7 @@ NEITHER: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("block", "kind"), MEDIA)
+@each_row(("block", "kind"), MEDIA)
 def test_media_blocks_are_kept_and_hardly_counted(block: dict[str, Any], kind: str) -> None:
     assert get_media_kind(block) == kind
     assert get_block_text(block) == ""
@@ -64,7 +64,7 @@ def test_media_blocks_are_kept_and_hardly_counted(block: dict[str, Any], kind: s
     assert to_stored_message(HumanMessage([block]), seq=1, time="").media == [block]
 
 
-@pytest.mark.parametrize(("block", "text"), TEXTS)
+@each_row(("block", "text"), TEXTS)
 def test_text_blocks_are_texts(block: dict[str, Any], text: str) -> None:
     assert get_media_kind(block) is None
     assert is_text(block)
@@ -73,7 +73,7 @@ def test_text_blocks_are_texts(block: dict[str, Any], text: str) -> None:
     assert COUNTER.message(HumanMessage([block])) == COUNTER.message(HumanMessage(text))
 
 
-@pytest.mark.parametrize("block", NEITHER)
+@each_row("block", NEITHER)
 def test_blocks_that_are_neither_text_nor_media(block: dict[str, Any]) -> None:
     assert get_media_kind(block) is None
     assert not is_text(block)

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tables import each_row
 
 from topicloom.prompts.loader import Cues, load_cues, normalize
 
@@ -32,34 +33,32 @@ def lines_of(name: str) -> list[str]:
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("language", SENTENCES)
+@each_row("language", SENTENCES)
 def test_every_cue_has_three_sentences(language: str) -> None:
     sentences = SENTENCES[language]
     assert set(lines_of(f"amnesia_{language}")) == set(sentences)
     assert not [cue for cue, texts in sentences.items() if len(set(texts)) < 3]
 
 
-@pytest.mark.parametrize(("cue", "text"), CASES)
+@each_row(("cue", "text"), CASES)
 def test_a_cue_is_found(cue: str, text: str) -> None:
     assert Cues.of([cue]).found_in(text)
     assert AMNESIA.found_in(text)
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each_row("text", ORDINARY)
 def test_ordinary_sentences_hold_no_cue(text: str) -> None:
     assert not AMNESIA.found_in(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["ok", "OK!", " Thanks. ", "got it", "Go on...", "好的。", "嗯", "然后呢？", "报错了！"]
 )
 def test_fillers_are_recognised(text: str) -> None:
     assert FILLERS.is_all_of(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["ok then let's plant beans", "thanks for the soup recipe", "好吃"]
-)
+@each_row("text", ["ok then let's plant beans", "thanks for the soup recipe", "好吃"])
 def test_a_filler_with_more_to_it_is_none(text: str) -> None:
     assert not FILLERS.is_all_of(text)
 
@@ -99,7 +98,7 @@ def test_comments_and_blank_lines_are_no_cues() -> None:
             Cues.of(none)
 
 
-@pytest.mark.parametrize("phrase", ["a.b", "what? (really)", "[x]", "c++", "a|b", "\\d"])
+@each_row("phrase", ["a.b", "what? (really)", "[x]", "c++", "a|b", "\\d"])
 def test_a_phrase_is_no_pattern(phrase: str) -> None:
     cues = Cues.of([phrase])
     assert cues.found_in(f"so {phrase} it is")

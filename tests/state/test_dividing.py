@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.state.dividing import (
     absorb_small_parts,
@@ -46,9 +46,7 @@ def test_subjects_that_help_are_taken() -> None:
     assert divide_rounds("All", rounds, said, size, 400) == said
 
 
-@pytest.mark.parametrize(
-    "count", [0, 1, 3], ids=["nothing", "one sub-topic", "almost everything in one"]
-)
+@each_row("count", [0, 1, 3])
 def test_an_answer_that_does_not_help_gives_way_to_a_cut(count: int) -> None:
     rounds = blocks_of_sizes(*[10] * 20)
     said = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import each_row
 
 from topicloom.state.hierarchy import (
     add_full_names,
@@ -76,7 +76,7 @@ def test_a_numbered_part_stands_for_what_it_is_a_part_of() -> None:
     assert build_full_name(topics["t4"], topics) == "Rain / Snow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "base"), [("Rain (12)", "Rain"), ("Rain", "Rain"), ("Rain (b)", "Rain (b)"), ("", "")]
 )
 def test_a_name_without_its_number(name: str, base: str) -> None:

@@ -7,18 +7,12 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from topicloom.errors import InputError, NoNewMessageError
 from topicloom.state.identity import (
-    ImportedIds,
     Verdict,
     align_ids,
-    are_sent_again,
     count_unchanged,
-    digest_histories,
     find_edit,
     find_new_messages,
-    is_part,
-    is_sent_again,
     judge,
-    list_sent,
     map_numbers,
     mark_seen,
     select_missing,
@@ -173,78 +167,7 @@ def test_the_state_of_an_agent(messages: list[AnyMessage], unchanged: int) -> No
     assert count_unchanged(messages, None) == 0
 
 
-@pytest.mark.parametrize(
-    ("message", "named"),
-    [
-        pytest.param(MORE, "u2", id="an unknown id"),
-        pytest.param(HELLO, "u1", id="held already"),
-        pytest.param(OTHER, "u1-", id="an id that stands for other words"),
-        pytest.param(HumanMessage("Secret", id="g1"), None, id="purged"),
-        pytest.param(HumanMessage("Public", id="g1"), "g1-", id="the id of what was purged"),
-    ],
-)
-def test_an_import(message: AnyMessage, named: str | None) -> None:
-    held = ImportedIds()
-    gone = purged(HumanMessage("Secret", id="g1"))
-    for one in (*stored(HELLO, REPLY), gone):
-        held.hold(one, lambda m: m.content == "Secret")
-    found = held.name(message)
-    if named is None:
-        assert found is None
-        return
-    assert found is not None
-    assert str(found.id).startswith(named)
-    assert (found.id == message.id) == (not named.endswith("-"))
-    assert held.take(found, "chat") == (message is not HELLO), "what is held is not taken again"
-    assert not held.take(found, "chat")
-
-
 def test_another_writer() -> None:
     mine, theirs = stored(HELLO, REPLY, MORE), stored(HELLO, OTHER, REPLY)
     assert [m.text for m in select_missing(theirs, mine)] == ["Something else"]
     assert map_numbers(stored(HELLO, REPLY), theirs) == {1: 1, 2: 3}
-
-
-@pytest.mark.parametrize(
-    ("said", "again"),
-    [
-        pytest.param(NO_ID, True, id="without the id"),
-        pytest.param(HumanMessage(" Hel lo\n", id="x"), True, id="with other spaces"),
-        pytest.param(BLOCKS, True, id="as content blocks"),
-        pytest.param(OTHER, False, id="other words"),
-        pytest.param(AIMessage("Hello"), False, id="another role"),
-    ],
-)
-def test_a_message_that_a_client_sends_again(said: AnyMessage, again: bool) -> None:
-    assert is_sent_again(HELLO, said) == again
-    assert (digest_histories([HELLO])[-1] == digest_histories([said])[-1]) == again
-    assert is_sent_again(purged(HELLO).message, said), "a client may not know that it was purged"
-
-
-def test_a_history_that_a_client_sends_again() -> None:
-    thinking = AIMessage("<think>Who?</think>Good day", id="a1")
-    shown: list[AnyMessage] = [
-        HELLO,
-        AIMessage("Let me see. ", tool_calls=[CALL], id="a0"),
-        SEEN,
-        thinking,
-    ]
-    sent = list(list_sent(shown))
-    assert are_sent_again(sent, [NO_ID, AIMessage("Good day")])
-    assert are_sent_again(sent, [NO_ID, AIMessage("Let me see. Good day")]), (
-        "with what was streamed"
-    )
-    assert not are_sent_again(sent, [NO_ID, AIMessage("Good night")])
-    assert not are_sent_again(sent, [NO_ID])
-    whole, other = digest_histories([HELLO, REPLY]), digest_histories([OTHER, REPLY])
-    assert whole[0] == other[0] == ""
-    assert whole[2] != other[2], "all that came before counts"
-    assert digest_histories([REPLY], whole[1])[-1] == whole[2]
-
-
-def test_a_part_of_a_reply_is_no_message_of_its_own() -> None:
-    both = AIMessage("Let me see.", tool_calls=[CALL], id="a2")
-    assert is_part(AIMessage("Let me see."), both)
-    assert is_part(CALLS, both)
-    assert not is_part(AIMessage("Something else"), both)
-    assert not is_part(HELLO, both)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from topicloom.state.facts import KnownFact, choose_facts, drop_outdated
+from topicloom.state.facts import KnownFact, choose_facts
 
-TEA = KnownFact("2026-03-01", "Likes tea", ("r1",), ("m1",))
-LEEDS = KnownFact("2026-03-02", "Lives in Leeds", ("r2",), ("m3", "m5"))
+TEA = KnownFact("2026-03-01", "Likes tea", ("r1",))
+LEEDS = KnownFact("2026-03-02", "Lives in Leeds", ("r2",))
 NUTS = KnownFact("2026-03-03", "Allergic to nuts")
 KNOWN = {"tea": TEA, "leeds": LEEDS, "nuts": NUTS}
 
@@ -31,8 +31,3 @@ def test_the_newest_go_first_where_there_is_no_room_for_all() -> None:
 def test_what_was_said_on_another_branch_only_is_left_out() -> None:
     assert choose("r1") == ["tea", "nuts"]
     assert choose() == ["nuts"], "a fact without refs is of no branch"
-
-
-def test_a_fact_that_rests_on_a_superseded_message_is_dropped() -> None:
-    assert drop_outdated(KNOWN, [3]) == {"tea": TEA, "nuts": NUTS}
-    assert drop_outdated(KNOWN, []) == KNOWN

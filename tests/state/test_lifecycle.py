@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.errors import TransitionError
 from topicloom.state.lifecycle import (
@@ -49,7 +50,7 @@ def topic_in(state: TopicState) -> tuple[Topic, set[str]]:
     return Topic(id="t1", name="Tea", status=state), set()
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product((None, *STATES), EVENTS)))
+@each_row(("state", "event"), list(itertools.product((None, *STATES), EVENTS)))
 def test_there_are_these_steps_and_no_others(state: TopicState | None, event: TopicEvent) -> None:
     after = STEPS.get((state or "-", event))
     if after is not None:
@@ -69,12 +70,12 @@ def test_archived_topics_only_come_back_on_request() -> None:
     assert back == {"revive", "restore", "merge"}
 
 
-@pytest.mark.parametrize("state", STATES)
+@each_row("state", STATES)
 def test_the_state_of_a_topic(state: TopicState) -> None:
     assert get_state(*topic_in(state)) == state
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(STATES, EVENTS)))
+@each_row(("state", "event"), list(itertools.product(STATES, EVENTS)))
 def test_a_row_follows_the_table(state: TopicState, event: TopicEvent) -> None:
     topic, active = topic_in(state)
     if (state, event) not in STEPS:

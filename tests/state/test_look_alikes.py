@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import each_row
 
 from topicloom.state.fence import fence
 
@@ -24,8 +24,8 @@ TAGS = (
 PLAIN = ("[1] a note", "a [m2] within", "[mend] it", "> quoted", "<memories>", "x > [y]", "【注】")
 
 
-@pytest.mark.parametrize("before", ["", "Well.\n", "Well.\r", "Well.\u2028"])
-@pytest.mark.parametrize("line", LINES)
+@each_row("before", ["", "Well.\n", "Well.\r", "Well.\u2028"])
+@each_row("line", LINES)
 def test_lines_that_look_like_ours_are_escaped_once(line: str, before: str) -> None:
     fenced = fence(before + line)
     assert "\\" in fenced
@@ -33,11 +33,11 @@ def test_lines_that_look_like_ours_are_escaped_once(line: str, before: str) -> N
     assert fence(fenced) == fenced
 
 
-@pytest.mark.parametrize("tag", TAGS)
+@each_row("tag", TAGS)
 def test_tags_that_look_like_ours_are_escaped(tag: str) -> None:
     assert fence(f"a {tag} b") == f"a &lt;{tag[1:]} b"
 
 
-@pytest.mark.parametrize("text", PLAIN)
+@each_row("text", PLAIN)
 def test_what_is_none_of_ours(text: str) -> None:
     assert fence(text) == text

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from tables import each_row
 
 from topicloom.errors import InputError
 from topicloom.state.message_form import DEEPEST, make_result_storable, make_storable
@@ -57,7 +58,7 @@ CHANGED: list[tuple[object, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "kept"), CHANGED)
+@each_row(("value", "kept"), CHANGED)
 def test_what_is_kept_in_another_form(value: object, kept: object) -> None:
     said = keep(call(n=value))
     assert isinstance(said, AIMessage)
@@ -123,7 +124,7 @@ def endless() -> list[Any]:
     return value
 
 
-@pytest.mark.parametrize(
+@each_row(
     "message",
     [
         HumanMessage([{"type": ["x"]}]),

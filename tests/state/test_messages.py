@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from tables import each_row
 
 from topicloom.state.language import detect_language
 from topicloom.state.messages import (
@@ -39,7 +39,7 @@ class TestCalls:
         message = AIMessage("", invalid_tool_calls=[{**broken, "type": "invalid_tool_call"}])
         assert find_edit_calls(message, "look") == [("c3", "{")]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("args", "wanted"),
         [
             ({"query": "tea", "when": " "}, SearchRequest(query="tea")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import each_row
 
 from topicloom.errors import OtherPersonError
 from topicloom.state.persons import (
@@ -26,7 +27,7 @@ SHARED = {
 """What a thread in a scope sees of each scope of its user: see `docs/guides/persons.md`."""
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_row("scope", SCOPES)
 def test_scopes_see_what_the_table_says(scope: str) -> None:
     assert tuple(sees(scope, other) for other in SCOPES) == SHARED[scope]
 
@@ -42,7 +43,7 @@ def test_a_thread_belongs_to_the_first_user_that_is_named() -> None:
     assert find_person([session]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other", [Person("bob", "work"), Person("ann"), Person("ann", "Work"), Person("ann ", "work")]
 )
 def test_another_is_refused_and_not_told_whose_it_is(other: Person) -> None:
@@ -54,7 +55,7 @@ def test_another_is_refused_and_not_told_whose_it_is(other: Person) -> None:
         assert "ann" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("user", "scope"),
     [("", "work"), (None, "work"), ("a\0", ""), ("a", "\ud800"), ("a" * 501, "")],
 )

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.state.note_draft import PromptCosts
-from topicloom.state.quoting import compare_notes, compose_note, select_quotes
+from topicloom.state.quoting import compare_quotes, compose_note, select_quotes
 from topicloom.state.recall import (
     OTHER_TOPICS,
     Note,
@@ -233,7 +234,7 @@ def test_a_passage_is_quoted_once_and_a_whole_original_never_again() -> None:
         costs = replace(COSTS, passage=lambda _: passage, excerpt=lambda *_: ((part,), PART))
         shown = [reading("t1", 1.0, ("m900", 1.0))]
         given: dict[str, Any] = {"after": 1, "in_view": set(), "search": None}
-        return compose_note(shown, {}, costs, 100, notes=notes, **given)
+        return compose_note(shown, {}, costs, 100, notes=notes, **given).note
 
     notes: list[Note] = []
     for passage in (0, 900, 0, 900):
@@ -246,7 +247,7 @@ def test_a_topic_with_nothing_to_say_is_not_named() -> None:
     assert composed() == ()
 
 
-@pytest.mark.parametrize("budget", [0, 1, 5, -3])
+@each_row("budget", [0, 1, 5, -3])
 def test_without_a_budget_nothing_is_said(budget: int) -> None:
     assert composed(reading("t1", 0.9, ("m1", 0.9), summary="x"), budget=budget) == ()
 
@@ -303,12 +304,12 @@ def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
     assert quoted - {"m900"} == {q.id for r in found for q in r.quotes} - {"m900"}
 
 
-@pytest.mark.parametrize(("text", "number"), [("m1", 1), ("m42", 42), ("m007", 7)])
+@each_row(("text", "number"), [("m1", 1), ("m42", 42), ("m007", 7)])
 def test_numbers_of_ids(text: str, number: int) -> None:
     assert parse_message_number(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "m", "42", "M42", "m-1", "m4.2", "m²", "m٤", "m 1", "t1"])
+@each_row("text", ["", "m", "42", "M42", "m-1", "m4.2", "m²", "m٤", "m 1", "t1"])
 def test_what_is_no_id(text: str) -> None:
     with pytest.raises(ValueError, match="not a message id"):
         parse_message_number(text)
@@ -340,7 +341,7 @@ class TestNote:
             notes=notes,
             in_view=in_view,
             search=search,
-        )
+        ).note
 
     def test_nothing_that_the_prompt_shows_already(self) -> None:
         found = reading("t1", 0.9, ("m1", 0.9), ("m2", 0.8), ("m3", 0.7), summary="Green.")
@@ -399,7 +400,7 @@ class TestWhatReadersLeaveOut:
         found = [r.model_copy(update={"source": "index", "summary": ""}) for r in found]
         alone = select_quotes(found, {}, COSTS, budget, seen)
         notes = select_quotes([*read, *found], {}, COSTS, budget, seen)
-        changed = compare_notes(Note(after=9, topics=notes), Note(after=9, topics=alone))
+        changed = compare_quotes(notes, [q for topic in alone for q in topic.quotes])
         assert set(changed.added) <= {q.id for r in read for q in r.quotes}
 
     @pytest.mark.parametrize("changes", [{"failed": True}, {"selective": False}])
@@ -450,11 +451,8 @@ class TestSummaries:
 
 class TestReadingEffect:
     def test_it_is_what_is_quoted_for_models_alone_and_what_is_not_for_them(self) -> None:
-        def note(*quotes: str, summary: str = "") -> Note:
-            topic = TopicNote(topic="t1", name="", score=1, quotes=quotes, summary=summary)
-            return Note(after=9, topics=(topic,))
-
-        changed = compare_notes(note("m1", "m2", summary="It rained."), note("m2", "m3"))
+        topic = TopicNote(topic="t1", name="", score=1, quotes=("m1", "m2"), summary="It rained.")
+        changed = compare_quotes([topic], ["m2", "m3"])
         assert changed == ReadingEffect(added=("m1",), kept_out=("m3",), summaries=1)
 
     def test_of_two_notes_what_the_second_one_added_was_not_kept_out(self) -> None:

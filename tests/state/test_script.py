@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.state.language import CJK_RANGES, measure_cjk_share
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "share"),
     [
         ("", 0.0),

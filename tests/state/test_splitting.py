@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import (
@@ -252,7 +252,7 @@ class TestGather:
             portions, _ = group_assignments(make_blocks(1), answer, TOPICS)
             assert [p.topic for p in portions] == ["t2"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         "bad",
         [
             Assignment(message="m99", topic="t1"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import (
     AIMessage,
@@ -20,6 +19,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.messages.tool import ToolCall
+from tables import each_row
 
 from topicloom.state.stored_message import (
     StoredMessage,
@@ -99,7 +99,7 @@ def said(message: AnyMessage | BaseMessage) -> dict[str, Any]:
     return {k: v for k, v in message.model_dump().items() if k in fields}
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: f"{m.type}-{str(m.content)[:20]!r}")
+@each_row("message", MESSAGES)
 def test_every_kind_of_message_comes_back(message: BaseMessage) -> None:
     kept = to_stored_message(message, seq=7, time=TIME)
     assert through_json(kept) == kept
@@ -138,7 +138,7 @@ def test_any_content_block_comes_back(blocks: list[dict[str, Any]]) -> None:
     assert said(through_json(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
 
 
-@pytest.mark.parametrize("artifact", [b"\xff\xfe\x00", object(), {1, 2}, {"png": b"\x89PNG"}])
+@each_row("artifact", [b"\xff\xfe\x00", object(), {1, 2}, {"png": b"\x89PNG"}])
 def test_an_artifact_that_is_not_json_does_not_stop_the_message(artifact: object) -> None:
     message = ToolMessage("a chart", tool_call_id="c1", artifact=artifact)
     back = through_json(to_stored_message(message, seq=1, time=TIME)).message

@@ -18,7 +18,7 @@ from topicloom.storage import FileStorage, Storage, StoreStorage
 Reopen = Callable[[], Storage]
 """Opens one place again, as another process would: nothing remembered."""
 
-POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)
+POSTGRES = pytest.param("postgres", marks=pytest.mark.long)
 
 _numbers = itertools.count()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from chain_data import bodies, joined, refs
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.errors import InputError, StorageError
 from topicloom.storage.chain import (
@@ -66,13 +67,13 @@ def test_order_and_time_do_not_count() -> None:
     assert link(None, {"a": 1}) != link("0" * 16, {"a": 1})
 
 
-@pytest.mark.parametrize("key", ["prev", "ref", "purged"])
+@each_row("key", ["prev", "ref", "purged"])
 def test_reserved_keys_are_refused_in_a_body(key: str) -> None:
     with pytest.raises(InputError, match=key):
         line_of({key: 1}, None, "0" * 16)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         b"",
@@ -107,6 +108,6 @@ def test_a_tombstone(body: dict[str, Any], keep: dict[str, Any], prev: str | Non
     assert not is_intact(left._replace(ref="0" * 16))
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"purged":1}', b'{"purged":null}'])
+@each_row("body", [b"", b"{", b"[]", b"null", b'{"purged":1}', b'{"purged":null}'])
 def test_bodies_that_are_unsound(body: bytes) -> None:
     assert not is_intact(RawEntry("0" * 16, None, body))

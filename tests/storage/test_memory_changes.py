@@ -58,7 +58,7 @@ class Talk:
 QUICK = ("files graph", "files storage", "sqlite graph", "dicts storage")
 """Every storage that asks for code of its own, and both ways."""
 WAYS = [
-    pytest.param(way, marks=() if way in QUICK else pytest.mark.slow)
+    pytest.param(way, marks=() if way in QUICK else pytest.mark.long)
     for kind in ("files", "memory", "sqlite", "postgres", "dicts")
     for way in (f"{kind} graph", f"{kind} storage")
 ]

@@ -227,7 +227,7 @@ def test_nobody_serves_a_session_that_another_deleted(place: Place) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["files", "sqlite", *(pytest.param(k, marks=pytest.mark.slow) for k in ("postgres", "dicts"))],
+    ["files", "sqlite", *(pytest.param(k, marks=pytest.mark.long) for k in ("postgres", "dicts"))],
 )
 def test_an_agent_serves_it_no_more(make_reopen: Callable[[str], Reopen], kind: str) -> None:
     """By its memory at once, by its prompts and its channel from its next turn on."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
+from tables import each_row
 
 from topicloom.state.changes import ChangeEntry
 from topicloom.state.recall import Note
@@ -63,7 +63,7 @@ NOTE: dict[str, Any] = {
             "model": "m",
         }
     ],
-    "elsewhere": [ELSEWHERE],
+    "other_threads": [ELSEWHERE],
 }
 SEARCH = {
     "query": "told",
@@ -84,7 +84,7 @@ RECEIPT: dict[str, Any] = {
     "seconds": 1.5,
     "scores": {"t3": 0.5},
     "quoted": [part("t3", "m5")],
-    "elsewhere": [ELSEWHERE],
+    "other_threads": [ELSEWHERE],
     "curated": [{"id": "lore_1", "kind": "lore", "title": "told"}],
     "crowded_out": ["m6"],
     "reading": {"added": ["m5"], "kept_out": ["m6"], "summaries": 1},
@@ -94,8 +94,8 @@ RECEIPT: dict[str, Any] = {
     "noted": 1,
     "roster": "0123456789abcdef",
     "active": ["t3"],
-    "woken": ["t3"],
-    "slept": ["t3"],
+    "activated": ["t3"],
+    "deactivated": ["t3"],
     "sections": {"system": 10},
     "window": 2_000,
     "split": ["t3"],
@@ -144,7 +144,7 @@ TOUCHED = [
 ]
 
 
-@pytest.mark.parametrize("update", TOUCHED)
+@each_row("update", TOUCHED)
 def test_a_note_that_tells_of_it_loses_every_text(update: dict[str, Any]) -> None:
     left = GONE.strip_note({**NOTE, **update, "of_later": "told"})
     assert "told" not in repr(left)
@@ -161,7 +161,7 @@ def test_a_note_that_tells_of_it_loses_every_text(update: dict[str, Any]) -> Non
     assert GONE.strip_note(left) == left
 
 
-@pytest.mark.parametrize(
+@each_row(
     "update",
     [
         {"user": "m3"},
@@ -210,7 +210,7 @@ def test_elsewhere_only_what_repeats_it_goes() -> None:
     assert {**left, "events": row["events"]} == row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "name"),
     [
         ({"id": "t1", "name": "The shed"}, "topic t1"),

@@ -61,6 +61,7 @@ def test_what_the_transcript_tells_is_made_anew(
     assert [m.text for m in check_kept(store, session)][: len(said)] == said
 
 
+@pytest.mark.slow
 def test_so_it_is_for_an_agent(tmp_path: Path) -> None:
     saver, told = InMemorySaver(), [chatter("茶" if n < 8 else "雨", n) for n in range(19)]
 

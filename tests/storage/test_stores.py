@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from langgraph.store.memory import InMemoryStore
+from tables import each_row
 
 from topicloom.errors import ConfigurationError, StorageError
 from topicloom.storage import StoreStorage
@@ -14,13 +15,13 @@ from topicloom.storage import StoreStorage
 BODIES = [{"text": "a"}, {"text": "b"}]
 
 
-@pytest.mark.parametrize("prefix", [(), ("",), ("a.b",), ("a", "x\0")])
+@each_row("prefix", [(), ("",), ("a.b",), ("a", "x\0")])
 def test_a_prefix_that_is_no_namespace(prefix: tuple[str, ...]) -> None:
     with pytest.raises(ConfigurationError, match="prefix"):
         StoreStorage(InMemoryStore(), prefix=prefix)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         {"body": '{"text":"evil"}', "prev": None},
@@ -59,7 +60,7 @@ def test_sessions_with_a_damaged_card() -> None:
         StoreStorage(store).sessions()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [{}, {"dimension": 3}, {"dimension": 3, "rows": "*"}, {"dimension": 3, "rows": "AAAA"}],
 )

@@ -204,9 +204,3 @@ def test_the_branch_of_a_run(
     session: Session, thread: str, fork: str, part: str, branch: str
 ) -> None:
     assert choose_branch(session, thread, fork, part).branch == branch
-
-
-def test_a_branch_is_stored_under_its_first_name() -> None:
-    stored = Session(id="s", branch="s/f").model_dump(mode="json", exclude_defaults=True)
-    assert stored == {"id": "s", "line": "s/f"}
-    assert Session.model_validate(stored).branch == "s/f" == Session.model_validate(stored).line

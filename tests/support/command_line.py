@@ -1,4 +1,4 @@
-"""Runs the command line in this process; fixtures that `tests/cli` lends its tests."""
+"""Runs the command line in this process; fixtures that `app/tests/cli` lends its tests."""
 
 from __future__ import annotations
 

@@ -27,15 +27,14 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder, fake_roles
 from topicloom_app.serve.app import make_endpoint
-from topicloom_app.serve.slow_clients import TimedProtocol
 
 Message = dict[str, Any]
 
 
 @contextmanager
-def listening(app: ASGIApp, http: type[TimedProtocol] = TimedProtocol) -> Iterator[str]:
+def listening(app: ASGIApp) -> Iterator[str]:
     """Serve an application on a free port of 127.0.0.1; gives the base URL for clients."""
-    config = uvicorn.Config(app, port=0, http=http, log_level="warning", lifespan="off", ws="none")
+    config = uvicorn.Config(app, port=0, log_level="warning", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = Thread(target=server.run)
     thread.start()

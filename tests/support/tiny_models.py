@@ -20,7 +20,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import BertProcessing
 
-from topicloom.extras import Extra, name_install
+from topicloom.extras import name_install
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _SPECIAL = ("PAD", "UNK", "CLS", "SEP", "MASK")
@@ -35,15 +35,15 @@ _SIZES = {
 }
 
 
-def library(extra: Extra) -> Any:
+def library() -> Any:
     """The sentence-transformers package; skips the test where the extra is not installed."""
-    reason = f"the extra is not installed: {name_install(extra)}"
+    reason = f"the extra is not installed: {name_install('encoders')}"
     return pytest.importorskip("sentence_transformers", reason=reason)
 
 
 def tiny_encoder(folder: Path, *, seed: int = 0) -> Path:
     """A sentence encoder with 16 columns that reads letters, with its list of modules."""
-    sentence_transformers = library("bge")
+    sentence_transformers = library()
     plain = _saved(folder / "plain", "BertModel", seed)
     encoder = folder / "encoder"
     sentence_transformers.SentenceTransformer(str(plain), device="cpu").save(str(encoder))
@@ -52,13 +52,13 @@ def tiny_encoder(folder: Path, *, seed: int = 0) -> Path:
 
 def tiny_bert(folder: Path) -> Path:
     """A model without a head of any kind."""
-    library("rerank")
+    library()
     return _saved(folder / "bert", "BertModel", 0)
 
 
 def tiny_cross_encoder(folder: Path, *, labels: int = 1, seed: int = 0) -> Path:
     """A cross-encoder that reads letters."""
-    library("rerank")
+    library()
     name = "BertForSequenceClassification"
     return _saved(folder / f"cross-{labels}-{seed}", name, seed, num_labels=labels)
 

@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
 from sessions import thread
+from tables import each_row
 
 from topicloom.graph.session import build_session_graph
 from topicloom.memory.stored import find_deps
@@ -78,7 +79,7 @@ def rounds(texts: Sequence[str], opening: Sequence[int] = ()) -> list[Round]:
 
 
 class TestFunnel:
-    @pytest.mark.parametrize(
+    @each_row(
         ("score", "zone", "opens"),
         [(0.9, "adsorb", False), (0.6, "grey", False), (0.4, "grey", True), (0.1, "split", True)],
     )
@@ -142,9 +143,7 @@ class TestDoubts:
 
 
 class TestFillers:
-    @pytest.mark.parametrize(
-        "filler", ["ok", "Thanks!", "好的", "", "  ", "?", "go on", "deploy it"]
-    )
+    @each_row("filler", ["ok", "Thanks!", "好的", "", "  ", "?", "go on", "deploy it"])
     def test_a_filler_continues_unseen(self, filler: str) -> None:
         detector = Known(0.0)
         verdict = adsorber(detector).judge(rounds(TEA), said(filler))
@@ -319,6 +318,7 @@ def test_a_new_message_is_embedded_as_soon_as_it_is_given(
     assert asked[1:] == [(BACKGROUND, [RAIN])]
 
 
+@pytest.mark.slow
 def test_so_is_what_will_leave_the_view_once_a_session_is_split(
     tmp_path: Path, noting: Noting
 ) -> None:

@@ -6,6 +6,7 @@ from weakref import ref
 
 import numpy as np
 import pytest
+from tables import each_row
 
 from topicloom.search.embedder import unit_rows
 from topicloom.topics.boundary_cues import (
@@ -31,7 +32,7 @@ class TestBand:
     ROWS = unit_rows(np.random.default_rng(5).normal(size=(300, 16)).astype(np.float32))
     BAND = Band.of([ROWS, ROWS[:, :8]], 24)
 
-    @pytest.mark.parametrize(("row", "lag"), [(5, 3), (130, 24), (299, 1)])
+    @each_row(("row", "lag"), [(5, 3), (130, 24), (299, 1)])
     def test_products_are_those_of_the_rows(self, row: int, lag: int) -> None:
         expected = float(self.ROWS[row] @ self.ROWS[row - lag])
         assert self.BAND.before(24)[0, row, lag - 1] == pytest.approx(expected, abs=1e-6)
@@ -42,7 +43,7 @@ class TestBand:
         assert np.isnan(self.BAND.before(3)[:, 0]).all()
         assert np.isnan(self.BAND.before(24)[0, 2]).sum() == 22
 
-    @pytest.mark.parametrize("first", [0, 1, 150, 299])
+    @each_row("first", [0, 1, 150, 299])
     def test_the_last_rows_are_as_among_all(self, first: int) -> None:
         np.testing.assert_array_equal(self.BAND.before(24, first), self.BAND.before(24)[:, first:])
         np.testing.assert_allclose(
@@ -50,7 +51,7 @@ class TestBand:
             self.BAND.lengths_before((3, 24))[:, :, first:],
         )
 
-    @pytest.mark.parametrize(("start", "middle", "stop"), [(0, 4, 9), (120, 130, 140), (9, 10, 11)])
+    @each_row(("start", "middle", "stop"), [(0, 4, 9), (120, 130, 140), (9, 10, 11)])
     def test_a_gap_compares_means(self, start: int, middle: int, stop: int) -> None:
         before, after = self.ROWS[start:middle], self.ROWS[middle:stop]
         gap = self.BAND.gap(*(np.array([place]) for place in (start, middle, stop)))
@@ -103,7 +104,7 @@ class Said(str):
 
 
 class TestCues:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "name", "value"),
         [
             ("Where is it", "asks", 1),
@@ -149,7 +150,7 @@ class TestFeatures:
     VECTORS = np.random.default_rng(6).normal(size=(60, 16)).astype(np.float32)
     BAND = Band.of([unit_rows(VECTORS), unit_rows(VECTORS[:, :8])], REACH)
 
-    @pytest.mark.parametrize("first", [0, 1, 20, 59])
+    @each_row("first", [0, 1, 20, 59])
     def test_the_last_messages_are_as_among_all(self, first: int) -> None:
         everything = online_features(self.SAID, self.BAND)
         part = online_features(self.SAID, self.BAND, first)

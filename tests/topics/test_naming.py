@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tables import each_row
 
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder
@@ -70,7 +71,7 @@ def around(texts: Sequence[str]) -> list[str]:
     return ["\n".join(t) for t in (MARATHON, KITCHEN, VISA, PICKLES) if t is not texts]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("texts", "holds"),
     [
         (MARATHON, "Half marathon"),
@@ -87,7 +88,7 @@ def test_a_name_tells_what_the_topic_is_about(texts: Sequence[str], holds: str) 
     assert len(found.split()) <= 5
 
 
-@pytest.mark.parametrize("texts", [MARATHON, KITCHEN, VISA, PICKLES])
+@each_row("texts", [MARATHON, KITCHEN, VISA, PICKLES])
 def test_a_young_topic_is_named_after_a_few_rounds_too(texts: Sequence[str]) -> None:
     for size in (1, 2, 3):
         found = name(texts[:size], others=around(texts))
@@ -95,7 +96,7 @@ def test_a_young_topic_is_named_after_a_few_rounds_too(texts: Sequence[str]) -> 
         assert not any(part in TORN for part in re.split("[与 ]", found))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("texts", "expected"),
     [
         (
@@ -190,7 +191,7 @@ def test_the_same_texts_give_the_same_name() -> None:
     assert len({make_name(rounds, direction, by) for _ in range(3)}) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "phrase", "name"),
     [
         ("届台湾金曲奖最佳", "金曲奖", "台湾金曲奖"),

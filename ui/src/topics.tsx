@@ -112,7 +112,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
     setSelected(new Set());
   }, [api, topic.id, version]);
 
-  const woken = marks.filter((m) => m.woken.includes(topic.id)).map((m) => m.message);
+  const activated = marks.filter((m) => m.activated.includes(topic.id)).map((m) => m.message);
   const [history, setHistory] = useState<Entry[]>([]);
   const showHistory = useAnswers(api, page.say);
   useEffect(() => {  // what it was merged from
@@ -159,7 +159,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
         <dl>
           {topic.parent && <><dt>{t("partOf")}</dt><dd><TopicChip id={topic.parent} /></dd></>}
           {parts.length > 0 && <><dt>{t("parts")}</dt><dd>{parts.map((p) => <TopicChip key={p.id} id={p.id} />)}</dd></>}
-          {woken.length > 0 && <><dt>{t("wokenBy")}</dt><dd>{woken.slice(-8).map((id) => <QuoteLink key={id} id={id} />)}</dd></>}
+          {activated.length > 0 && <><dt>{t("wokenBy")}</dt><dd>{activated.slice(-8).map((id) => <QuoteLink key={id} id={id} />)}</dd></>}
           {history.length > 0 && <><dt>{t("changes")}</dt>{history.map((entry) => <dd key={entry.id} class={entry.undone ? "undone" : ""}>{entry.time.slice(0, 10)} {tellChange(entry.event, page.language)}</dd>)}</>}
           {topic.summary && <><dt>{t("summary")}</dt><dd>{topic.summary}</dd></>}
           {topic.brief && <><dt>{t("brief")}</dt><dd class="brief" tabIndex={0}>{topic.brief}</dd></>}

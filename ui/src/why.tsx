@@ -100,7 +100,7 @@ function Scores({ receipt }: { receipt: Receipt }) {
   const { t } = usePage();
   const scores = Object.entries(receipt.scores).sort((a, b) => b[1] - a[1]);
   const quoted = new Map(receipt.quoted.map((note) => [note.topic, note.quotes.length]));
-  if (!scores.length && !receipt.woken.length && !receipt.slept.length) return null;
+  if (!scores.length && !receipt.activated.length && !receipt.deactivated.length) return null;
   return (
     <details class="fold"><summary>{t("scores")} <small>{scores.length}</small></summary>
       {scores.map(([id, score]) => (
@@ -109,8 +109,8 @@ function Scores({ receipt }: { receipt: Receipt }) {
           <TopicChip id={id} /><b>{score.toFixed(2)}</b>
           <small>{quoted.get(id) ? `${t("quoted")} ${quoted.get(id)}` : ""}</small>
         </div>))}
-      {receipt.woken.length > 0 && <p class="chips"><b>{t("woke")}</b> {receipt.woken.map((id) => <TopicChip id={id} key={id} />)}</p>}
-      {receipt.slept.length > 0 && <p class="chips"><b>{t("slept")}</b> {receipt.slept.map((id) => <TopicChip id={id} key={id} />)}</p>}
+      {receipt.activated.length > 0 && <p class="chips"><b>{t("woke")}</b> {receipt.activated.map((id) => <TopicChip id={id} key={id} />)}</p>}
+      {receipt.deactivated.length > 0 && <p class="chips"><b>{t("slept")}</b> {receipt.deactivated.map((id) => <TopicChip id={id} key={id} />)}</p>}
     </details>
   );
 }

@@ -1,4 +1,4 @@
-// Written by scripts/ui_types.py. Change answers.py or wire.py in topicloom_app/ui.
+// Written by bin/generate. Change answers.py or wire.py in topicloom_app/ui.
 /** Why a turn did not quote a message. */
 export interface Absence {
   message: string;
@@ -281,7 +281,7 @@ export interface ShownReceipt {
   seconds: number;
   scores: Record<string, number>;
   quoted: TopicNote[];
-  elsewhere: ThreadQuote[];
+  other_threads: ThreadQuote[];
   curated: CuratedItem[];
   crowded_out: string[];
   reading: ReadingEffect | null;
@@ -291,8 +291,8 @@ export interface ShownReceipt {
   noted: number;
   roster: string | null;
   active: string[];
-  woken: string[];
-  slept: string[];
+  activated: string[];
+  deactivated: string[];
   sections: Record<string, number>;
   window: number;
   split: string[];
@@ -393,7 +393,7 @@ export interface TurnMark {
   message: string;
   day: string;
   quoted: Record<string, number>;
-  woken: string[];
+  activated: string[];
   split: string[];
   searched: boolean;
 }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from topicloom import ConfigurationError, Memory, StoredMessage, TopicLoomError
-from topicloom.hosting import clip, name_install
-
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
+from topicloom import Memory, StoredMessage, TopicLoomError
+from topicloom.hosting import clip
 
 T = TypeVar("T")
 _BRIEF = 300
@@ -36,19 +36,7 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
 
     Args:
         memory: The session. Clients reach no other one, and change nothing.
-
-    Raises:
-        ConfigurationError: The SDK is not installed.
     """
-    try:
-        from mcp.server.mcpserver import MCPServer
-        from mcp_types import ToolAnnotations
-    except ImportError as error:
-        raise ConfigurationError(
-            "MCP needs a package that is missing ({package}): {install}",
-            package=error.name,
-            install=name_install("mcp"),
-        ) from error
     server: MCPServer[None] = MCPServer(
         "topicloom", instructions=_INSTRUCTIONS, log_level="WARNING", subscriptions=False
     )
@@ -124,8 +112,6 @@ class _Tools:
 
 async def _explain_failure(answer: Awaitable[T]) -> T:
     """An answer; if there is none, the client gets a sentence that says why."""
-    from mcp.server.mcpserver.exceptions import ToolError
-
     try:
         return await answer
     except TopicLoomError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
+from tables import each_row
 
 from topicloom.graph.session import build_session_graph
 from topicloom.nodes.runs import name_thread
@@ -241,6 +241,7 @@ def test_commands_take_what_they_say(run: Run) -> None:
     assert "has no message 'm77'" in said
 
 
+@pytest.mark.slow
 def test_splits_are_told_once(run: Run) -> None:
     said = run(
         "chat", "--window", "1000", stdin="".join(f"About {n}: {'x ' * 300}\n" for n in range(9))
@@ -248,27 +249,14 @@ def test_splits_are_told_once(run: Run) -> None:
     assert said.out.count("move into topics") == 1
 
 
-def test_what_is_typed_while_a_chat_opens_is_kept(tmp_path: Path) -> None:
+def test_lines_are_edited_as_they_are_typed() -> None:
     with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-        console = Console(file=io.StringIO())
-        editor = LineEditor(console)
-        keys.send_text("my mo")
-        typed = editor.read_while(lambda: time.sleep(0.3))
-        assert typed == "my mo"
-        keys.send_text("ther\r\x1b[200~two\nlines\x1b[201~\rdropped\x03猫狗\x7f\r\x04")
-        assert list(editor.read_lines(typed)) == ["my mother", "two\nlines", "猫"]
-        keys.send_text("sent\r")
-        assert editor.read_while(lambda: time.sleep(0.3)) == "sent\n"
-        keys.send_text("\x04")
-        assert list(editor.read_lines("sent\n")) == ["sent"]
-        assert [editor.read_while(lambda: None) for _ in range(20)] == [""] * 20
-        keys.send_text("\r")
-        nothing = editor.read_while(lambda: time.sleep(0.3))
-        keys.send_text("\x04")
-        assert list(editor.read_lines(nothing)) == []
+        editor = LineEditor(Console(file=io.StringIO()))
+        keys.send_text("my mother\r\x1b[200~two\nlines\x1b[201~\rdropped\x03猫狗\x7f\r\r\x04")
+        assert list(editor.read_lines()) == ["my mother", "two\nlines", "猫"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("event", "part"),
     [
         ({"type": "split", "rounds": 3, "first": 1, "last": 9}, "m1 to m9"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-import runpy
 from calendar import month_abbr
 from collections.abc import Iterator
 from datetime import date
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -15,14 +15,16 @@ from typing import Any
 import pytest
 import typer
 from babel.messages.catalog import Catalog
-from babel.messages.mofile import read_mo
 from command_line import Run
 from rich.cells import cell_len
 from rich.columns import Columns
 from rich.table import Table
+from scripts.generate.catalogues import find_catalogues, read_catalogue
+from tables import each_row
 from typer import rich_utils
 from typer.main import get_command
 
+import topicloom
 import topicloom_lab
 from topicloom import errors
 from topicloom_app.cli import program
@@ -36,10 +38,7 @@ from topicloom_app.cli.words import (
 )
 
 PACKAGES = ("topicloom_app.cli", "topicloom_lab.cli")
-SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "translations.py"))
-CATALOGUES: dict[Path, Catalog] = {
-    file: SCRIPT["read_catalogue"](file) for file in SCRIPT["find_catalogues"]()
-}
+CATALOGUES = {file: read_catalogue(file) for file in find_catalogues()}
 
 
 def list_rows(catalogue: Catalog) -> list[tuple[tuple[str, ...], str]]:
@@ -61,9 +60,15 @@ KNOWN = {text: chinese for texts, chinese in ROWS.items() for text in texts}
 PLURALS = {texts for texts in ROWS if len(texts) > 1}
 """What is counted, in English: one and many."""
 SOURCES = [
+    *Path(topicloom.__file__).parent.rglob("*.py"),
     *Path(program.__file__).parents[1].rglob("*.py"),
     *Path(topicloom_lab.__file__).parent.rglob("*.py"),
 ]
+
+
+@cache
+def parse(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
 
 
 def has_chinese(text: str) -> bool:
@@ -106,7 +111,7 @@ def list_spoken(file: Path) -> Iterator[tuple[ast.Call, str]]:
 
     A template that is filled before it is said comes as its code, which no catalogue has.
     """
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in ast.walk(parse(file)):
         if isinstance(node, ast.Call) and SPOKEN.fullmatch(ast.unparse(node.func)):
             for argument in node.args:
                 for part in (
@@ -126,9 +131,7 @@ def has_words(text: ast.JoinedStr) -> bool:
     return any(re.search("[a-z]{2}", str(part)) for part in parts)
 
 
-@pytest.mark.parametrize(
-    "file", sorted(Path(program.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
-)
+@each_row("file", sorted(Path(program.__file__).parent.rglob("*.py")))
 def test_whatever_a_command_says_has_chinese(file: Path) -> None:
     assert not [text for _, text in list_spoken(file) if not has_chinese(text)]
 
@@ -181,7 +184,7 @@ def test_whatever_is_counted_has_chinese() -> None:
     counted = {
         str(call.args[1].value)
         for file in SOURCES
-        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        for call in ast.walk(parse(file))
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "count_of"
         if isinstance(call.args[1], ast.Constant)
     }
@@ -194,20 +197,12 @@ def find_names(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
 
 
-def test_the_compiled_catalogues_are_those_of_the_po_files() -> None:
-    """If not, run `python scripts/translations.py`."""
-    for file, catalogue in CATALOGUES.items():
-        with file.with_suffix(".mo").open("rb") as compiled:
-            made = read_mo(compiled)
-        assert list_rows(made) == list_rows(catalogue), "run: python scripts/translations.py"
-
-
 def test_catalogues_have_nothing_that_is_not_said() -> None:
     """A sentence that was changed in the code would stay English, and nobody would see it."""
     program._add_plugins()
     said = {*list_helps(get_command(app)), *month_abbr}
     for file in (*SOURCES, *Path(typer.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in ast.walk(parse(file)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 said.add(node.value)
     said |= {text for both in PLURALS for text in both}
@@ -263,7 +258,7 @@ def test_help_fits_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, path:
     assert not re.search(r"Options|Commands|Usage|default:|required", shown)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "environment", "chinese"),
     [
         ([], {}, False),

@@ -28,6 +28,7 @@ def test_every_command_that_prints_has_it() -> None:
     assert all(list_commands(topic_app).values())
 
 
+@pytest.mark.slow
 def test_a_replay_is_given_as_json_lines(run: Run, recording: Path) -> None:
     session, *questions = read_rows(run, "replay", str(recording), "--window", "1000")
     assert session["messages"] == 32

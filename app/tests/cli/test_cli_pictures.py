@@ -55,6 +55,7 @@ def test_every_message_has_a_column(days: list[str]) -> None:
     assert len(draw_row(messages, axis, 3)) == axis.columns
 
 
+@pytest.mark.slow
 @given(st.text(), st.integers(1, 60))
 def test_shortened_fits(text: str, width: int) -> None:
     assert cell_len(shorten(text, width)) <= width

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 import typer
+from tables import each_row
 
 from topicloom.errors import ConfigurationError
 from topicloom_app.cli.program import LABORATORY, add_commands
@@ -23,8 +24,8 @@ def plugin(name: str, value: str) -> EntryPoint:
     return EntryPoint(name=name, value=value, group="topicloom.commands")
 
 
-@pytest.mark.parametrize("name", sorted(LABORATORY))
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["memory", "FILE", "--budget", "10"]])
+@each_row("name", sorted(LABORATORY))
+@each_row("arguments", [[], ["--help"], ["memory", "FILE", "--budget", "10"]])
 def test_without_the_laboratory_it_is_said_how_to_get_it(name: str, arguments: list[str]) -> None:
     with pytest.raises(ConfigurationError, match=f"`topicloom {name}`.*pip install ./lab"):
         command_line()([name, *arguments], standalone_mode=False)

@@ -98,6 +98,7 @@ def test_a_chat_that_goes_on_takes_it_over(talk: Run, tmp_path: Path) -> None:
     assert read_rows(talk, "transcript", "talk", "--last", "1")[0]["text"] == "Good morning."
 
 
+@pytest.mark.slow
 def test_a_session_whose_checkpoints_are_elsewhere(run: Run, tmp_path: Path) -> None:
     graph = open_graph(tmp_path / "sessions")
     record(graph, thread("yue"), *past("茶", "雨", rounds=3))

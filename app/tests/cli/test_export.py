@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
 from command_line import Run, run
 from examples import FEW, fresh
 from hypothesis import given, strategies as st
@@ -48,6 +49,7 @@ def facts(messages: list[StoredMessage]) -> list[dict[str, Any]]:
     return [m.model_dump(exclude={"opens", "query"}) for m in messages]
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(rounds(), min_size=1, max_size=8))
 def test_lines_become_the_same_messages_again(

@@ -9,25 +9,26 @@ from typing import Any
 import pytest
 from command_line import Run
 from rich.cells import cell_len
+from tables import each_row
 from typer.main import get_command
 
 from topicloom_app.cli import program
 from topicloom_app.cli.app import app
 
 
-def list_commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    command = command or get_command(app)
+def list_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield path
     for name, below in getattr(command, "commands", {}).items():
         yield from list_commands(below, (*path, name))
 
 
 program._add_plugins()
-PATHS = list(list_commands())
+COMMAND = get_command(app)
+PATHS = list(list_commands(COMMAND))
 
 
 def find_command(path: tuple[str, ...]) -> Any:
-    command: Any = get_command(app)
+    command: Any = COMMAND
     for name in path:
         command = command.commands[name]
     return command
@@ -45,13 +46,13 @@ def _split(text: str | None) -> list[str]:
     return text.split("\n\n") if text else []
 
 
-@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+@each_row("path", PATHS)
 def test_help_is_whole_sentences(path: tuple[str, ...]) -> None:
     for text in list_texts(path):
         assert re.fullmatch(r"[A-Z'`].*\.", text), text
 
 
-@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+@each_row("path", PATHS)
 def test_arguments_have_names_in_capitals_and_typer_adds_the_dots(path: tuple[str, ...]) -> None:
     for parameter in find_command(path).params:
         if parameter.param_type_name == "argument":
@@ -59,7 +60,7 @@ def test_arguments_have_names_in_capitals_and_typer_adds_the_dots(path: tuple[st
             assert re.fullmatch(r"(\[[A-Z]+\] )?[A-Z]+", parameter.metavar)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+@each_row("path", PATHS)
 def test_help_fits_eighty_columns(
     run: Run, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
 ) -> None:

@@ -42,6 +42,7 @@ PACKERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "compress"), PACKERS)
 def test_a_packed_file_that_unpacks_to_too_much(
     tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]

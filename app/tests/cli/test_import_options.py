@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from command_line import Run, assert_one_line, read_rows
 from importing import save
 from vendor_exports import MIXED, chatgpt, node
@@ -143,6 +144,7 @@ def test_another_vendors_file_is_taken_for_what_it_is(run: Run) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_session_of_all_samples_is_in_order(run: Run) -> None:
     """Everything is in a topic, and a second import finds nothing new."""
     (first,) = read_rows(run, "import", str(SAMPLES), "--session", "s")

@@ -26,10 +26,10 @@ from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import build_full_name
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.names import make_session_name
 from topicloom.testing import FailingRole, FixedRole, TaggedSplitter, fake_roles
 from topicloom.topics.naming import NAME_LIMIT
 from topicloom_app.recordings.exported import clean_title
+from topicloom_app.session_names import make_session_name
 
 __all__ = ["run"]
 
@@ -139,6 +139,7 @@ def test_nothing_of_two_chats_is_together(tmp_path: Path, first: str) -> None:
     assert [m.source for m in other] == ["b-0", "b-1", "b-2"]
 
 
+@pytest.mark.slow
 def test_a_chat_past_a_topics_window_is_divided_under_its_title(tmp_path: Path) -> None:
     graph = open_graph(tmp_path, topic_window=2_200)
     long = [f"{'茶雨'[n // 2 % 2]}：第{n}句，" + "说来话长" * 20 for n in range(120)]

@@ -264,6 +264,7 @@ class TestWorkOfOthers:
 
 
 class TestLive:
+    @pytest.mark.slow
     def test_called_after_each_turn(self, tmp_path: Path) -> None:
         world = World(tmp_path / "sessions")
         files = MemoryFiles(tmp_path / "memory", FileStorage(world.folder, fsync=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from rich.console import Console
+from scripts.generate.sample import pack_folder
 
 from topicloom.memory.stored import get_session
 from topicloom.nodes.runs import name_thread
@@ -25,7 +25,6 @@ SAID = """\
 {"id": "1", "role": "user", "text": "The cat is called Tom."}
 {"id": "2", "role": "assistant", "text": "Tom it is."}
 """
-PACK = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "build_sample.py"))["pack_folder"]
 THREAD = name_thread("cats")
 REPLAYED = "the prepared sample cannot be opened: replaying the conversation instead"
 Start = Callable[..., str]
@@ -44,7 +43,7 @@ def packed(tmp_path: Path, sample: Path) -> Path:
     """The archive of a session in which the sample was said."""
     context = make_context(tmp_path / "made", Settings(fsync=False))
     replay_sample(context, Console(quiet=True), "cats", load_first_conversation(sample, None))
-    PACK(context.folder, archive := sample.with_suffix(".zip"))
+    pack_folder(context.folder, archive := sample.with_suffix(".zip"))
     return archive
 
 
@@ -96,6 +95,7 @@ def test_one_of_another_recording_is_replayed(start: Start, sample: Path, packed
     assert REPLAYED in start()
 
 
+@pytest.mark.slow
 def test_a_damaged_one_never_keeps_the_page_from_opening(start: Start, packed: Path) -> None:
     whole, chance, replayed = packed.read_bytes(), random.Random(1), 0
     for _ in range(40):

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from command_line import Run
+from tables import each_row
 from typer.main import get_command
 
 from topicloom_app.cli.app import app
@@ -39,9 +40,18 @@ def list_commands() -> list[str]:
     return sorted(name for name in found if name.split()[0] not in OTHERS | laboratory)
 
 
-@pytest.mark.parametrize("command", list_commands())
-def test_an_unknown_session_is_said_with_those_that_exist(run: Run, command: str) -> None:
+@pytest.fixture
+def run_beside_cats(run: Run) -> Run:
+    """Runs a command where there is a session `cats`."""
     run("chat", "cats", stdin="The cat is called Tom.\n")
+    return run
+
+
+@each_row("command", list_commands())
+def test_an_unknown_session_is_said_with_those_that_exist(
+    run_beside_cats: Run, command: str
+) -> None:
+    run = run_beside_cats
     outcome = run(*command.split(), "nosuch", *MORE.get(command, []))
     assert outcome.code == 2
     said = re.fullmatch(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tables import each_row
 
 from topicloom_app.recordings.formats.citations import resolve_marks, resolve_numbers
 
@@ -13,7 +13,7 @@ PAGE = {"title": "Rent  law", "url": "https://example.org/rent"}
 LINK = "[Rent law](https://example.org/rent)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "metadata", "read"),
     [
         (f"So {CITE}.", {}, "So."),

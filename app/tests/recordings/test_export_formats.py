@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from importing import fill_spool, list_messages
+from tables import each_row
 
 from topicloom.state.stored_message import parse_iso_seconds
 from topicloom_app.recordings.exported import ExportedConversation
@@ -51,7 +52,7 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
     return map(describe, read_exports([path]))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@each_row("path", FILES)
 def test_each_sample_is_read_as_expected(path: Path) -> None:
     expected = EXPECTED / f"{path.stem}{path.suffix.replace('.', '-')}.json"
     assert list(read_samples(path)) == json.loads(expected.read_text("utf-8"))
@@ -94,7 +95,7 @@ def test_all_at_once_in_a_folder_and_in_an_archive(tmp_path: Path) -> None:
 BRANCHES = sorted(EXPECTED.glob("*.branches"))
 
 
-@pytest.mark.parametrize("path", BRANCHES, ids=lambda path: path.stem)
+@each_row("path", BRANCHES)
 def test_other_branches_are_conversations_of_their_own(path: Path) -> None:
     sample = SAMPLES / path.stem
     shown, *others = read_exports([sample], branches=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from sieve import find_fast_growth
+from tables import each_row
 
 from topicloom_app.recordings.exported import clean_title
 from topicloom_app.recordings.formats.base import Source
@@ -55,7 +56,8 @@ def read_chat_lines(text: str) -> object:
     return list(FORMATS["whatsapp"].read((Entry(line, "line") for line in lines), Source("a")))
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.slow
+@each_row("name", READ)
 def test_reading_time_of_a_format_grows_with_its_size(name: str) -> None:
     assert list(find_fast_growth(fill(READ[name]))) == []
 
@@ -78,6 +80,7 @@ PARTS: Mapping[str, Callable[[str], object]] = {
 """What reads texts of exports as they come."""
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.slow
+@each_row("name", PARTS)
 def test_what_reads_a_text_of_an_export(name: str) -> None:
     assert list(find_fast_growth(PARTS[name])) == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from tables import each_row
 
 from topicloom.errors import NotAConversationError
 from topicloom_app.recordings import json_stream
@@ -51,7 +52,7 @@ def test_an_object_without_conversations_is_an_entry() -> None:
     assert read(json.dumps(value), key="other") == [value]
 
 
-@pytest.mark.parametrize("torn", ['{"a": ', '{"a": {', '{"a": [1', '"a', "{]", "]", "}", ":"])
+@each_row("torn", ['{"a": ', '{"a": {', '{"a": [1', '"a', "{]", "]", "}", ":"])
 def test_a_torn_line_is_named_and_the_others_are_read(torn: str) -> None:
     one, none, other = read(f'{{"n": 1}}\n{torn}\n{{"n": 2}}\n')
     assert (one, other) == ({"n": 1}, {"n": 2})

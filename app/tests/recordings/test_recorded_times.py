@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import each_row
 
 from topicloom_app.recordings.times import read_time
 
 
-@pytest.mark.parametrize("unit", [1, 1e3, 1e6, 1e9])
-@pytest.mark.parametrize("as_text", [False, True])
+@each_row("unit", [1, 1e3, 1e6, 1e9])
+@each_row("as_text", [False, True])
 def test_numbers_in_any_unit(unit: float, as_text: bool) -> None:
     number = int(1_700_000_000 * unit)
     assert read_time(str(number) if as_text else number) == "2023-11-14T22:13:20+00:00"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "read"),
     [
         ("2025-03-02T09:00:00Z", "2025-03-02T09:00:00+00:00"),
@@ -28,8 +28,6 @@ def test_times_are_read_from_each_form(given: object, read: str) -> None:
     assert read_time(given) == read
 
 
-@pytest.mark.parametrize(
-    "given", [None, "", "soon", True, [], {}, 1e300, 10**400, float("nan"), "9" * 30]
-)
+@each_row("given", [None, "", "soon", True, [], {}, 1e300, 10**400, float("nan"), "9" * 30])
 def test_what_is_no_time(given: object) -> None:
     assert read_time(given) == ""

@@ -186,6 +186,7 @@ def test_failures_of_the_model_reach_the_client(
 TURNS = 20
 
 
+@pytest.mark.slow
 def test_the_model_is_asked_as_for_chat_completions(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:

@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 from sieve import find_fast_growth
+from tables import each_row
 
-from topicloom.state.identity import are_sent_again, digest_histories, list_sent, strip_thoughts
 from topicloom_app.serve.anthropic_messages import read_messages_request
 from topicloom_app.serve.chat_completions import read_chat
 from topicloom_app.serve.responses import read_response_request
+from topicloom_app.serve.sent_messages import (
+    are_sent_again,
+    digest_histories,
+    list_sent,
+    strip_thoughts,
+)
 from topicloom_app.serve.side_calls import quotes
 
 ONE = {"model": "topicloom"}
@@ -77,6 +83,7 @@ READERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.slow
+@each_row("name", READERS)
 def test_what_reads_a_request(name: str) -> None:
     assert list(find_fast_growth(READERS[name])) == []

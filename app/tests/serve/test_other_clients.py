@@ -65,7 +65,7 @@ def check(folder: Path, server: OpenAIServer, hold_talk: Callable[[str], Talk]) 
         assert gone not in asked
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name.startswith("langchain")])
 def test_clients_of_langchain_hold_a_conversation(
     tmp_path: Path, openai_server: OpenAIServer, name: str
@@ -73,7 +73,7 @@ def test_clients_of_langchain_hold_a_conversation(
     check(tmp_path, openai_server, lambda url: hold(CLIENTS[name](url)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name.startswith("litellm")])
 def test_litellm_holds_a_conversation(
     tmp_path: Path, openai_server: OpenAIServer, name: str
@@ -83,7 +83,7 @@ def test_litellm_holds_a_conversation(
     check(tmp_path, openai_server, lambda url: run([python, script, name, url]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [

@@ -153,6 +153,7 @@ def served(tmp_path: Path, openai_server: OpenAIServer) -> Iterator[tuple[Any, G
         yield (lambda headers, fields: Client(http, openai_server, waited, headers, fields)), graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [zed, cherry_studio, big_agi, chatbox, continue_dev])
 def test_only_what_a_person_said(tmp_path: Path, served: Any, turn: Any) -> None:
     make_client, graph = served

@@ -276,6 +276,7 @@ def test_the_form_of_a_reply_is_passed_on(tmp_path: Path, openai_server: OpenAIS
 TURNS = 20
 
 
+@pytest.mark.slow
 def test_the_model_is_asked_as_for_chat_completions(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from endpoints import Message, Talk, talking
 from sessions import prompt_of
+from tables import each_row
 
 from topicloom_app.serve.side_calls import (
     Newest,
@@ -171,7 +172,7 @@ def test_another_chat_of_a_user_is_one_at_any_speed(talk: Talk) -> None:
     assert talk.remembered("u1") == [*client.said, *said, *again]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "quoted"),
     [
         (f"Title: {ASKED} {REPLIED}", True),
@@ -208,7 +209,7 @@ def ask_behind(**changes: Any) -> TurnRequest:
     return TurnRequest(**{**given, "stream": True, **changes})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "seconds", "is_one"),
     [
         ({"tools": (), "stream": False}, 1.0, True),

@@ -31,8 +31,8 @@ from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.files import FileStorage
-from topicloom.storage.names import make_session_name
 from topicloom.testing import ScriptedResponder, fake_roles
+from topicloom_app.session_names import make_session_name
 from topicloom_app.ui.answers import PageEvent
 
 BASE = "http://127.0.0.1:8322"
@@ -189,7 +189,7 @@ async def test_mistakes_are_named(graph: CompiledSessionGraph) -> None:
         assert (await page.get(f"{SESSION}/messages/m99")).status_code == 400
         assert (await page.get(f"{SESSION}/messages?before=x")).status_code == 400
         assert (await page.get(f"{SESSION}/topics/t1?after=x")).status_code == 400
-        for limit, named in (("0", "limit=0"), ("-1", "limit='-1'"), ("many", "limit='many'")):
+        for limit, named in (("0", "limit='0'"), ("-1", "limit='-1'"), ("many", "limit='many'")):
             for path in ("/messages", "/topics/t1"):
                 answer = await page.get(SESSION + path, params={"limit": limit})
                 said = f"{named} cannot be used"

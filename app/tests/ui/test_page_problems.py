@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import each_row
 
 from topicloom.errors import InputError, ReplyError
 from topicloom.memory.values import check_name, get_topic, read_number, read_numbers
@@ -35,13 +36,13 @@ def test_each_saying_has_a_place_for_every_part() -> None:
     assert not [c for form, c in SAYINGS if c.count("{}") != form.groups]
 
 
-@pytest.mark.parametrize("status", [None, 400, 401, 404, 429, 500])
+@each_row("status", [None, 400, 401, 404, 429, 500])
 def test_a_failed_reply_is_told(status: int | None) -> None:
     error = ReplyError("no reply", reason="(refused)", status=status)
     assert find(describe_error(error).message)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "ask",
     [
         lambda: check_name(" "),
@@ -56,7 +57,7 @@ def test_a_refused_request_is_told(ask: Callable[[], object]) -> None:
     assert find(str(refused.value))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         TopicChange(topic="t1", author="ann", name="Tea t2"),
@@ -72,7 +73,7 @@ def test_a_refused_change_is_told(change: TopicChange) -> None:
     assert find(refusal)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "told"),
     [
         ({"absorbs": "t2"}, "把{}合并到{}"),

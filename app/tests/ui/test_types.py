@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import ast
-import runpy
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from scripts.generate.page_types import show_type
 
 from topicloom_app.ui.answers import PageEvent
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def script() -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "scripts" / "ui_types.py"))
-
-
-def test_the_types_of_the_page_are_up_to_date(script: dict[str, Any]) -> None:
-    written = (ROOT / "ui" / "src" / "wire.ts").read_text("utf-8")
-    assert script["write_types"]() == written, "run: python scripts/ui_types.py"
 
 
 @pytest.mark.parametrize(
@@ -38,8 +28,8 @@ def test_the_types_of_the_page_are_up_to_date(script: dict[str, Any]) -> None:
         ({"const": "text", "type": "string"}, '"text"'),
     ],
 )
-def test_a_schema_becomes_a_type(script: dict[str, Any], schema: Any, shown: str) -> None:
-    assert script["show_type"](schema) == shown
+def test_a_schema_becomes_a_type(schema: Any, shown: str) -> None:
+    assert show_type(schema) == shown
 
 
 def test_every_event_of_a_turn_has_a_type() -> None:
@@ -59,6 +49,6 @@ def test_every_event_of_a_turn_has_a_type() -> None:
     assert {"split", "receipt"} <= sent <= typed
 
 
-def test_a_schema_without_a_type_is_refused(script: dict[str, Any]) -> None:
+def test_a_schema_without_a_type_is_refused() -> None:
     with pytest.raises(ValueError, match="add it to show_type"):
-        script["show_type"]({"not": {"type": "string"}})
+        show_type({"not": {"type": "string"}})

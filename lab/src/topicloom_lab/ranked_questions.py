@@ -30,8 +30,8 @@ from topicloom.lab import (
     select_quotes,
     show_stretches,
     trust_words,
+    weigh_by_rank,
     words_of_day,
-    worth,
 )
 from topicloom_app.recordings.conversations import Conversation, RecordedMessage
 from topicloom_app.recordings.times import iso_time
@@ -128,7 +128,7 @@ class Case:
         An answer that is not known is no number.
         """
         costs = self.messages.costs
-        worths = worth(np.minimum(costs, budget)[order], budget)
+        worths = weigh_by_rank(np.minimum(costs, budget)[order], budget)
         quotes = tuple(
             Quote(id=f"m{place}", weight=weight)
             for place, weight in zip(order.tolist(), worths.tolist(), strict=True)

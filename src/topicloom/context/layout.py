@@ -29,8 +29,8 @@ from topicloom.context.message_order import (
 )
 from topicloom.context.notes import format_layer, render_note
 from topicloom.context.prompt_messages import (
-    Fit,
     PromptMessages,
+    Shortening,
     append_content,
     select_rest,
     shorten_calls,
@@ -102,22 +102,22 @@ class Layout:
         day: str = "",
         *,
         halvings: int = 0,
-        whole: bool = False,
+        verbatim: bool = False,
     ) -> AnyMessage:
         """A message as the prompt has it, under the line of a day.
 
         Its text is cut past the cap, which may be halved. If its calls, thoughts and other blocks
         together are past it, lines stand for blocks of unknown kinds, and calls have long arguments
         in part. A reply is as its provider gave it or said anew, with text and calls alone; with
-        `whole`, it is as it was unless its text is cut. Media are sent past the cap, but not past
-        halves of it.
+        `verbatim`, it is as it was unless its text is cut. Media are sent past the cap, but not
+        past halves of it.
         """
         limit = self.cap >> halvings
         text = self.format_text(stored, language, limit)
         media = self.media and (not halvings or self._count_blocks(stored.media) <= limit)
         message = stored.message
         if isinstance(message, AIMessage) and stored.whole:
-            shown = self._show_reply(stored, message, text, language, limit, media, whole)
+            shown = self._show_reply(stored, message, text, language, limit, media, verbatim)
         elif stored.whole and self.counter.message(select_rest(stored)) > limit:
             shown = self._show_parts(stored, text, language, day, media)
         else:
@@ -132,12 +132,12 @@ class Layout:
         language: Language,
         limit: int,
         media: bool,
-        whole: bool,
+        verbatim: bool,
     ) -> AnyMessage:
         """A reply that is more than a text: as it was, or said anew, never in part."""
-        if whole and isinstance(reply.content, list) and self._is_short(stored.text, limit):
+        if verbatim and isinstance(reply.content, list) and self._is_short(stored.text, limit):
             return reply
-        heavy = not whole and self.counter.message(select_rest(stored)) > limit
+        heavy = not verbatim and self.counter.message(select_rest(stored)) > limit
         as_it_was = text == stored.text and (media or not stored.media)
         if as_it_was and not heavy and not any(map(is_broken, stored.blocks)):
             return drop_compaction(reply)
@@ -225,12 +225,12 @@ class Layout:
         noted = sum(map(self._count_note_text, texts.values()))
         noted += sum(map(self._count_blocks, media.values()))
         said = PromptMessages(self, view, loop, language)
-        tail = said.count(Fit(), view_tokens)
-        fit = Fit()
+        tail = said.count(Shortening(), view_tokens)
+        cut = Shortening()
         if room is not None and tail + noted > room:
-            fit = said.find_fit(room - noted)
-            tail = said.count(fit)
-        numbers, messages, loop = said.show(fit)
+            cut = said.find_shortening(room - noted)
+            tail = said.count(cut)
+        numbers, messages, loop = said.show(cut)
         lead = said.count_lead(numbers)
         for after, blocks in media.items():
             place = max(0, bisect_right(numbers, after) - 1)
@@ -253,7 +253,7 @@ class Layout:
                 **layers,
             },
             sources=quoted,
-            left_out=said.list_left_out(fit),
+            left_out=said.list_left_out(cut),
         )
 
     def show_media(

@@ -67,9 +67,9 @@ def to_common_kind(message: AnyMessage, stored: StoredMessage) -> AnyMessage:
 
 
 def _restore_version(message: AIMessage) -> AIMessage:
-    """A reply whose content is of LangChain's form, and says so: its calls are in it.
+    """A reply whose content is in LangChain's form, and says so: its calls are in it.
 
-    Older sessions kept the content without what says that, and so do clients.
+    Clients may leave out what says that.
     """
     metadata = message.response_metadata
     blocks = message.content if isinstance(message.content, list) else []

@@ -13,8 +13,6 @@ from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
 from topicloom.state.stored_message import StoredMessage
 
-_BEGINNING = ((0, 1_000),)
-"""What is shown of an original that a note of version 0.1 quotes in part."""
 _FACT = 300
 """Characters of a fact that are shown; applications may write longer ones."""
 
@@ -27,8 +25,8 @@ def format_layer(layer: Layer) -> str:
     model = f" model={quoteattr(layer.model)}" if layer.model else ""
     why = fence(escape(layer.rationale))
     rationale = f"<rationale>{why}</rationale>" if why else ""
-    known = [e for e in layer.entries if e.is_knowledge]
-    remembered = [e for e in layer.entries if not e.is_knowledge]
+    known = [e for e in layer.entries if e.knowledge]
+    remembered = [e for e in layer.entries if not e.knowledge]
     parts = [rationale, *_format_entries("knowledge_base", "entry", known)]
     parts += _format_entries("relevant_memories", "memory", remembered)
     return _frame(f'type="probabilistic"{model}', filter(None, parts))
@@ -94,12 +92,12 @@ def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Lan
 def _describe_other_threads(note: Note, language: Language) -> Iterator[str]:
     """Lines with facts of the user, and with what was said in other threads, by days."""
     words = get_wording(language)
-    facts = [quote.text for quote in note.elsewhere if quote.fact]
+    facts = [quote.text for quote in note.other_threads if quote.fact]
     if facts:
         yield words.facts_found
         yield from (f"- {fence_line(escape(text))}" for text in facts)
     day = ""
-    for quote in sorted((q for q in note.elsewhere if q.message), key=lambda q: q.day):
+    for quote in sorted((q for q in note.other_threads if q.message), key=lambda q: q.day):
         if quote.day != day:
             day = quote.day
             yield words.in_other_threads.format(day=format_spoken_day(day, language))
@@ -112,9 +110,7 @@ def _describe_search(note: Note, words: Wording) -> Iterator[str]:
     if note.listed:
         yield words.topics_found
         yield from note.listed.values()
-    if note.searched and not facts:  # a note of an older format
-        yield words.nothing_more.format(query=note.searched)
-    elif note.searched:
+    if note.searched and facts:
         yield words.searched.format(query=note.searched, **facts)
     if facts.get("missed"):
         yield words.other_days.format(**facts)
@@ -148,6 +144,4 @@ def _render_quotes(
             day = original.day
             if day:
                 yield get_wording(language).said_on.format(day=format_spoken_day(day, language))
-        partial = message_id in topic.partial
-        stretches = topic.excerpts.get(message_id, _BEGINNING) if partial else None
-        yield format_quote_line(original, language, stretches)
+        yield format_quote_line(original, language, topic.excerpts.get(message_id))

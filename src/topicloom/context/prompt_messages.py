@@ -1,4 +1,4 @@
-"""The messages of a prompt: as much of them as fits, as providers take them."""
+"""The messages of a prompt: as much of them as fits, in a form that providers take."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Shortening:
     """How much is shown of the messages of a prompt, by how often their limits are halved."""
 
     view: int = 0
@@ -109,18 +109,18 @@ class Fit:
     """How many of the oldest calls of the running turn are left out, with their results."""
 
 
-def list_fits(halvings: int, view: int, calls: int) -> list[Fit]:
+def list_shortenings(halvings: int, view: int, calls: int) -> list[Shortening]:
     """Ways to fit messages, from all on, each smaller than the one before.
 
     There are few of them, so that a prompt that grows changes seldom: what tools said goes first,
     the newest last of it, then old calls as a whole, then what was said before, and last what is
     to be answered. The newest of `calls` and the newest round in `view` are shown in any case.
     """
-    fits = [Fit(0, min(n, halvings), min(n // 2, halvings)) for n in range(2 * halvings + 1)]
-    fits += [replace(fits[-1], left=n) for n in _double_up_to(calls - 1)]
-    fits += [replace(fits[-1], view=n) for n in range(1, halvings + 1)]
-    fits += [replace(fits[-1], left_view=n) for n in range(1, view)]
-    return fits + [replace(fits[-1], last=n) for n in range(1, halvings + 1)]
+    ways = [Shortening(0, min(n, halvings), min(n // 2, halvings)) for n in range(2 * halvings + 1)]
+    ways += [replace(ways[-1], left=n) for n in _double_up_to(calls - 1)]
+    ways += [replace(ways[-1], view=n) for n in range(1, halvings + 1)]
+    ways += [replace(ways[-1], left_view=n) for n in range(1, view)]
+    return ways + [replace(ways[-1], last=n) for n in range(1, halvings + 1)]
 
 
 def _double_up_to(most: int) -> list[int]:
@@ -167,45 +167,45 @@ class PromptMessages:
         self._sizes: dict[tuple[int, int], int] = {}
         self._shown: dict[tuple[int, int, str], AnyMessage] = {}
 
-    def find_fit(self, room: int) -> Fit:
+    def find_shortening(self, room: int) -> Shortening:
         """How much of it fits so many tokens; the least, if nothing does."""
         halvings = max(0, (self._layout.cap // SMALLEST).bit_length() - 1)
-        fits = list_fits(halvings, len(self._rounds), len(self._calls))
-        place = bisect_left(fits, True, key=lambda fit: self.count(fit) <= room)
-        return fits[min(place, len(fits) - 1)]
+        ways = list_shortenings(halvings, len(self._rounds), len(self._calls))
+        place = bisect_left(ways, True, key=lambda cut: self.count(cut) <= room)
+        return ways[min(place, len(ways) - 1)]
 
-    def count(self, fit: Fit, view_tokens: int | None = None) -> int:
+    def count(self, cut: Shortening, view_tokens: int | None = None) -> int:
         """Tokens of what is shown, of the view's if they are known."""
-        places = self._list_shown(fit)
-        line = self._describe_left(fit)
-        fixed = self._count_ordered(places, fit) + self._layout.counter.text(line and f"\n\n{line}")
+        places = self._list_shown(cut)
+        line = self._describe_left(cut)
+        fixed = self._count_ordered(places, cut) + self._layout.counter.text(line and f"\n\n{line}")
         if view_tokens is not None:
             fixed, places = fixed + view_tokens, [n for n in places if n >= self._begins]
-        return fixed + sum(self._size(n, fit) for n in places)
+        return fixed + sum(self._size(n, cut) for n in places)
 
-    def _count_ordered(self, places: Sequence[int], fit: Fit) -> int:
+    def _count_ordered(self, places: Sequence[int], cut: Shortening) -> int:
         """Tokens that messages have more when they are in order: of results that are missing."""
-        shown = [self._show(n, fit) for n in places]
+        shown = [self._show(n, cut) for n in places]
         ordered = order_messages(shown, self._language)
         given, sent = {id(m) for m in shown}, {id(m) for m in ordered}
         count = self._layout.counter.message
         made = sum(count(m) for m in ordered if id(m) not in given)
         return made - sum(count(m) for m in shown if id(m) not in sent)
 
-    def show(self, fit: Fit) -> tuple[list[int], list[AnyMessage], list[AnyMessage]]:
+    def show(self, cut: Shortening) -> tuple[list[int], list[AnyMessage], list[AnyMessage]]:
         """Numbers of messages of the view, these, and those of the running turn."""
-        places = self._list_shown(fit)
-        shown = [self._show(n, fit) for n in places]
+        places = self._list_shown(cut)
+        shown = [self._show(n, cut) for n in places]
         view = sum(n < self._begins for n in places)
-        if line := self._describe_left(fit):
+        if line := self._describe_left(cut):
             shown[view - 1] = append_content(shown[view - 1], line, [])
         return [self._all[n].seq for n in places[:view]], shown[:view], shown[view:]
 
-    def list_left_out(self, fit: Fit) -> tuple[str, ...]:
+    def list_left_out(self, cut: Shortening) -> tuple[str, ...]:
         """What is not shown of what this turn was just given: of its message and newest results."""
         given = [self._begins - 1] if self._begins else []
         given += range(max(self._begins, self._newest), len(self._all))
-        found = ((self._all[n], self._show(n, fit)) for n in given)
+        found = ((self._all[n], self._show(n, cut)) for n in given)
         described = (
             _describe_left_out(m, shown) for m, shown in found if m.role in ("user", "tool")
         )
@@ -217,24 +217,24 @@ class PromptMessages:
         lead = list(takewhile(lambda n: view[n].role == "system", numbers))
         return len(lead) if len(lead) < len(self._all) else 0
 
-    def _list_shown(self, fit: Fit) -> list[int]:
-        begin = self._rounds[fit.left_view] if self._rounds else 0
-        resume = self._calls[fit.left] if self._calls else self._begins
+    def _list_shown(self, cut: Shortening) -> list[int]:
+        begin = self._rounds[cut.left_view] if self._rounds else 0
+        resume = self._calls[cut.left] if self._calls else self._begins
         return [*range(begin, self._begins), *range(resume, len(self._all))]
 
-    def _describe_left(self, fit: Fit) -> str:
-        left = len(self._all) - len(self._list_shown(fit))
+    def _describe_left(self, cut: Shortening) -> str:
+        left = len(self._all) - len(self._list_shown(cut))
         return get_wording(self._language).missing.format(count=left) if left else ""
 
-    def _show(self, place: int, fit: Fit) -> AnyMessage:
-        begin = self._rounds[fit.left_view] if self._rounds else 0
-        day, halvings = "", fit.newest if place >= self._newest else fit.older
+    def _show(self, place: int, cut: Shortening) -> AnyMessage:
+        begin = self._rounds[cut.left_view] if self._rounds else 0
+        day, halvings = "", cut.newest if place >= self._newest else cut.older
         if place < self._begins:
             if begin not in self._days:
                 view = self._all[begin : self._begins]
                 self._days[begin] = date_messages(view, self._language)
             day = self._days[begin][place - begin]
-            halvings = fit.last if place == self._begins - 1 else fit.view
+            halvings = cut.last if place == self._begins - 1 else cut.view
         key = (place, halvings, day)
         if key not in self._shown:
             self._shown[key] = self._layout.show(
@@ -242,11 +242,11 @@ class PromptMessages:
                 self._language,
                 day,
                 halvings=halvings,
-                whole=self._is_whole(place, halvings),
+                verbatim=self._is_verbatim(place, halvings),
             )
         return self._shown[key]
 
-    def _is_whole(self, place: int, halvings: int) -> bool:
+    def _is_verbatim(self, place: int, halvings: int) -> bool:
         """True for a reply of the running turn, which providers take back as they gave it.
 
         Once results are shown in part, only for the newest.
@@ -254,8 +254,8 @@ class PromptMessages:
         reply = place >= self._begins and isinstance(self._all[place].message, AIMessage)
         return reply and (not halvings or place == self._newest)
 
-    def _size(self, place: int, fit: Fit) -> int:
-        message = self._show(place, fit)
+    def _size(self, place: int, cut: Shortening) -> int:
+        message = self._show(place, cut)
         key = (place, id(message))
         if key not in self._sizes:
             self._sizes[key] = self._layout.counter.message(message)

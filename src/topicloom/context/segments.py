@@ -76,8 +76,8 @@ class Segment:
 class SummaryManager:
     """Cuts rounds into segments and has each summed up once.
 
-    A segment ends where a topic begins, or else at its greatest length; a cut depends on nothing
-    that is said later, so segments are only ever added.
+    A segment ends where a topic begins, or at its greatest length. Nothing that is said later
+    changes a cut, so segments are only added.
     """
 
     def __init__(self, summarize: Summarize) -> None:

@@ -9,8 +9,10 @@ sections 6 and 7, and the vision guide). Other providers differ by a few tokens 
 from __future__ import annotations
 
 import json
+import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -18,7 +20,6 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
-from topicloom.context.text_runs import CJK_START, count_runs
 from topicloom.errors import ConfigurationError
 from topicloom.state.content_blocks import CALLS, get_block_text, get_media_kind, is_text
 
@@ -101,6 +102,20 @@ _WORD, _LETTER_BEYOND_SIX = 100, 11
 _THREE_DIGITS, _TWO_PUNCTUATION, _NEWLINES, _INDENT, _OTHER = 150, 50, 100, 80, 50
 
 
+_LATIN = "A-Za-z\u00c0-\u024f"
+_CJK = "\u3005-\u3007\u3040-\u30ff\u3105-\u312f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_CJK += "\U00020000-\U0003ffff"
+_PUNCTUATION = "!-/:-@\\[-`{-~"
+_RUN = re.compile(
+    f"[{_LATIN}]+(?:'[a-z]{{1,2}}(?![{_LATIN}]))?"  # "don't" and "we'll" are one word
+    f"|[{_CJK}]+|[{_PUNCTUATION}]+|[0-9]+|[\r\n]+|[ \t]{{2,}}|\t"
+    f"|[^{_LATIN}{_CJK}{_PUNCTUATION}0-9\r\n\t ]+"
+)
+"""One run; a single space is in none, because tokenizers join it to the word that follows."""
+CJK_START = re.compile(f"[{_CJK}]")
+"""The first character of a run of CJK."""
+
+
 class TokenCounter(Protocol):
     """Counts input tokens of one model; safe to call from several threads."""
 
@@ -132,6 +147,12 @@ class TokenCounter(Protocol):
         """
         schemas = (convert_to_openai_tool(tool) for tool in tools)
         return sum(self.text(to_json(schema.get("function", schema))) for schema in schemas)
+
+
+def count_runs(text: str) -> Iterator[tuple[str, int, int]]:
+    """The runs of a text: the first character, the length, and how many there are of such a run."""
+    for run, times in Counter(_RUN.findall(text)).items():
+        yield run[0], len(run), times
 
 
 class EstimatingCounter(TokenCounter):

@@ -35,9 +35,8 @@ def choose_start(
 ) -> int:
     """How many leading messages to leave out so that the rest, or the newest alone, fits in tokens.
 
-    For as long as it fits, the conversation begins where it began last, with number `since`. Where
-    it begins anew, what comes before the newest message fills a quarter of the room, so that this
-    lasts for many turns.
+    As long as it fits, the conversation begins with message `since`, as it did last time. If it
+    has to begin anew, older messages fill only a quarter of the room, so that this lasts long.
     """
     if since in numbers:
         cut = numbers.index(since)
@@ -52,11 +51,10 @@ def choose_start(
 
 
 class WindowStarts:
-    """Remembers the message that the conversation began with in the last prompt of each window.
+    """Remembers with which message the conversation began in the last prompt of each window.
 
-    Where what stands before it has changed, a cache has lost the conversation anyhow: it begins
-    anew, and costs as little as it can. Places are remembered in the process alone: where one is
-    forgotten, a prompt loses its prefix once.
+    If what stands before the conversation has changed, the provider's cache is lost anyway, and the
+    conversation begins anew. This is kept in the process alone. Forgetting it costs a cache once.
     """
 
     def __init__(self, size: int = 16_384) -> None:

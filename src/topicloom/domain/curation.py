@@ -43,7 +43,7 @@ FAINT = 0.2
 PREVIEW_TOKENS = 100
 """Tokens of a preview (the design's value)."""
 _PAST = 2.0
-"""Factor of the conversation's own weights, when the message is about the past."""
+"""Factor of the weights of the conversation if the message is about the past."""
 
 
 class CurationPolicy(BaseModel, frozen=True, extra="forbid"):

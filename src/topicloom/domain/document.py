@@ -226,13 +226,8 @@ def has_anchors(value: object) -> bool:
 
 def get_label(value: Mapping[str, Any]) -> str:
     """The name that people give a thing: its name or title, else its anchor, else ""."""
-    field = find_label_field(value)
-    return str(value[field]) if field is not None else get_anchor(value) or ""
-
-
-def find_label_field(value: Mapping[str, Any]) -> str | None:
-    """The field that people call a thing by, if it has one."""
-    return next((k for k in _LABELS if isinstance(v := value.get(k), str) and v.strip()), None)
+    names = (v for k in _LABELS if isinstance(v := value.get(k), str) and v.strip())
+    return next(names, "") or get_anchor(value) or ""
 
 
 def digest_json(document: Document) -> str:

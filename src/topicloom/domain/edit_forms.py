@@ -1,8 +1,8 @@
-"""Messages that ask for a change of the document and for nothing else, in forms that leave no
+"""Messages that ask for another value of one field and for nothing else, in forms that leave no
 doubt: "set the sword count to 3", "mark task t1 as done", "把铁剑的数量改成3".
 
-The whole message has to be of the form, every word of it has to be used, and exactly one thing may
-be meant. Whatever is not sure is left to the main model.
+The whole message has to be of the form, every word of it has to be used, and exactly one object may
+be meant. Whatever is not sure is left to the main model, as are messages that add or remove.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom.domain.document import Document, find_label_field
+from topicloom.domain.document import Document
 from topicloom.domain.edits import Edit, apply_edits
-from topicloom.domain.targets import EditTarget, ObjectResolver, describe_kind, find_words, fold
+from topicloom.domain.object_names import ObjectNames, find_words, fold
+from topicloom.domain.targets import EditTarget, describe_kind
 from topicloom.prompts.loader import load_patterns, load_word_groups
 
 _NAMED, _ROWS = load_patterns("cues/edits")
@@ -38,95 +39,61 @@ _MOST_WORDS, _MOST_CJK = 4, 12
 class EditFormParser:
     """Reads edits out of messages, for one document."""
 
-    objects: ObjectResolver
+    objects: ObjectNames
     document: Document
     statuses: Sequence[frozenset[str]]
     """Words that mean the same status, a group each."""
 
     def parse_edit(self, message: str) -> Edit | None:
         """The edit that a message asks for, if it asks for that and nothing else."""
-        text = strip_politeness(message)
         if _QUESTION.search(message) and not _ASKING.match(message.strip()):
             return None
-        matches = ((name, form.fullmatch(text)) for name, form in _FORMS)
-        found = [
-            self._make_edit(name, match["what"].strip(), match["value"].strip())
-            for name, match in matches
-            if match is not None
-        ]
-        edits = {repr(e): e for e in found if e is not None}
-        # What cannot be applied was meant otherwise.
-        sure = [e for e in edits.values() if not apply_edits(self.document, [e]).errors]
-        return sure[0] if len(sure) == 1 else None
+        text, found = strip_politeness(message), dict[str, Edit]()
+        for name, form in _FORMS:
+            if match := form.fullmatch(text):
+                edit = self._make_edit(name, match["what"].strip(), match["value"].strip())
+                # What cannot be applied was meant otherwise.
+                if edit is not None and not apply_edits(self.document, [edit]).errors:
+                    found[repr(edit)] = edit
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def _make_edit(self, name: str, what: str, value: str) -> Edit | None:
         target = self.objects.resolve(what)
         if target is None:
             return None
-        match name:
-            case "SET":
-                return self._make_set(target, value)
-            case "UP" | "DOWN":
-                by = parse_number(value)
-                if target.field is None or by is None or by < 0:
-                    return None
-                return ("INC", target.path, by if name == "UP" else -by)
-            case "RENAME":
-                field, text = find_label_field(target.node.value), parse_text(value)
-                named = target.field is None and field is not None and text is not None
-                return ("SET", f"{target.node.anchor}.{field}", text) if named else None
-            case "REMOVE":
-                return self._make_remove(target, value)
-        return self._make_push(target, value)
+        if name == "SET":
+            return self._make_set(target, value)
+        by = parse_number(value)
+        if target.field is None or by is None or by < 0:
+            return None
+        return ("INC", target.path, by if name == "UP" else -by)
 
     def _make_set(self, target: EditTarget, said: str) -> Edit | None:
         field = target.field or _find_status_field(target.node.value)
         if field is None or (target.field is None and not target.node.anchor):
             return None
-        likes = target.list_siblings()
-        old = next((like[field] for like in likes if like.get(field) is not None), None)
-        value = self._parse_value(said, old, [like.get(field) for like in likes], field)
+        values = [v for like in target.list_siblings() if (v := like.get(field)) is not None]
+        value = self._parse_value(said, values, field)
         path = f"{target.node.anchor}.{field}" if target.node.anchor else field
         return None if value is None else ("SET", path, value)
 
-    def _parse_value(
-        self, said: str, old: object, others: Sequence[object], field: str
-    ) -> Any | None:
+    def _parse_value(self, said: str, values: Sequence[object], field: str) -> Any | None:
         """A text as a value of the kind that is there; None if it is not one for sure."""
-        kind = describe_kind(old)
+        kind = describe_kind(values[0] if values else None)
         if kind == "true or false":
             word = fold(said) or "done"
             return True if _TRUE.fullmatch(word) else False if _FALSE.fullmatch(word) else None
         if kind == "a number":
             return parse_number(said)
-        if kind != "a text":
-            return None
-        if field in _STATUS_FIELDS:
-            status = said or "done"
-            for values in (others, self.objects.list_values(field)):
-                texts = [v for v in values if isinstance(v, str)]
-                if known := find_words(status, texts, self.statuses):
-                    return known[0]
-            # One that no other thing has, only if it is a word for a status.
-            return status.lower() if any(status.lower() in g for g in self.statuses) else None
-        return parse_text(said)
-
-    def _make_remove(self, target: EditTarget, place: str) -> Edit | None:
-        """Taking a thing away: whole things only, and where a list is named, out of that."""
-        if target.field is not None or not target.node.has_own_anchor:
-            return None
-        if place:
-            around = self.objects.resolve(place)
-            listed = _find_list(around) if around is not None else None
-            if listed is None or listed is not target.node.parent:
-                return None
-        return ("REMOVE", target.node.anchor)
-
-    def _make_push(self, target: EditTarget, said: str) -> Edit | None:
-        """Adding to a list of texts; the fields of a new object cannot be known here."""
-        listed, text = _find_list(target), parse_text(said)
-        texts = listed is not None and listed and all(isinstance(v, str) for v in listed)
-        return ("PUSH", target.path, text) if texts and text is not None else None
+        if kind != "a text" or field not in _STATUS_FIELDS:
+            return parse_text(said) if kind == "a text" else None
+        status = said or "done"
+        for others in (values, self.objects.list_values(field)):
+            texts = [v for v in others if isinstance(v, str)]
+            if known := find_words(status, texts, self.statuses):
+                return known[0]
+        # One that no other object has, only if it is a word for a status.
+        return status.lower() if any(status.lower() in g for g in self.statuses) else None
 
 
 def strip_politeness(message: str) -> str:
@@ -158,12 +125,3 @@ def parse_text(said: str) -> str | None:
 
 def _find_status_field(value: Mapping[str, Any]) -> str | None:
     return next((f for f in _STATUS_FIELDS if isinstance(value.get(f), str | bool)), None)
-
-
-def _find_list(target: EditTarget) -> list[Any] | None:
-    """The list that a target is or has."""
-    value = target.node.value if target.field is None else target.node.value.get(target.field)
-    if isinstance(value, dict):
-        lists = [v for v in value.values() if isinstance(v, list)]
-        return lists[0] if len(lists) == 1 else None
-    return value if isinstance(value, list) else None

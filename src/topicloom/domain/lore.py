@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from threading import Event, RLock
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from langchain_core.documents import Document
@@ -26,17 +25,13 @@ from topicloom.domain.sources import (
     scale_scores,
 )
 from topicloom.errors import ConfigurationError
-from topicloom.search.bm25 import passages_of
-from topicloom.search.embedder import Embedder, FixedEmbedder, Vectors
-from topicloom.search.encoders import LangChainEmbeddings
+from topicloom.search.embedder import Embedder, FixedEmbedder, Vectors, dot_products
 from topicloom.search.hits import SURE_COSINE, SURE_COVER
 from topicloom.search.ranking import Floats, standardize
+from topicloom.search.sentences import passages_of
 from topicloom.search.words import NameFinder
 from topicloom.state.safe_text import digest_text
 from topicloom.storage.vectors import VectorLog
-
-if TYPE_CHECKING:
-    from langchain_community.vectorstores import FAISS
 
 _UNSURE = 0.05
 """Sureness where there is nothing but chance: enough to keep the order."""
@@ -49,13 +44,10 @@ _NAMED = 0.2
 """Share of the candidates that may be there only because a seed names them."""
 _PASSAGE = 1_000
 """Characters of a passage that a long document is cut into: what the bundled encoder reads."""
-_NEAREST = 1_000
-"""Passages that the vector store is asked for; those further away count as the last of these."""
 _WIDER = 4
 """Times as many hits as candidates that a store of the application is asked for: words choose
 among what it gives."""
 _BATCH = 8
-_SUNSET = "`langchain-community` is being sunset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +117,10 @@ def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
 
 
 class DocumentLoreIndex:
-    """Documents in a LangChain FAISS store, with a lexical index beside it.
+    """Documents by the vectors of their passages, with a lexical index beside them.
 
-    The store is built when first searched, never unpickled; the next process finds the vectors in
-    the log of their embedder, if one can be opened.
+    They are embedded when first searched; the next process finds the vectors in the log of their
+    embedder, if one can be opened.
     """
 
     def __init__(
@@ -148,17 +140,14 @@ class DocumentLoreIndex:
         self.passages = _build_passages(documents)
         self._embedder = embedder
         self._open_log = open_log
-        self._rows = {p.id: row for row, p in enumerate(self.passages)}
         self._names = NameFinder([p.title for p in self.passages])
         self._words = build_word_index(tuple(self.passages))
-        # Here, and not in the thread that searches first: warnings are filtered by the process.
-        self._faiss = _import_faiss()
-        self._store: VectorStore | None = None
+        self._vectors: Vectors | None = None
         self._lock = RLock()
         self._closed = closed or Event()
 
     def prepare(self) -> None:
-        """Embed what is not embedded yet, and build the store; otherwise the first search does.
+        """Embed what is not embedded yet; otherwise the first search does.
 
         Where the encoder is down, a later search does, and until then only words count.
 
@@ -166,39 +155,19 @@ class DocumentLoreIndex:
             CancelledError: It was closed meanwhile.
         """
         with self._lock:
-            if self._store is not None or not self.passages:
-                return
-            embedder = FixedEmbedder(self._embedder)
-            vectors = self._load_vectors(embedder)
-            if vectors is None:
-                return
-            with defer_exit():
-                # Inner products of unit vectors are cosines.
-                self._store = self._faiss.from_embeddings(
-                    zip([p.headed for p in self.passages], vectors.tolist(), strict=True),
-                    LangChainEmbeddings(embedder),
-                    ids=[p.id for p in self.passages],
-                    distance_strategy="MAX_INNER_PRODUCT",
-                )
+            if self._vectors is None and self.passages:
+                self._vectors = self._load_vectors(FixedEmbedder(self._embedder))
 
     def find(self, query: str, limit: int) -> LoreMatches:
         self.prepare()
         words, cover = self._words.scores(query)
-        dense = self._score_dense(query)
+        dense = np.zeros(len(self.passages))
+        if self._vectors is not None:
+            with defer_exit():
+                (vector,) = self._embedder.embed([query])
+            dense = dot_products(self._vectors, vector).astype(float)
         nearest = float(dense.max(initial=0.0)) if dense.any() else None
         return LoreMatches(self.passages, self._names, dense, words, cover, nearest)
-
-    def _score_dense(self, query: str) -> Floats:
-        """Cosines [n] of the passages; those that are not among the nearest have the last's."""
-        if self._store is None:
-            return np.zeros(len(self.passages))
-        nearest = min(_NEAREST, len(self.passages))
-        with defer_exit():
-            hits = self._store.similarity_search_with_score(query, k=nearest)
-        dense = np.full(len(self.passages), min(score for _, score in hits), dtype=float)
-        for document, score in hits:
-            dense[self._rows[str(document.id)]] = score
-        return dense
 
     def _load_vectors(self, embedder: Embedder) -> Vectors | None:
         """Vectors [n, d] of the passages; None if the encoder is down."""
@@ -256,12 +225,3 @@ def _cut_document(document: Document, name: str, whole: bool) -> Iterator[Passag
     texts = [document.page_content] if whole else passages_of(document.page_content, _PASSAGE)
     for part, text in enumerate(texts, start=1):
         yield Passage(name if len(texts) == 1 else f"{name}.{part}", title, text, tags)
-
-
-def _import_faiss() -> type[FAISS]:
-    """LangChain's FAISS store. Loading it takes a while, and only those who have lore need it."""
-    with warnings.catch_warnings():
-        # On import, the package announces the end of its development.
-        warnings.filterwarnings("ignore", _SUNSET, DeprecationWarning)
-        from langchain_community.vectorstores import FAISS
-    return FAISS

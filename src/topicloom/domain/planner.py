@@ -21,8 +21,8 @@ from topicloom.domain.document import (
 )
 from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edits import parse_edits
+from topicloom.domain.object_names import ObjectNames
 from topicloom.domain.plan import DomainWeights, SearchIntent, TurnKind, TurnPlan
-from topicloom.domain.targets import ObjectResolver
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
 from topicloom.errors import InputError
@@ -235,7 +235,7 @@ class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
     """Plans by rules. A turn is a state edit only if the edit itself is certain."""
 
     def call(self, request: PlanRequest) -> Answer[TurnPlan]:
-        things = ObjectResolver(request.document, load_word_groups("fields"))
+        things = ObjectNames(request.document, load_word_groups("fields"))
         if len(request.query) <= _LONGEST_EDIT:
             forms = EditFormParser(things, request.document, load_word_groups("statuses"))
             edit = forms.parse_edit(request.query)
@@ -266,10 +266,10 @@ def find_focus(request: PlanRequest) -> DocumentEvent | None:
         set(words_of(" ".join(v for v in event.values() if isinstance(v, str))))
         for event in request.events
     ]
-    worth = [sum(1 / sum(w in other for other in words) for w in own & said) for own in words]
-    best = max(worth, default=0.0)
-    if best > 0 and worth.count(best) == 1:
-        return request.events[worth.index(best)]
+    scores = [sum(1 / sum(w in other for other in words) for w in own & said) for own in words]
+    best = max(scores, default=0.0)
+    if best > 0 and scores.count(best) == 1:
+        return request.events[scores.index(best)]
     before = request.previous.focus if request.previous else None
     only = request.events[0] if len(request.events) == 1 else None
     return next((e for e in request.events if get_anchor(e) == before), only)
@@ -281,7 +281,7 @@ def detect_time(text: str) -> TimeFocus:
     return "past" if past > future else "future" if future > past else "now"
 
 
-def _choose_keywords(text: str, things: ObjectResolver) -> tuple[str, ...]:
+def _choose_keywords(text: str, things: ObjectNames) -> tuple[str, ...]:
     """Names first: of things in the document, quoted, in capitals; then the rarer words."""
     named = [get_label(node.value) or node.anchor for node in things.find_mentioned(text)]
     named += _QUOTED.findall(text)

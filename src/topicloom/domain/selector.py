@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, takewhile
 from typing import Protocol
@@ -47,9 +47,9 @@ _MOST = 50
 _ASKED = 0.2
 """Bonus for a candidate that the message names."""
 _REFERENCE_SHARE = 0.5
-"""Share of a candidate's worth that is added to that of the candidates it names. On HotpotQA
-(docs/guides/curation.md) .4 to .8 do about the same; without it, .68 of the questions have all
-they need picked, not .88."""
+"""Share of a candidate's score that is added to the score of each candidate that it names. On
+HotpotQA (docs/guides/curation.md) .4 to .8 do about the same. Without it, .68 of the questions have
+all that they need, and not .88."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,45 +225,24 @@ class EmbeddedSelector(LocalRole[SelectRequest, Selection]):
         asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
         own = [c.score + _ASKED * (row in asked) for row, c in enumerate(candidates)]
         source = _find_naming(candidates, names, own)
-        worth = [
+        scores = [
             own[r] + (_REFERENCE_SHARE * own[s] if s is not None else 0)
             for r, s in enumerate(source)
         ]
-        order = sorted(range(len(candidates)), key=lambda row: -worth[row])
-        picks = [row for row in order if worth[row] >= FAINT][: request.limit]
-        why = _explain_picks(candidates, picks, asked, source, request.language)
-        return Answer(Selection(tuple(candidates[row].id for row in picks), why))
+        order = sorted(range(len(candidates)), key=lambda row: -scores[row])
+        picks = [row for row in order if scores[row] >= FAINT][: request.limit]
+        return Answer(Selection(tuple(candidates[row].id for row in picks)))
 
 
 def _find_naming(
-    candidates: Sequence[Candidate], names: NameFinder, worth: Sequence[float]
+    candidates: Sequence[Candidate], names: NameFinder, scores: Sequence[float]
 ) -> list[int | None]:
     best: list[int | None] = [None] * len(candidates)
-    for row in sorted(range(len(candidates)), key=lambda row: -worth[row]):
+    for row in sorted(range(len(candidates)), key=lambda row: -scores[row]):
         for named in names.within(candidates[row].preview):
             if best[named] is None and candidates[named].title != candidates[row].title:
                 best[named] = row
     return best
-
-
-def _explain_picks(
-    candidates: Sequence[Candidate],
-    picks: Sequence[int],
-    asked: Collection[int],
-    source: Sequence[int | None],
-    language: Language,
-) -> str:
-    """The reason of the picks, as far as it was a name."""
-    words = get_wording(language)
-    titles = [c.title for c in candidates]
-    named = ", ".join(dict.fromkeys(f"“{titles[row]}”" for row in picks if row in asked))
-    reasons = [words.by_name.format(named)] if named else []
-    reasons += [
-        words.by_link.format(titles[row], titles[by] or candidates[by].id)
-        for row in picks
-        if row not in asked and (by := source[row]) is not None
-    ]
-    return " ".join(reasons) or (words.by_likeness if picks else "")
 
 
 SELECTOR: RoleSpec[Selector] = RoleSpec(

@@ -17,7 +17,7 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 _OLDEST = 0.5
-"""Worth of the oldest against the newest, all else equal."""
+"""Weight of the oldest against the newest, all else equal."""
 
 
 class NarrativeSource:
@@ -38,8 +38,8 @@ class NarrativeSource:
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         age = 1 - self._newest / self._newest.max(initial=1.0)
-        worth = 1 - (1 - _OLDEST) * age
-        scores = score_words(self._passages, add_keywords(query, intent), worth)
+        recency = 1 - (1 - _OLDEST) * age
+        scores = score_words(self._passages, add_keywords(query, intent), recency)
         return list_best("narrative", self._passages, scores, limit)
 
 

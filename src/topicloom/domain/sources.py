@@ -86,15 +86,15 @@ def build_word_index(passages: tuple[Passage, ...]) -> LexicalIndex:
     return index
 
 
-def score_words(passages: Sequence[Passage], query: str, worth: Floats | float = 1.0) -> Floats:
-    """Scores [n] of passages by the query's words, 0 to 1; `worth` [n] weighs one against another.
+def score_words(passages: Sequence[Passage], query: str, weights: Floats | float = 1.0) -> Floats:
+    """Scores [n] of passages by the query's words, 0 to 1; `weights` [n] weigh one against another.
 
     None of no passages.
     """
     if not passages:
         return np.zeros(0)
     words, cover = build_word_index(tuple(passages)).scores(query)
-    return scale_scores(words * worth, cover / SURE_COVER)
+    return scale_scores(words * weights, cover / SURE_COVER)
 
 
 def list_candidates(

@@ -40,11 +40,11 @@ def find_run(known: Mapping[str, Any]) -> tuple[Run, str | None]:
 def take_over(
     state: Mapping[str, Any],
 ) -> tuple[dict[str, Any], list[AnyMessage], list[AnyMessage]]:
-    """What is known of the session, and the messages: those that need no look, and the newest.
+    """The session in an agent's state, and its messages in two parts.
 
-    Of a long conversation only these are compared with what is stored, as long as all before them
-    are what they were. A summary that stands for messages is none of the session's, but where it is
-    older than that.
+    The first part is unchanged since the last turn. Only the second part is compared with what is
+    stored. A summary that another middleware put into the place of messages is no message of the
+    session; exception: in an agent that has no session yet.
     """
     known, messages = state.get("topicloom") or {}, state["messages"]
     cut = max(0, count_unchanged(messages, known.get("seen")) - LOOK_BACK)

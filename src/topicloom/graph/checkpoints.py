@@ -65,7 +65,9 @@ class LocalCheckpointer(SqliteSaver):
         await asyncio.to_thread(self.delete_thread, thread_id)
 
 
-def local_checkpointer(folder: Path | str | None = None) -> LocalCheckpointer:
+def local_checkpointer(
+    folder: Path | str | None = None, *, reading: bool = False
+) -> LocalCheckpointer:
     """The checkpointer beside the sessions of a folder: what is said there survives a restart.
 
         graph = build_session_graph().compile(checkpointer=local_checkpointer())
@@ -75,11 +77,13 @@ def local_checkpointer(folder: Path | str | None = None) -> LocalCheckpointer:
 
     Args:
         folder: The folder of the sessions; that of the settings if not given.
+        reading: True to read alone: nothing is made that is missing.
 
     Raises:
         StorageUnavailableError: Its file cannot be used.
     """
-    return LocalCheckpointer(FileStorage(folder or Settings().folder).root / CHECKPOINTS)
+    path = FileStorage(folder or Settings().folder).root / CHECKPOINTS
+    return LocalCheckpointer(path, reading=reading)
 
 
 def open_database(

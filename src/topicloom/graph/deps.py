@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
 from functools import cache, partial
-from typing import Literal
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool as as_tool
-from langgraph.store.base import BaseStore
 
-from topicloom.context.notes import show_fact
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
 from topicloom.context.token_count import TokenCounter
@@ -20,14 +16,13 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
-from topicloom.graph.other_threads import OtherThreads
+from topicloom.graph.parts import GraphParts
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.user_knowledge import UserKnowledge
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
-from topicloom.reflection.persons import see_facts, share_facts
 from topicloom.reflection.scheduler import read_system_clock
-from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
@@ -47,12 +42,8 @@ from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder, open_embedder
 from topicloom.settings import Settings
-from topicloom.state.facts import KnownFact
-from topicloom.state.session import Session
-from topicloom.state.stored_message import parse_iso_seconds
-from topicloom.storage.base import Storage
+from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.topics.adsorber import Adsorber
 from topicloom.topics.boundary_detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.topics.boundary_model import BoundaryModel
@@ -65,39 +56,17 @@ _EXTRACT = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
 
 
-def make_deps(
-    settings: Settings,
-    models: RoleModels,
-    *,
-    others: Roles | None = None,
-    roles: Roles | None = None,
-    tools: Sequence[BaseTool | Callable[..., object]] = (),
-    instructions: str = "",
-    storage: Storage | Literal["store"] | None = None,
-    clock: Callable[[], datetime] | None = None,
-    counter: TokenCounter | None = None,
-    embedder: Embeddings | Embedder | str | None = None,
-    domain: bool = False,
-) -> Deps:
-    """Make the collaborators; see `build_session_graph`. `others` play what no model does.
+def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
+    """Make the collaborators of a graph. `others` play what no model does.
 
     Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
-    check_names(models.by_role)
-    embedder = open_embedder(settings.embedder if embedder is None else embedder)
-    counter = CachedTokenCounter(
-        counter or choose_counter(get_model_name(models.of("responder") or ""))
-    )
-    if roles is None:
-        others = others or embedded_roles(embedder)
-        roles, chat = _open_roles(settings, models, others, domain=domain)
-    else:
-        chat = _make_chat_options(settings, DEFAULT_WINDOW)
-    window = _make_window(
-        settings, roles, chat, embedder, counter, tools, instructions, domain=domain
-    )
-    if storage is None:
-        storage = FileStorage(settings.folder, fsync=settings.fsync)
+    settings = parts.settings or Settings()
+    clock = parts.clock or read_system_clock
+    embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
+    meter = PrefixMeter()
+    roles, window = _play_roles(parts, settings, embedder, meter, others)
+    storage = parts.storage or FileStorage(settings.folder, fsync=settings.fsync)
     workspaces = Workspaces(
         None if storage == "store" else storage,
         lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
@@ -109,89 +78,76 @@ def make_deps(
         embedder=embedder,
         window=window,
         workspaces=workspaces,
-        others=OtherThreads(workspaces, embedder, load_cues("past")),
+        user=UserKnowledge(workspaces, embedder, load_cues("past"), clock, settings.across_threads),
         adsorber=open_adsorber(choose_zone(settings.adsorber, roles), embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),
-        meter=chat.meter,
-        new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
-        known_facts=_read_facts,
-        person_facts=partial(_read_person_facts, settings.across_threads == "off"),
-        share_facts=lambda kept, store, session: share_facts(ReflectionStore(kept), store, session),
-        clock=clock or read_system_clock,
+        meter=meter,
+        clock=clock,
         waits=Waits(settings.role_seconds),
     )
 
 
-def _open_roles(
-    settings: Settings, models: RoleModels, others: Roles, *, domain: bool
-) -> tuple[Roles, ChatOptions]:
-    """The roles with what models play of them, and what all that models play have in common."""
-    open_for = partial(open_role_model, settings, models)
-    main = models.of("responder")
-    opened = open_for("responder", main) if main is not None else None
-    known = get_window_size(opened, DEFAULT_WINDOW) if opened else DEFAULT_WINDOW
-    chat = _make_chat_options(settings, known)
-    return choose_roles(models, others, open_for, chat, domain=domain), chat
+def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
+    """The collaborators for a run with models or a window of its own: roles and window are other
+    ones, and all else is shared.
+    """
+    settings = deps.settings.model_copy(update={"window": options.window or deps.settings.window})
+    own = replace(
+        parts,
+        model=options.model or parts.model,
+        cheap_model=options.cheap_model or parts.cheap_model,
+        roles=None if options.model or options.cheap_model else parts.roles,
+    )
+    roles, window = _play_roles(own, settings, deps.embedder, deps.meter)
+    return replace(deps, settings=settings, roles=roles, window=window)
 
 
-def _make_chat_options(settings: Settings, known: int) -> ChatOptions:
-    """What roles that models play have in common; `known` is the main model's window."""
-    return ChatOptions(
-        meter=PrefixMeter(),
+def _play_roles(
+    parts: GraphParts,
+    settings: Settings,
+    embedder: Embedder,
+    meter: PrefixMeter,
+    others: Roles | None = None,
+) -> tuple[Roles, MainWindow]:
+    """The roles, with what models play of them, and the window of the main model."""
+    models = choose_models(settings, parts.model, parts.cheap_model, parts.role_models)
+    check_names(models.by_role)
+    main, known = models.of("responder"), DEFAULT_WINDOW
+    roles, domain = parts.roles, parts.domain is not None
+    if roles is None and main is not None:
+        known = get_window_size(open_role_model(settings, models, "responder", main), known)
+    # What roles that models play have in common.
+    chat = ChatOptions(
+        meter=meter,
         window=settings.window or known,
         reader_window=settings.topic_window,
         deadline=settings.role_seconds,
         prompts=Prompts.of(settings.prompts),
         reply_tokens=settings.reply_tokens,
     )
-
-
-def _make_window(
-    settings: Settings,
-    roles: Roles,
-    chat: ChatOptions,
-    embedder: Embedder,
-    counter: TokenCounter,
-    tools: Sequence[BaseTool | Callable[..., object]],
-    instructions: str,
-    *,
-    domain: bool,
-) -> MainWindow:
-    """The window of the main model, of the size that the settings or the model give."""
+    if roles is None:
+        open_for = partial(open_role_model, settings, models)
+        stand_ins = others or embedded_roles(embedder)
+        roles = choose_roles(models, stand_ins, open_for, chat, domain=domain)
+    counter = CachedTokenCounter(
+        parts.counter or choose_counter(get_model_name(models.of("responder") or ""))
+    )
     server: Server | None = getattr(roles.get(RESPONDER), "server", None)
-    return MainWindow(
+    window = MainWindow(
         largest=chat.window,
         most_recall=settings.recall_tokens or round(settings.recall_share * chat.window),
         counter=counter,
         order=settings.layout,
-        tools=_check_tools(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
+        tools=_check_tools(parts.tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
         search=make_activate_tool(),
-        instructions=instructions,
+        instructions=parts.instructions,
         prompts=chat.prompts,
         edit=make_edit_tool() if domain else None,
         beginning=_make_beginning(settings, roles, embedder, counter),
         context=lambda: server.context if server else None,
         media=lambda: server.takes_media if server else True,
     )
-
-
-def _read_facts(store: BaseStore, session: str) -> dict[str, KnownFact]:
-    return {
-        key: KnownFact(fact.at[:10], fact.text, fact.refs, fact.messages)
-        for key, fact in ReflectionStore(store).facts(session).items()
-    }
-
-
-def _read_person_facts(
-    alone: bool, kept: BaseStore, store: SessionStore, session: Session, now: float
-) -> dict[str, KnownFact]:
-    """What holds of a thread's user at a time, by key, what was said last behind the rest."""
-    seen = see_facts(ReflectionStore(kept), store, session, alone=alone)
-    spans = [s for s in seen if s.holds_at(now)]
-    return {
-        s.key: KnownFact(s.since[:10], show_fact(s.text, s.quote))
-        for s in sorted(spans, key=lambda s: (parse_iso_seconds(s.at) or 0.0, s.key))
-    }
+    return roles, window
 
 
 def _make_beginning(

@@ -8,53 +8,51 @@ What comes before the reply is the same graph as in a session (`wire_memory`), r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Literal, NotRequired, cast
+from typing import Annotated, Any, NotRequired, Unpack, cast
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import Runnable
-from langchain_core.vectorstores import VectorStore
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
 
-from topicloom.context.token_count import TokenCounter
 from topicloom.effects import Step, both, either
 from topicloom.errors import ConfigurationError, NoNewMessageError
 from topicloom.extras import name_install
 from topicloom.graph.agent_state import find_loop, find_run, find_searches, read_turn, take_over
-from topicloom.graph.deps import DEFAULT_WINDOW, choose_models, make_deps
+from topicloom.graph.deps import DEFAULT_WINDOW, make_deps
+from topicloom.graph.parts import GraphParts, MemoryOptions
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.graph.session import trace_steps, wire_memory
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
-from topicloom.nodes.catch_up import take_edits
+from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import (
     account_reply,
     calibrate,
-    lay_out_prompt,
-    note_left_out,
     offers_search,
 )
+from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
-from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failure, turn_options
+from topicloom.nodes.step import (
+    dump,
+    dumped,
+    graph_store,
+    open_workspace,
+    publish_on_failure,
+    turn_options,
+)
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import RoleName
-from topicloom.roles.choice import ModelSpec, RoleModelSpec
 from topicloom.roles.models import get_model_name
-from topicloom.roles.registry import Roles
-from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.state.identity import mark_seen
 from topicloom.state.message_form import make_result_storable, make_storable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import REMOVED, get_text
-from topicloom.storage.base import Storage
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, hook_config
@@ -98,36 +96,22 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     state_schema = TopicState
 
-    def __init__(
-        self,
-        *,
-        model: ModelSpec | None = None,
-        cheap_model: ModelSpec | None = None,
-        role_models: Mapping[RoleName, RoleModelSpec] | None = None,
-        settings: Settings | None = None,
-        roles: Roles | None = None,
-        storage: Storage | Literal["store"] | None = None,
-        clock: Callable[[], datetime] | None = None,
-        counter: TokenCounter | None = None,
-        embedder: Embeddings | Embedder | str | None = None,
-        archive_index: VectorStore | None = None,
-        name: str = "TopicMiddleware",
-    ) -> None:
+    def __init__(self, *, name: str = "TopicMiddleware", **options: Unpack[MemoryOptions]) -> None:
         """As `build_session_graph` has it, but for these.
 
         Args:
-            model: Splits; the cheap one if not given. The agent's own model replies.
-            settings: What can be tuned. Without a `window`, it has 32,000 tokens.
-            storage: Where topics live; `"store"` for the store of the agent.
             name: Its name in the agent. deepagents puts what is called `SummarizationMiddleware`
                 into the place of its own.
+            options: See `MemoryOptions`. The `model` splits, the cheap one if not given; the
+                agent's own model replies. Without a `window`, the settings have 32,000 tokens. The
+                storage `"store"` is the store of the agent.
 
         Raises:
             ConfigurationError: A model cannot be opened, or a setting cannot be used.
         """
-        settings = settings or Settings()
-        cheap = cheap_model or settings.cheap_model
-        models = choose_models(settings, model or settings.model or cheap, cheap, role_models)
+        parts = GraphParts(**options)
+        settings = parts.settings or Settings()
+        cheap = parts.cheap_model or settings.cheap_model
         own = {
             # The agent's own model is not known yet when its prompt is planned.
             "window": settings.window or DEFAULT_WINDOW,
@@ -135,15 +119,14 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             "visible_messages": _ALL,
         }
         self.deps = make_deps(
-            settings.model_copy(update=own),
-            models,
-            roles=roles,
-            storage=storage,
-            clock=clock,
-            counter=counter,
-            embedder=embedder,
+            replace(
+                parts,
+                model=parts.model or settings.model or cheap,
+                cheap_model=cheap,
+                settings=settings.model_copy(update=own),
+            )
         )
-        graph = wire_memory(self.deps, archive_index).compile(checkpointer=False)
+        graph = wire_memory(self.deps, parts.archive_index).compile(checkpointer=False)
         self._memory = graph.with_config(configurable={_DURABILITY: "async"})
         self._finalize = finalize(self.deps)
         self._name = name
@@ -239,7 +222,9 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         session = session.model_copy(
             update={"fixed": sum(map(counter.message, head)) + counter.tools(others)}
         )
-        prompt = lay_out_prompt(deps, workspace, session, view, loop)
+        prompt = lay_out_prompt(
+            deps, graph_store(), workspace, session, view, loop=loop, options=turn_options()
+        )
         turn = note_left_out(turn, prompt)
         ours = [prompt.instructions] if prompt.instructions else []
         asked = request.override(
@@ -277,9 +262,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         session, turn = read_turn(known)
         session = run.place(session)
         workspace = open_workspace(self.deps.workspaces, session)
-        session, _, edits = take_edits(self.deps, workspace, session, messages)
+        session, turn, _ = take_later_edits(self.deps, workspace, session, turn, messages)
         shown = state["topicloom"]["session"].get("shown", 0)
-        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
         return session.model_copy(update={"shown": shown}), turn, workspace
 
     before_agent, abefore_agent = both(_before_agent)

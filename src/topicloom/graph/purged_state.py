@@ -47,7 +47,7 @@ def _hide(values: Mapping[str, Any], purged: Mapping[str, StoredMessage]) -> dic
     hidden: dict[str, Any] = {
         "messages": [purged[m.id].message if m.id in purged else m for m in shown]
     }
-    if turn and turn["user"] in {m.seq for m in purged.values()}:
+    if turn and turn.get("user") in {m.seq for m in purged.values()}:
         hidden["turn"] = {**turn, "query": ""}
     # What the turn read may repeat it.
     return hidden | {name: None for name in MADE_IN_A_TURN if values.get(name)}

@@ -16,7 +16,6 @@ from langgraph.types import Send
 
 from topicloom.domain.document import REFUSED
 from topicloom.domain.edit import EDIT_STATE
-from topicloom.domain.plan import TurnPlan
 from topicloom.domain.state import DomainState
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
@@ -98,16 +97,18 @@ class Routes:
         if self.tools:
             graph.add_edge("tools", "main_generate")
         if self.streams:
-            graph.add_conditional_edges(START, self.begin, {MESSAGE: "ingest", UNUSABLE: "decline"})
+            graph.add_conditional_edges(
+                START, self.begin, {MESSAGE: "reconcile", UNUSABLE: "decline"}
+            )
             graph.add_edge("decline", "refuse")
         else:
-            graph.add_edge(START, "ingest")
+            graph.add_edge(START, "reconcile")
         graph.add_edge("finalize", END)
 
     def connect_memory(self, graph: Graph) -> None:
         """Add the edges of the part of one that comes before the reply."""
         self._add_branches(graph)
-        begins: Ends = {SEARCH: "activate_topic", MESSAGE: "ingest"}
+        begins: Ends = {SEARCH: "activate_topic", MESSAGE: "reconcile"}
         graph.add_conditional_edges(START, self.resume, begins)
 
     def _add_branches(self, graph: Graph) -> None:
@@ -116,6 +117,7 @@ class Routes:
             if node in graph.nodes:
                 there = {label: end if end in graph.nodes else END for label, end in ends.items()}
                 graph.add_conditional_edges(node, route, there)
+        graph.add_edge("reconcile", "ingest")
         for name in ("read_topic", *self.streams):
             graph.add_edge(name, "assemble")
         graph.add_edge("assemble", "main_generate" if "main_generate" in graph.nodes else END)
@@ -134,8 +136,8 @@ class Routes:
 
     def after_changes(self, state: SessionState) -> str:
         """On, if there was a message beside the changes."""
-        turn = Turn.model_validate(state["turn"])
-        return self._message(state) if turn.said or turn.answer else ALONE
+        said = state["turn"].get("said", True)
+        return self._message(state) if said or _answers(state) else ALONE
 
     def _message(self, state: SessionState) -> str:
         """On; by way of the planner, if there is one and the turn answers."""
@@ -143,8 +145,7 @@ class Routes:
 
     def after_plan(self, state: DomainState) -> str:
         """The fast path, if the planner gave the edits with the plan."""
-        turn, plan = Turn.model_validate(state["turn"]), TurnPlan.model_validate(state["plan"])
-        return EDITS if turn.fast and plan.edits else MESSAGE
+        return EDITS if state["turn"].get("fast") and state["plan"].get("edits") else MESSAGE
 
     def after_estimate(self, state: SessionState) -> Next:
         """To the split, if the window fills; else to what the reply needs."""
@@ -156,7 +157,7 @@ class Routes:
         # where tools of the caller's ran for a message, its note is in the prompt already. A user
         # may have said something in other threads.
         recalls = state["session"].get("topics") or state["session"].get("user_id")
-        if recalls and state["turn"]["user"] >= state["turn"]["first"]:
+        if recalls and state["turn"].get("user", 0) >= state["turn"].get("first", 0):
             return self.after_split(state)
         return list(self.streams) or NOTHING
 
@@ -193,8 +194,8 @@ class Routes:
 
     def after_edit(self, state: DomainState) -> Next:
         """On as usual, if a planner's edits could not be made; back to the model; or to the end."""
-        turn, last = Turn.model_validate(state["turn"]), state["messages"][-1]
-        if turn.rejected and not turn.attempts and not turn.edited:
+        turn, last = state["turn"], state["messages"][-1]
+        if turn.get("rejected") and not (turn.get("attempts") or turn.get("edited")):
             return NOT_MADE
         if not isinstance(last, ToolMessage):
             return MADE
@@ -215,16 +216,15 @@ def _readers(state: SessionState) -> list[Send]:
     turn = Turn.model_validate(state["turn"])
     session = Session.model_validate(state["session"]).for_readers()
     seen = session.model_dump(mode="json", exclude_defaults=True)
-    days, search = turn.searches[-1].days if turn.searches else None, len(turn.searches)
+    # Readers read no archived topic that was not activated.
+    lookup = turn.lookup.model_copy(update={"archived": False})
     task = ReadTask(
         topic=OTHER_TOPICS,
         read=(),
         session=seen,
-        query=turn.sought,
-        search=search,
-        days=days,
-        before=turn.before,
+        lookup=lookup.model_dump(mode="json", exclude_defaults=True),
+        search=len(turn.searches),
     )
-    others = [{**task, "read": turn.unread}] if turn.elsewhere else []
+    others = [{**task, "read": turn.unread}] if turn.reads_others else []
     tasks = [*({**task, "topic": topic} for topic in turn.unread), *others]
     return [Send("read_topic", task) for task in tasks]

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from operator import attrgetter
 from threading import Condition
 from types import new_class
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cachetools import LRUCache, cached
-from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, RetryPolicy, TracePolicy, omit_payload
 
-from topicloom.context.token_count import TokenCounter
 from topicloom.domain import Domain
 from topicloom.effects import Step, either
 from topicloom.errors import (
-    ConfigurationError,
     InputError,
     ReplyError,
     StorageUnavailableError,
     TopicLoomWarning,
 )
 from topicloom.graph.compiled import SessionGraph
-from topicloom.graph.deps import choose_models, make_deps
+from topicloom.graph.deps import make_deps, vary_deps
+from topicloom.graph.parts import GraphParts, SessionOptions
 from topicloom.graph.routes import Routes
 from topicloom.nodes.activate_topic import TopicSearch, activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
@@ -45,18 +40,14 @@ from topicloom.nodes.finalize import finalize
 from topicloom.nodes.ingest import ingest
 from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
+from topicloom.nodes.reconcile import reconcile
 from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.split import split
 from topicloom.nodes.step import Update, node, open_turn, publish_on_failure, turn_options
 from topicloom.roles.archive_search import ArchiveSearch
-from topicloom.roles.base import RoleName
-from topicloom.roles.choice import ModelSpec, RoleModelSpec
-from topicloom.roles.registry import Roles
-from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
 from topicloom.state.message_form import make_result_storable
-from topicloom.storage.base import Storage
 from topicloom.texts import FilledText
 
 if TYPE_CHECKING:
@@ -66,23 +57,7 @@ Nodes = dict[str, Runnable[Any, Update]]
 """Nodes by name."""
 
 
-def build_session_graph(
-    *,
-    model: ModelSpec | None = None,
-    cheap_model: ModelSpec | None = None,
-    role_models: Mapping[RoleName, RoleModelSpec] | None = None,
-    settings: Settings | None = None,
-    roles: Roles | None = None,
-    tools: Sequence[BaseTool | Callable[..., object]] = (),
-    instructions: str = "",
-    storage: Storage | Literal["store"] | None = None,
-    clock: Callable[[], datetime] | None = None,
-    counter: TokenCounter | None = None,
-    embedder: Embeddings | Embedder | str | None = None,
-    archive_index: VectorStore | None = None,
-    domain: Domain | None = None,
-    state_schema: type[Any] | None = None,
-) -> SessionGraph:
+def build_session_graph(**options: Unpack[SessionOptions]) -> SessionGraph:
     """One endless chat session as an uncompiled graph.
 
     Compile it with a checkpointer and call it with a `thread_id`; pass only what is new:
@@ -91,83 +66,20 @@ def build_session_graph(
         graph.invoke({"messages": [("user", "Hello")]}, {"configurable": {"thread_id": "1"}})
 
     Args:
-        model: The strong model, which replies and splits: a LangChain chat model, or a string
-            such as `openai:gpt-5`. Without one the embedded roles quote what was said.
-        cheap_model: Reads topics, routes and writes briefs; the strong one if not given.
-        role_models: A model of its own for a role; for `arbiter` also a LangChain cross-encoder.
-        settings: What can be tuned; read from `TOPICLOOM_*` if not given. Models that are given
-            here go before those of the settings.
-        roles: Ready-made roles instead of models.
-        tools: The application's own tools, run in a normal tool loop.
-        instructions: The application's own system prompt.
-        storage: Where topics live: files in `settings.folder` if not given; `"store"` for the
-            store that the graph is compiled with.
-        clock: Tells the time, with its zone; the system's if not given.
-        counter: Counts tokens; one for the model of the settings if not given.
-        embedder: What messages are searched with: any LangChain `Embeddings`, or what the setting
-            takes, which it goes before.
-        archive_index: Where reviews hand over archived topics to; searched last, when nothing else
-            is found.
-        domain: The application's own data: facts that have to be exact, kept as a document beside
-            the conversation.
-        state_schema: Further channels of the application's own, as a `TypedDict`: input sets them,
-            and tools do by a `Command`.
+        options: Models, settings, storage and more: see `SessionOptions`.
 
     Raises:
         ConfigurationError: If a model cannot be opened, or a setting or the domain cannot be used.
     """
-    _check_types(settings=settings, roles=roles, tools=tools, domain=domain, storage=storage)
-    settings = settings or Settings()
-    make = partial(
-        make_deps,
-        tools=tools,
-        instructions=instructions,
-        storage=storage,
-        clock=clock,
-        counter=counter,
-        domain=domain is not None,
-    )
-    models = choose_models(settings, model, cheap_model, role_models)
-    deps = make(settings, models, roles=roles, embedder=embedder)
-    runtime = _prepare(domain, deps)
+    parts = GraphParts(**options)
+    deps = make_deps(parts)
+    runtime = _prepare(parts.domain, deps)
 
     def vary(options: TurnOptions) -> Nodes:
-        own = settings.model_copy(update={"window": options.window or settings.window})
-        strong, cheap = options.model or model, options.cheap_model or cheap_model
-        named = options.model or options.cheap_model
-        made = make(
-            own,
-            choose_models(own, strong, cheap, role_models),
-            roles=None if named else roles,
-            embedder=deps.embedder,
-        )
-        made = replace(made, workspaces=deps.workspaces, others=deps.others, meter=deps.meter)
-        return _make_nodes(made, archive_index, _prepare(domain, made, runtime))
+        made = vary_deps(deps, parts, options)
+        return _make_nodes(made, parts.archive_index, _prepare(parts.domain, made, runtime))
 
-    return wire_graph(deps, runtime, archive_index, state_schema, vary)
-
-
-def _check_types(**given: object) -> None:
-    """Raise `ConfigurationError` if an argument is of another kind than it has to be."""
-    for name, (kinds, way) in _KINDS.items():
-        value = given[name]
-        if value is not None and value != "store" and not isinstance(value, kinds):
-            raise ConfigurationError(
-                "{name}={value!r:.60} cannot be used: give {way}",
-                name=name,
-                value=value,
-                way=FilledText(way),
-            )
-
-
-_KINDS: Mapping[str, tuple[type, str]] = {
-    "settings": (Settings, "Settings(window=16_000), or whatever is to be set"),
-    "roles": (Roles, 'what `embedded_roles` makes; models go to role_models={"reader": "..."}'),
-    "tools": (Sequence, "a list of tools"),
-    "domain": (Domain, "Domain(...), whose document comes with the input"),
-    "storage": (Storage, 'a Storage such as FileStorage("sessions"), or "store"'),
-}
-"""Of what kind arguments are, and the way out."""
+    return wire_graph(deps, runtime, parts.archive_index, parts.state_schema, vary)
 
 
 def wire_graph(
@@ -257,7 +169,8 @@ def _make_memory(
     archive = ArchiveSearch(index, deps.settings.role_seconds) if index is not None else None
     search = TopicSearch(deps, archive)
     return {
-        "ingest": ingest(deps, domain.replay if domain else None),
+        "reconcile": reconcile(deps, domain.replay if domain else None),
+        "ingest": ingest(deps),
         "apply_changes": apply_changes(deps),
         "estimate": estimate(deps, domain.skeletons.count_tokens if domain else None),
         "split": split(deps),

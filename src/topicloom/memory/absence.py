@@ -72,7 +72,7 @@ _AROUND = 16
 
 
 def explain_absence(
-    turn: int, message_id: str, session: Session, store: SessionStore, whole: SessionIndex
+    turn: int, message_id: str, session: Session, store: SessionStore, full_index: SessionIndex
 ) -> Absence:
     """Why a turn did not quote a message; raises InputError if there is no such one."""
     number = read_number(message_id, session)
@@ -87,12 +87,10 @@ def explain_absence(
     for step, holds in early:
         if holds:
             return Absence(message_id, turn, step)
-    table = store.topic_table(
-        session.model_copy(update={"roster": receipt.roster or session.roster})
-    )
+    table = store.topic_table(session.model_copy(update={"roster": receipt.roster}))
     topic = _find_topic(store, table, session, store.message(session, number))
-    place = _find_place(message_id, receipt, session, store, whole)
-    state = get_state(topic, (*receipt.active, *receipt.slept)) if topic else "active"
+    place = _find_place(message_id, receipt, session, store, full_index)
+    state = get_state(topic, (*receipt.active, *receipt.deactivated)) if topic else "active"
     owner = topic.id if topic else ""
     step = find_step(number, receipt, earlier, owner, state, place > 0)
     return Absence(message_id, turn, step, owner, place)
@@ -122,15 +120,19 @@ def _find_topic(
 
 
 def _find_place(
-    message_id: str, receipt: Receipt, session: Session, store: SessionStore, whole: SessionIndex
+    message_id: str,
+    receipt: Receipt,
+    session: Session,
+    store: SessionStore,
+    full_index: SessionIndex,
 ) -> int:
     """The place of a message among what the index finds for a turn now; 0 if it does not."""
     search = receipt.searches[-1] if receipt.searches else None
     said = store.message(session, parse_message_number(receipt.user))
     sought = (search.query.strip() if search else "") or said.query or said.text
     days = Days.of(search.days) if search else None
-    enter_all(whole, store, session)
-    found = list(whole.search(sought, days, include_archived=True).weights)
+    enter_all(full_index, store, session)
+    found = list(full_index.search(sought, days, include_archived=True).weights)
     return found.index(message_id) + 1 if message_id in found else 0
 
 
@@ -155,7 +157,7 @@ def find_step(
     message = f"m{number}"
     if any(message in note.quotes for note in receipt.quoted):
         return "quoted"
-    if not topic or 0 < receipt.view <= number:
+    if not topic or receipt.view <= number:
         return "in_view"
     standing = (r for r in earlier if 0 < receipt.noted <= parse_message_number(r.user))
     if any(message in note.quotes for r in standing for note in r.quoted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -20,13 +20,11 @@ from topicloom.memory.freed_pages import rewrite_files
 from topicloom.memory.purge import adelete_session, delete_session, purge_from
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.apply_changes import make_changes
-from topicloom.nodes.facts import format_chosen
+from topicloom.nodes.main_prompt import lay_out_prompt
 from topicloom.nodes.runs import name_thread
-from topicloom.nodes.thread_quotes import fill_thread_quotes
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.session_client import SessionClient
 from topicloom.state.changes import TopicChange
-from topicloom.state.facts import KnownFact, drop_outdated
 from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
@@ -43,7 +41,7 @@ class OpenSession(NamedTuple):
 
     session: Session
     store: SessionStore
-    whole: SessionIndex
+    full_index: SessionIndex
     """The index of all its messages."""
 
 
@@ -53,7 +51,7 @@ class StorageAccess:
 
     thread: str
     store: SessionStore
-    whole: SessionIndex
+    full_index: SessionIndex
     facts: ReflectionStore
     clock: Callable[[], datetime]
     agent: Graph | None = None
@@ -72,7 +70,7 @@ class StorageAccess:
         self.store.log.renew()
         session = catch_up(self.store, find_newest(self.store, self.thread))
         check_person(session, self.person)
-        return OpenSession(session, self.store, self.whole)
+        return OpenSession(session, self.store, self.full_index)
 
     def lay_out(self) -> Step[list[BaseMessage]]:
         """Within a step: raises InputError, for only a graph knows how prompts are laid out."""
@@ -176,36 +174,18 @@ class GraphAccess:
         workspace = self.graph.builder.workspaces.open(session.id, self.graph.store)
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
-        return OpenSession(session, workspace.store, workspace.whole)
+        return OpenSession(session, workspace.store, workspace.full_index)
 
     def lay_out(self) -> Step[list[BaseMessage]]:
         """Within a step: the prompt by which the newest turn was answered, laid out anew."""
         session, store, _ = yield from self.open()
-        deps, receipt = self.graph.builder.deps, store.last_receipt(session)
+        receipt = store.last_receipt(session)
         if receipt is None:
             return []
-        asked = parse_message_number(receipt.user)
-        kept = self.graph.store if deps.settings.facts else None
-        if kept is None:
-            known: Mapping[str, KnownFact] = {}
-        elif session.user_id:
-            known = deps.person_facts(kept, store, session, deps.clock().timestamp())
-        else:
-            known = drop_outdated(deps.known_facts(kept, session.id), store.superseded(session))
-        notes = [note for note in store.notes(session) if note.after <= asked]
-        quotes = [quote for note in notes for quote in note.elsewhere]
-        if quotes and self.graph.store is not None:
-            alone = deps.settings.across_threads == "off"
-            texts = deps.others.read(self.graph.store, store, session, quotes, alone=alone)
-            notes = fill_thread_quotes(deps, notes, texts)
-        prompt = deps.window.build_prompt(
-            session,
-            store.messages(session, session.view, asked),
-            notes,
-            store.fetcher(session),
-            facts=format_chosen(session, known),
-        )
-        return prompt.messages
+        deps, kept = self.graph.builder.deps, self.graph.store
+        workspace = deps.workspaces.open(session.id, kept)
+        view = store.messages(session, session.view, parse_message_number(receipt.user))
+        return lay_out_prompt(deps, kept, workspace, session, view).messages
 
     def change(self, changes: Sequence[TopicChange]) -> Step[Turn]:
         """Within a step: make changes by a turn of the graph, at the checkpoint that is named.
@@ -261,7 +241,7 @@ def open_access(graph: Graph, config: RunnableConfig) -> Access:
     deps = find_deps(graph)
     opened = deps.workspaces.open(thread, graph.store)
     facts, person = open_facts(graph.store), _name_person(config)
-    return StorageAccess(thread, opened.store, opened.whole, facts, deps.clock, graph, person)
+    return StorageAccess(thread, opened.store, opened.full_index, facts, deps.clock, graph, person)
 
 
 def _name_person(config: RunnableConfig) -> Person | None:

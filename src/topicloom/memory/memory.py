@@ -103,11 +103,11 @@ class Memory:
         """
         self.author = check_author(author)
         kept = SessionStore(storage.open(thread_id))
-        whole = SessionIndex(open_embedder(embedder), kept.log, _REACH)
+        full_index = SessionIndex(open_embedder(embedder), kept.log, _REACH)
         self._access: Access = StorageAccess(
             thread_id,
             kept,
-            whole,
+            full_index,
             open_facts(store),
             clock or read_system_clock,
             person=make_person(user_id, scope),
@@ -217,9 +217,6 @@ class Memory:
 
     def _why_not(self, turn: int, message_id: str) -> Step[Absence]:
         """Why a turn did not quote a message, by its receipt and by the index as it is now.
-
-        Of a turn that an older version took, the receipt does not say where its notes and topics
-        were: where they are now counts, and what has moved since counts as not in view.
 
         Raises:
             InputError: There is no such turn or message.

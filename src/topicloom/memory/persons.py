@@ -22,7 +22,7 @@ from topicloom.memory.stored import Graph, find_deps
 from topicloom.memory.values import read_day
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.fact_spans import FactSpan, ThreadFact, find_spans
-from topicloom.reflection.persons import select_holding
+from topicloom.reflection.persons import end_day
 from topicloom.state.persons import Person, find_person, make_person
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
@@ -114,9 +114,9 @@ class PersonMemory:
             InputError: The day cannot be read.
         """
         spans = yield from self._fact_spans()
-        return select_holding(
-            spans, None if at is None else read_day(at, date.max), self._deps.clock()
-        )
+        day = None if at is None else read_day(at, date.max)
+        now = end_day(day, self._deps.clock()).timestamp()
+        return [span for span in spans if span.holds_at(now)]
 
     def _fact_spans(self) -> Step[list[FactSpan]]:
         """All facts of the user in all scopes, with the spans in which they hold.

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Unpack, cast
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy, Send
 
 from topicloom.effects import Step, both, either
 from topicloom.errors import InputError, MissingThreadError
-from topicloom.graph.deps import choose_models, make_deps
+from topicloom.graph.deps import make_deps
+from topicloom.graph.parts import GraphParts, MemoryOptions
 from topicloom.memory.stored import find_deps, make_review_thread
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import name_thread
@@ -35,37 +34,15 @@ from topicloom.review.match import match_topics
 from topicloom.review.repair import repair
 from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient
 from topicloom.review.survey import assess, survey
-from topicloom.roles.base import RoleName
-from topicloom.roles.choice import ModelSpec, RoleModels
-from topicloom.roles.registry import Roles
-from topicloom.search.embedder import Embedder
-from topicloom.settings import Settings
-from topicloom.storage.base import Storage
 
 ReviewGraph = StateGraph[ReviewState, None, ReviewInput, ReviewState]
 
 
-class ReviewOptions(TypedDict, total=False):
-    """Collaborators of a review; those that are not given are the session graph's."""
+class ReviewOptions(MemoryOptions, total=False):
+    """What a review is made of: `MemoryOptions`, and this. Each part is the session graph's if not
+    given, but an `archive_index` has to be given if the session graph has one.
+    """
 
-    model: ModelSpec | None
-    """The strong model."""
-    cheap_model: ModelSpec | None
-    """Reviews and compares; the strong one if not given."""
-    role_models: Mapping[RoleName, ModelSpec] | None
-    """A model of its own for `reviewer` or `merger`."""
-    settings: Settings | None
-    """What can be tuned, and models that it names; storage and encoder are the graph's."""
-    roles: Roles | None
-    """Ready-made roles instead of models."""
-    storage: Storage | Literal["store"] | None
-    """Another over the place of the graph's own."""
-    clock: Callable[[], datetime] | None
-    """Tells the time, with its zone."""
-    embedder: Embeddings | Embedder | str | None
-    """What messages are searched with."""
-    archive_index: VectorStore | None
-    """Where archived topics are handed over to; the graph's own has to be given too."""
     hold: Callable[[str], AbstractContextManager[Any]]
     """Holds a session while it is changed, such as `storage.lock`; nothing if not given, for
     applications that see to it that a session has one turn at a time."""
@@ -96,25 +73,36 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
 
 def _make_shared(graph: SessionApp, options: ReviewOptions) -> Deps:
     """What the graph was built with, but for what the options say."""
-    settings, storage = options.get("settings"), options.get("storage")
-    embedder = options.get("embedder")
-    named = options.get("model"), options.get("cheap_model"), options.get("role_models")
+    parts = GraphParts(**_without_hold(options))
     try:
         own = find_deps(graph)
     except InputError:  # of a graph around a session's, nothing is known
-        own = make_deps(settings or Settings(), choose_models(settings or Settings()))
-    tuned = settings or own.settings
+        own = make_deps(GraphParts(settings=parts.settings))
+    settings = parts.settings or own.settings
+    if not (parts.settings or parts.model or parts.cheap_model or parts.role_models):
+        # The graph's own roles are kept, with the models that play them.
+        unnamed: dict[str, object] = {"model": None, "cheap_model": None, "role_models": {}}
+        settings = settings.model_copy(update=unnamed)
     made = make_deps(
-        tuned,
-        choose_models(tuned, *named) if any((settings, *named)) else RoleModels(),
+        replace(
+            parts,
+            settings=settings,
+            storage=parts.storage or own.workspaces.storage or "store",
+            clock=parts.clock or own.clock,
+            counter=parts.counter or own.window.counter,
+            embedder=parts.embedder or own.embedder,
+        ),
         others=own.roles,
-        roles=options.get("roles"),
-        storage=storage or own.workspaces.storage or "store",
-        clock=options.get("clock") or own.clock,
-        counter=own.window.counter,
-        embedder=embedder or own.embedder,
     )
-    return made if storage or embedder else replace(made, workspaces=own.workspaces)
+    if parts.storage or parts.embedder:
+        return made
+    return replace(made, workspaces=own.workspaces)
+
+
+def _without_hold(options: ReviewOptions) -> MemoryOptions:
+    given = dict(options)
+    given.pop("hold", None)
+    return cast("MemoryOptions", given)
 
 
 def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:

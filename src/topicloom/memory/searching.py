@@ -18,10 +18,10 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
 
     One that is as likely to fit by chance is left out unless it holds the text itself.
     """
-    session, store, whole = opened
-    tail = enter_all(whole, store, session)
+    session, store, full_index = opened
+    tail = enter_all(full_index, store, session)
     asked = None if days == _EVER else days
-    hits = whole.search(text, asked, include_archived=True, priced=False)
+    hits = full_index.search(text, asked, include_archived=True, priced=False)
     numbers = {parse_message_number(i): weight for i, weight in hits.weights.items()}
     said = store.pick(session, numbers)
     return [

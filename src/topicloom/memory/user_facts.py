@@ -15,20 +15,18 @@ from topicloom.memory.freed_pages import rewrite_files
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact, FactChanges, Said
-from topicloom.reflection.persons import see_facts, select_holding, to_fact
+from topicloom.reflection.persons import end_day, find_facts, see_facts, to_fact
 from topicloom.state.persons import get_person
 
 
 def read_facts(access: Access, opened: OpenSession, day: date | None) -> dict[str, Fact]:
     """The facts that hold on a day, by key; None for now."""
     session, store, _ = opened
-    if session.user_id:
-        spans = see_facts(access.facts, store, session)
-        return {span.key: to_fact(span) for span in select_holding(spans, day, access.clock())}
-    gone = {f"m{number}" for number in store.superseded(session)}
-    known = access.facts.facts(access.thread)
-    valid = {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
-    return {k: f for k, f in valid.items() if day is None or f.at[:10] <= day.isoformat()}
+    now = end_day(day, access.clock()).timestamp()
+    known = find_facts(access.facts, store, session, now)
+    if session.user_id or day is None:
+        return known
+    return {key: fact for key, fact in known.items() if fact.at[:10] <= day.isoformat()}
 
 
 def read_fact_spans(access: Access, opened: OpenSession) -> list[FactSpan]:

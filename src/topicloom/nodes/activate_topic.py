@@ -18,6 +18,7 @@ from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.router import ROUTER, Route, RouteRequest
+from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days, parse_when
 from topicloom.state.activation import CLEAR, ActivationPolicy, activate_candidates, find_ambiguous
 from topicloom.state.channels import SessionState
@@ -25,7 +26,7 @@ from topicloom.state.hierarchy import add_full_names
 from topicloom.state.lifecycle import mark_active
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call
-from topicloom.state.session import Search, SearchRequest, SearchScope, Session, Turn
+from topicloom.state.session import Lookup, Search, SearchRequest, SearchScope, Session, Turn
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 
@@ -117,6 +118,12 @@ class _Query:
     """What the request's time expression means."""
     table: TopicTable
     calls: list[Call] = field(default_factory=list)
+
+    def look_up(self, *, archived: bool) -> Hits:
+        """What the index finds for it, in archived topics too if asked to."""
+        days = self.days.ends if self.days else None
+        lookup = Lookup(query=self.request.query, days=days, archived=archived)
+        return self.workspace.look_up(self.session, lookup)
 
     def select_topics(self, *, archived: bool) -> list[Topic]:
         """The topics of the days that are asked for, archived ones too if they may be found."""
@@ -251,9 +258,7 @@ class TopicSearch:
         all may be meant. Its stand-in takes the page that it fails at, and all after it.
         """
         session, request, days = query.session, query.request, query.days
-        # Up to date already, but for a turn that another process began.
-        index = query.workspace.indexed(query.session, query.table)
-        priors = index.search(request.query, days, include_archived=request.include_archived).topics
+        priors = query.look_up(archived=request.include_archived).topics
         left = sorted(topics, key=lambda t: t.last_at, reverse=True)
         left.sort(key=lambda t: -priors.get(t.id, 0.0))
         found = Route({}, "" if left else "there is no topic to search")
@@ -294,8 +299,7 @@ class TopicSearch:
 
 def _points_to(query: _Query, topics: Sequence[Topic]) -> bool:
     """True if the index finds what is looked for in some archived topics, before all others."""
-    index = query.workspace.indexed(query.session, query.table)
-    found = index.search(query.request.query, query.days, include_archived=True).topics
+    found = query.look_up(archived=True).topics
     best = max(found, key=lambda t: found[t], default=None)
     return best in {t.id for t in topics}
 
@@ -350,7 +354,7 @@ def activate_topics(
     return session.model_copy(update={"active": result.active}), turn.model_copy(
         update={
             "unread": result.activated,
-            "woken": (*turn.woken, *result.activated),
-            "slept": (*turn.slept, *result.deactivated),
+            "activated": (*turn.activated, *result.activated),
+            "deactivated": (*turn.deactivated, *result.deactivated),
         }
     )

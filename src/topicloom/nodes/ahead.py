@@ -19,7 +19,7 @@ _AHEAD = 16
 def embed_given(deps: Deps, data: object) -> None:
     """Begin to embed the newest message of an input, while LangGraph prepares the run of it.
 
-    Once a turn has ended here, that is: before, it is not known that the encoders will be needed.
+    Not in the first turn of a process, when it is not known yet whether the encoders are needed.
     """
     given = data.get("messages") if isinstance(data, Mapping) else None
     newest: Any = given[-1:] if isinstance(given, list | tuple) else [given]

@@ -15,17 +15,15 @@ from topicloom.context.window import MainWindow
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
-from topicloom.nodes.workspace import Workspace
-from topicloom.roles.reader import read_by_worth
-from topicloom.search.bm25 import RankedSentences
-from topicloom.search.hits import EXCERPT_PARTS
-from topicloom.search.time_expressions import Days
+from topicloom.roles.reader import read_by_weights
+from topicloom.search.excerpts import RankedSentences
+from topicloom.search.hits import EXCERPT_PARTS, Hits
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.note_draft import PromptCosts
-from topicloom.state.quoting import compare_notes, compose_note, read_named
+from topicloom.state.quoting import Recall, compose_note, read_named
 from topicloom.state.recall import Note, Reading, Stretches, parse_message_number
-from topicloom.state.session import ReadingEffect, Search, Session, Turn
+from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
@@ -52,18 +50,17 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         readings = [r for r in known if r.search == len(turn.searches)]
         if not (turn.fast or (turn.searches and turn.searches[-1].media)):
             read = {r.topic for r in readings if r.source == "index"}
-            readings += read_by_index(workspace, session, table, turn, read)
-        note = _compose(store, session, turn, table, readings, window)
-        if any(r.source == "model" for r in readings):
-            alone = [r for r in readings if r.source != "model"]
-            found = _compose(store, session, turn, table, alone, window)
-            effect = (turn.effect or ReadingEffect()).join(compare_notes(note, found))
+            hits = workspace.look_up(session, turn.lookup)
+            readings += read_by_index(hits, table, read, archived=turn.lookup.archived)
+        note, effect = _compose(store, session, turn, table, readings, window)
+        if effect is not None:
+            effect = (turn.effect or ReadingEffect()).join(effect)
             turn = turn.model_copy(update={"effect": effect})
         note = note.model_copy(update={"layers": load_layers(state)})
         note = quote_other_threads(deps, workspace, session, turn, note)
         if not note.empty:
             session = enter_note(store, session, note, window)
-        update = dump(session, turn.model_copy(update={"unread": (), "elsewhere": False}))
+        update = dump(session, turn.model_copy(update={"unread": (), "reads_others": False}))
         if any(r.summary for r in known):  # it is in the note, or had no room
             known = [r.model_copy(update={"summary": ""}) for r in known]
             update["readings"] = Overwrite(dumped(known))
@@ -111,7 +108,7 @@ def _compose(
     table: TopicTable,
     readings: list[Reading],
     window: MainWindow,
-) -> Note:
+) -> Recall:
     """The note of this turn, without what the prompt shows already."""
     notes = window.layout.select_shown(store.notes(session), turn.user)
     search = turn.searches[-1] if turn.searches else None
@@ -187,11 +184,7 @@ def _make_costs(
 
 
 def read_by_index(
-    workspace: Workspace,
-    session: Session,
-    table: TopicTable,
-    turn: Turn,
-    read: Collection[str],
+    hits: Hits, table: TopicTable, read: Collection[str], *, archived: bool
 ) -> list[Reading]:
     """Readings of all topics that it has not `read` yet, by what the index found for the turn.
 
@@ -199,20 +192,12 @@ def read_by_index(
     answer may rest on a message each of many topics: dormant ones are quoted without being
     activated, archived ones too if the user asked about earlier messages.
     """
-    newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
-    hits = workspace.indexed(session, table).search(
-        turn.sought,
-        Days.of(newest.days),
-        context=workspace.make_context(session, turn.before),
-        from_user=not turn.searches,
-        include_archived=newest.archived,
-    )
-    topics = table.open() + table.loose() + (table.archived() if newest.archived else [])
+    topics = table.open() + table.loose() + (table.archived() if archived else [])
     unread = {topic.id for topic in topics} - set(read)
-    worth: dict[str, dict[str, float]] = {}
+    weights: dict[str, dict[str, float]] = {}
     for message, weight in hits.weights.items():
         topic = hits.owners[message]
         if topic in unread:
-            worth.setdefault(topic, {})[message] = weight
+            weights.setdefault(topic, {})[message] = weight
     best = max(hits.weights.values(), default=0.0)
-    return [read_by_worth(t, hits.topics[t], found, best) for t, found in worth.items()]
+    return [read_by_weights(t, hits.topics[t], found, best) for t, found in weights.items()]

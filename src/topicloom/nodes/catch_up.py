@@ -10,10 +10,10 @@ from langchain_core.messages import AnyMessage
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspace
-from topicloom.state.identity import align_ids, find_edit
+from topicloom.state.identity import align_ids, count_unchanged, find_edit
 from topicloom.state.journal import JournalEntry
 from topicloom.state.messages import find_visible
-from topicloom.state.session import Session
+from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
 from topicloom.storage.writers import Taken
@@ -66,7 +66,8 @@ def take_edits(
     is there now if `cleared`; if that is None, they were if nothing is left of them.
 
     Returns:
-        The session, the messages that are in view, and what was edited, in words for the receipt.
+        The session; the messages that are in view, the very ones that were given if all are; and
+        what was edited, in words for the receipt.
     """
     if not session.count or deps.settings.on_edit == "ignore":
         return session, messages, ()
@@ -74,9 +75,20 @@ def take_edits(
     if cleared is None:
         ids = {m.id for m in messages}
         cleared = bool(session.shown and all(m.source not in ids for m in recent))
-    first = 1 if cleared else session.shown
+    first, given = 1 if cleared else session.shown, messages
     if first == 1:
         recent = workspace.store.messages(session)
         messages = align_ids(messages, recent)
     edit, messages = find_edit(messages, recent, first, answer=answer)
-    return supersede(workspace.store, session, edit), messages, edit.describe()
+    same = [m.id for m in messages] == [m.id for m in given]
+    return supersede(workspace.store, session, edit), given if same else messages, edit.describe()
+
+
+def take_later_edits(
+    deps: Deps, workspace: Workspace, session: Session, turn: Turn, messages: Sequence[AnyMessage]
+) -> tuple[Session, Turn, Sequence[AnyMessage]]:
+    """Take in what tools and hooks edited since the turn began; nothing, in the usual turn."""
+    if turn.compared and count_unchanged(messages, turn.compared) == turn.compared[0]:
+        return session, turn, messages
+    session, messages, edits = take_edits(deps, workspace, session, messages)
+    return session, turn.model_copy(update={"events": (*turn.events, *edits)}), messages

@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import show_facts
-from topicloom.nodes.step import Update, dump, node, open_turn, turn_options
+from topicloom.nodes.step import Update, dump, graph_store, node, open_turn, turn_options
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
@@ -35,7 +35,10 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         sizes = workspace.sizes.between(session, session.view, session.count, window.layout)
-        fixed = window.count_fixed(session, show_facts(deps, session))
+        fixed = window.count_fixed(
+            session,
+            show_facts(deps, graph_store(), workspace, session, turn_options().instructions),
+        )
         fixed += window.estimate_notes(session) + window.counter.tools(turn_options().tools)
         due, whole = skeleton(state, store, session, turn) if skeleton else (0, 0)
         expected = window.calibrate(fixed + sum(sizes) + session.ledger_tokens + due, session)

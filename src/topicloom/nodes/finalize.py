@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -16,19 +16,19 @@ from langgraph.types import Overwrite
 from topicloom.nodes.ahead import embed_written
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
-from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_edits
+from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
     dump,
     emit,
+    graph_store,
     node,
     open_turn,
-    read_graph_store,
+    read_store,
     turn_options,
 )
-from topicloom.nodes.thread_quotes import update_profile
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
@@ -60,8 +60,10 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
-        session, messages, edits = take_edits(deps, workspace, session, state["messages"])
-        turn = turn.model_copy(update={"events": (*turn.events, *edits, *_tell_waiting(workspace))})
+        session, turn, messages = take_later_edits(
+            deps, workspace, session, turn, state["messages"]
+        )
+        turn = turn.model_copy(update={"events": (*turn.events, *_tell_waiting(workspace))})
         now = deps.clock()
         time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)
@@ -88,23 +90,16 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             closed = _purge_superseded(store, closed)
-        if closed.user_id and (closed.branch or closed.superseded):
-            _share_facts(deps, workspace, closed)
-        update_profile(deps, workspace, closed)
-        # It is to take no time from this turn.
+        if closed.user_id:
+            # Within the run: an application may close its store as soon as a run has ended.
+            read_store(graph_store(), workspace, lambda kept: deps.user.share(kept, store, closed))
+        # The user is reading now: what the next turn waits for is begun behind this one.
         ahead = partial(embed_written, deps, written, written if session.topics else ())
         current_run().call_afterwards(ahead)
         rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
-
-
-def _share_facts(deps: Deps, workspace: Workspace, session: Session) -> None:
-    """Show the user's others what the thread knows now: it went back, or words were edited."""
-    read_graph_store(
-        workspace, lambda kept, _: deps.share_facts(kept, workspace.store, session), session
-    )
 
 
 def _purge_superseded(store: SessionStore, session: Session) -> Session:
@@ -196,8 +191,8 @@ class _TurnEnd:
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _apply_new_briefs(self.deps, self.workspace, session)
-        slept = (*self.turn.slept, *result.deactivated)
-        turn = self.turn.model_copy(update={"slept": slept})
+        deactivated = (*self.turn.deactivated, *result.deactivated)
+        turn = self.turn.model_copy(update={"deactivated": deactivated})
         receipt = self._make_receipt(session, turn, readings, scores)
         return store.add_receipt(session, receipt), (turn, receipt)
 
@@ -210,7 +205,9 @@ class _TurnEnd:
         named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
         calls = [Call.model_validate(c) for c in self.state.get("calls") or ()]
-        took = _measure(datetime.fromisoformat(turn.started), self.now)
+        # Without zones: a turn that failed may go on in a program whose clock has none.
+        began = datetime.fromisoformat(turn.started).replace(tzinfo=None)
+        took = self.now.replace(tzinfo=None) - began
         plan = self.state.get("plan") if turn.answer else None
         return Receipt(
             turn=session.turn,
@@ -219,7 +216,9 @@ class _TurnEnd:
             seconds=round(took.total_seconds(), 4),
             scores=scores,
             quoted=tuple(t for n in written if n.after == turn.user for t in n.topics),
-            elsewhere=tuple(q for n in written if n.after == turn.user for q in n.elsewhere),
+            other_threads=tuple(
+                q for n in written if n.after == turn.user for q in n.other_threads
+            ),
             curated=tuple(e.item for n in written if n.after == turn.user for e in n.curated),
             crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
             reading=turn.effect,
@@ -229,8 +228,8 @@ class _TurnEnd:
             noted=min((n.after for n in notes), default=0),
             roster=session.roster,
             active=tuple(sorted(session.active, key=lambda t: -average_scores(session.active[t]))),
-            woken=tuple(t for t in turn.woken if t in session.active),
-            slept=turn.slept,
+            activated=tuple(t for t in turn.activated if t in session.active),
+            deactivated=turn.deactivated,
             sections=turn.sections,
             window=window.size,
             split=turn.split,
@@ -262,20 +261,10 @@ def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Ses
     """The session with the briefs that were written between turns: by reflection, which leaves
     them in the graph's store, and by models that were late at a split.
     """
-    read, store = deps.new_briefs, workspace.store
-    briefs = (read_graph_store(workspace, read, session) if session.topics else None) or ()
+    store, kept = workspace.store, graph_store() if session.topics else None
+    briefs = read_store(kept, workspace, lambda kept: deps.user.briefs(kept, session)) or ()
     left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
     late = [update for purges, update in left if purges == store.log.purges]
     table = store.topic_table(session)
     topics = apply_brief_updates(table, (*briefs, *keep_names_apart(table, late)))
     return store.save_topics(session, topics) if topics else session
-
-
-def _measure(began: datetime, ended: datetime) -> timedelta:
-    """The time between two moments; by their clocks, where only one of them has a zone.
-
-    So it is where a turn that failed goes on in a program that has another clock.
-    """
-    if (began.tzinfo is None) != (ended.tzinfo is None):
-        began, ended = began.replace(tzinfo=None), ended.replace(tzinfo=None)
-    return ended - began

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,23 +13,23 @@ from langgraph.runtime import get_runtime
 
 from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
-from topicloom.errors import InputError, ReplyError, TopicLoomWarning
+from topicloom.errors import InputError, ReplyError
 from topicloom.nodes.assemble import load_readings
-from topicloom.nodes.catch_up import take_edits
+from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.facts import show_facts
+from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.step import (
     Update,
     dump,
     dumped,
     emit,
+    graph_store,
     node,
     open_turn,
     publish_on_failure,
     turn_options,
 )
 from topicloom.nodes.stream_gate import Reply
-from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
@@ -54,7 +53,6 @@ from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.sessions import SessionStore
-from topicloom.texts import FilledText
 
 _BEGINNING = 8
 """Messages among which the first one of the user is looked for."""
@@ -73,52 +71,15 @@ class _Prepared:
     """Tokens of the window that the prompt was made for."""
 
 
-def lay_out_prompt(
-    deps: Deps,
-    workspace: Workspace,
-    session: Session,
-    view: Sequence[StoredMessage],
-    loop: Sequence[BaseMessage],
-) -> MainPrompt:
-    """The main prompt of a session, with the messages of the turn since its `view`."""
-    store, window = workspace.store, deps.window
-    shown = workspace.sizes.between(session, session.view, session.count, window.layout)
-    return window.build_prompt(
-        session,
-        view,
-        read_thread_quotes(deps, workspace, session, store.notes(session)),
-        store.fetcher(session),
-        facts=show_facts(deps, session),
-        loop=loop,
-        view_tokens=sum(shown),
-        extra_tokens=window.counter.tools(turn_options().tools),
-    )
-
-
 def _rank_sources(
     sources: Sequence[StoredMessage], readings: Sequence[Reading]
 ) -> tuple[list[StoredMessage], list[StoredMessage]]:
     """The quoted originals that readings of the turn name, the best first, and the others."""
     quotes = sorted((q for r in readings for q in r.quotes), key=lambda q: q.weight)
-    worth = {q.id: q.weight for q in quotes}  # the most that any of them gives it
-    named = [m for m in sources if m.id in worth]
-    others = [m for m in sources if m.id not in worth]
-    return sorted(named, key=lambda m: -worth[m.id]), others
-
-
-def note_left_out(turn: Turn, prompt: MainPrompt) -> Turn:
-    """The turn, whose receipt says what of its own messages its prompt has no room for.
-
-    Warns, once, if a user's message is cut.
-    """
-    new = [event for event in prompt.left_out if event not in turn.events]
-    if new and f"m{turn.user}" in f"{new[0]} ".split():
-        warnings.warn(
-            FilledText("{new}: give it a larger window, or less at once", new=new[0]),
-            TopicLoomWarning,
-            stacklevel=2,
-        )
-    return turn.model_copy(update={"events": (*turn.events, *new)})
+    weights = {q.id: q.weight for q in quotes}  # the most that any of them gives it
+    named = [m for m in sources if m.id in weights]
+    others = [m for m in sources if m.id not in weights]
+    return sorted(named, key=lambda m: -weights[m.id]), others
 
 
 def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
@@ -184,8 +145,9 @@ class _MainWindow:
 
     def reply(self, state: SessionState) -> Step[Update]:
         """Lay the prompt out, pass the reply on, account for it."""
-        written = yield from self._summarize_beginning(state)
-        prepared = self._prepare(state)
+        session, turn, workspace = open_turn(self.deps.workspaces, state)
+        written = yield from self._summarize_beginning(session, workspace.store)
+        prepared = self._prepare(state, session, turn, workspace)
         reply = prepared.reply
         with publish_on_failure(prepared.store, prepared.session):
             try:
@@ -201,11 +163,9 @@ class _MainWindow:
         update = self._conclude(prepared, message, seen)
         return update | {"calls": [*dumped(written), *update["calls"]]}
 
-    def _summarize_beginning(self, state: SessionState) -> Step[list[Call]]:
+    def _summarize_beginning(self, session: Session, store: SessionStore) -> Step[list[Call]]:
         """Have a model sum up what the first layout shows in summaries; extracts stand in."""
         roles = self.deps.roles
-        session, _, workspace = open_turn(self.deps.workspaces, state)
-        store = workspace.store
         beginning = self.deps.window.find_beginning(session, store.notes(session))
         if beginning is None or roles.get(BRIEF) is roles.stand_in(BRIEF):
             return []
@@ -218,17 +178,21 @@ class _MainWindow:
                 beginning.summaries.keep(part, brief.text)
         return [call for _, call in answers]
 
-    def _prepare(self, state: SessionState) -> _Prepared:
-        session, turn, workspace = open_turn(self.deps.workspaces, state)
-        workspace.store.log.renew()  # something may have been purged while the topics were read
+    def _prepare(
+        self, state: SessionState, session: Session, turn: Turn, workspace: Workspace
+    ) -> _Prepared:
         store, window, settings = workspace.store, self.deps.window, self.deps.settings
-        session, messages, edits = take_edits(self.deps, workspace, session, state["messages"])
-        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
-        view = store.messages(session, session.view)
+        store.log.renew()  # something may have been purged while the topics were read
+        session, turn, messages = take_later_edits(
+            self.deps, workspace, session, turn, state["messages"]
+        )
         recent = workspace.recent(session, messages)
         taken = frozenset([m.source for m in recent] + [m.id for m in state["messages"]])
         loop = select_unstored(messages, recent)
-        prompt = lay_out_prompt(self.deps, workspace, session, view, loop)
+        view = store.messages(session, session.view)
+        prompt = lay_out_prompt(
+            self.deps, graph_store(), workspace, session, view, loop=loop, options=turn_options()
+        )
         turn = note_left_out(turn, prompt)
         may_search = offers_search(self.deps, session, turn)
         ranked, earlier = _rank_sources(prompt.sources, load_readings(state))

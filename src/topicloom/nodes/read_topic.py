@@ -19,7 +19,7 @@ from topicloom.search.time_expressions import Days
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import OTHER_TOPICS, Reading, parse_message_number
 from topicloom.state.receipt import Call
-from topicloom.state.session import NOTHING_BEFORE, Session
+from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.references import read_topic_window
@@ -45,13 +45,9 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         workspace = open_workspace(deps.workspaces, session)
         store, words = workspace.store, get_wording(session.language)
         table = store.topic_table(session)
-        query, days = task["query"], Days.of(task["days"])
-        # Up to date already, but for a turn that another process began.
-        context = workspace.make_context(session, task.get("before", NOTHING_BEFORE))
-        from_user = not task.get("search", 0)
-        hits = workspace.indexed(session, table).search(
-            query, days, context=context, from_user=from_user
-        )
+        lookup = Lookup.model_validate(task["lookup"])
+        query, days = lookup.query, Days.of(lookup.days)
+        hits = workspace.look_up(session, lookup)
         tail = store.tail(session, session.view // _STEP * _STEP)
         readers, owners = deps.roles.in_turn(READER), dict[str, str]()
         if task["topic"] == OTHER_TOPICS:
@@ -82,7 +78,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         )
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
-        reading = _restrict_reading(reading, request, task.get("search", 0), owners)
+        reading = _restrict_reading(reading, request, task["search"], owners)
         return {"readings": dumped([reading]), "calls": dumped(calls)}
 
     return node(step, "read_topic")

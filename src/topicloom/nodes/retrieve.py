@@ -11,7 +11,7 @@ from topicloom.roles.reader import READER
 from topicloom.search.time_expressions import asked_for
 from topicloom.state.activation import choose_read, update_activation
 from topicloom.state.channels import SessionState
-from topicloom.state.session import SearchRequest, Turn
+from topicloom.state.session import Lookup, SearchRequest, Turn
 
 _SMALL, _FEW = 400, 3
 """Tokens of small topics. More than so many of them have no readers of their own: what the index
@@ -32,8 +32,8 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         table = workspace.store.topic_table(session)
-        context = workspace.make_context(session, turn.before)
-        hits = workspace.indexed(session, table).search(turn.query, context=context, from_user=True)
+        own = Lookup(query=turn.query, before=turn.before, from_user=True)
+        hits = workspace.look_up(session, own)
         request = _find_request(deps, turn) if session.topics else None
         turn = turn.model_copy(update={"request": request})
         if hits.idle:
@@ -56,8 +56,10 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
             if idle:
                 settled = update_activation(session.active, idle, policy, pinned)
                 session = session.model_copy(update={"active": settled.active})
-                turn = turn.model_copy(update={"slept": (*turn.slept, *settled.deactivated)})
-        update = {"unread": unread, "elsewhere": others, "about": dict(hits.about)}
+                turn = turn.model_copy(
+                    update={"deactivated": (*turn.deactivated, *settled.deactivated)}
+                )
+        update = {"unread": unread, "reads_others": others, "about": dict(hits.about)}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")

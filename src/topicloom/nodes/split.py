@@ -173,8 +173,8 @@ def _conclude(draft: SplitDraft, turn: Turn, plan: SplitPlan) -> tuple[Session, 
     )
     return session, turn.model_copy(
         update={
-            "woken": result.activated,
-            "slept": result.deactivated,
+            "activated": result.activated,
+            "deactivated": result.deactivated,
             "split": tuple(i for i in draft.touched if i in readable),
         }
     )

@@ -129,19 +129,23 @@ def turn_options() -> TurnOptions:
 _NO_OPTIONS = TurnOptions()
 
 
-def read_graph_store(
-    workspace: Workspace, read: Callable[[BaseStore, str], T], session: Session
+def graph_store() -> BaseStore | None:
+    """The store that the graph was compiled with."""
+    return get_runtime().store
+
+
+def read_store(
+    kept: BaseStore | None, workspace: Workspace, read: Callable[[BaseStore], T]
 ) -> T | None:
-    """Read something of a session from the graph's store; None without a store, or if it fails.
+    """Read something from the graph's store; None without a store, or if it fails.
 
     If it fails, the workspace keeps the reason for the receipt.
     """
-    store = get_runtime().store
     try:
-        return None if store is None else read(store, session.id)
+        return None if kept is None else read(kept)
     except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
         workspace.unread[describe_error(error)] = None
-        _log.exception("the graph's store cannot be read for session %r", session.id)
+        _log.exception("the graph's store cannot be read")
         return None
 
 

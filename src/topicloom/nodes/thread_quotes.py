@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Sequence
 
 from langgraph.store.base import BaseStore
 
 from topicloom.context.transcript import shorten
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import read_graph_store
+from topicloom.nodes.step import graph_store, read_store
 from topicloom.nodes.workspace import Workspace
 from topicloom.search.time_expressions import Days
 from topicloom.state.recall import Note
 from topicloom.state.session import Session, Turn
 from topicloom.state.thread_quotes import ThreadQuote
 
-T = TypeVar("T")
 _QUOTE = 160
 """Tokens of a message of another thread that are quoted at most."""
 
@@ -29,46 +26,34 @@ def quote_other_threads(
 
     They have a share of what a turn may recall, and no more than the thread itself leaves of it.
     """
-    settings, others = deps.settings, deps.others
     if not session.user_id or not turn.answer or turn.fast:
         return note
-    shown = [q for n in workspace.store.notes(session) for q in n.elsewhere]
-    found = list[ThreadQuote]()
-    now = deps.clock()
-    if settings.facts:
-        facts = _read(
-            workspace,
-            session,
-            lambda kept: others.find_facts(
-                kept,
-                workspace.store,
-                session,
-                turn.sought,
-                shown,
-                now,
-                alone=settings.across_threads == "off",
-            ),
-        )
-        found += facts or []
-    if settings.across_threads == "all":
-        days = Days.of(turn.searches[-1].days) if turn.searches else None
-        find = partial(
-            others.find_messages, session=session, query=turn.sought, days=days, shown=shown
-        )
-        found += _read(workspace, session, find) or []
+    store, sought = workspace.store, turn.sought
+    shown = [q for n in store.notes(session) for q in n.other_threads]
+
+    def find(kept: BaseStore) -> list[ThreadQuote]:
+        found = list[ThreadQuote]()
+        if deps.settings.facts:
+            found += deps.user.find_facts(kept, store, session, sought, shown)
+        if deps.settings.across_threads == "all":
+            days = Days.of(turn.lookup.days)
+            found += deps.user.find_messages(kept, session, sought, days, shown)
+        return found
+
+    found = read_store(graph_store(), workspace, find)
     if not found:
         return note
-    whole = note.model_copy(update={"elsewhere": tuple(found)})
-    (filled,) = read_thread_quotes(deps, workspace, session, [whole])
-    return note.model_copy(update={"elsewhere": _cut(deps, session, note, filled)})
+    drafted = note.model_copy(update={"other_threads": tuple(found)})
+    (filled,) = read_thread_quotes(deps, graph_store(), workspace, session, [drafted])
+    return note.model_copy(update={"other_threads": _cut(deps, filled)})
 
 
-def _cut(deps: Deps, session: Session, note: Note, filled: Note) -> tuple[ThreadQuote, ...]:
+def _cut(deps: Deps, filled: Note) -> tuple[ThreadQuote, ...]:
     """The quotes that there is room for, the first ones first."""
     window = deps.window
     room = round(deps.settings.across_share * window.recall)
     quotes = list[ThreadQuote]()
-    for quote in filled.elsewhere:
+    for quote in filled.other_threads:
         room -= window.counter.text(quote.text) + 8
         if room < 0:
             break
@@ -77,51 +62,30 @@ def _cut(deps: Deps, session: Session, note: Note, filled: Note) -> tuple[Thread
 
 
 def read_thread_quotes(
-    deps: Deps, workspace: Workspace, session: Session, notes: Sequence[Note]
+    deps: Deps,
+    kept: BaseStore | None,
+    workspace: Workspace,
+    session: Session,
+    notes: Sequence[Note],
 ) -> list[Note]:
     """The notes with what they quote of other threads, as it is there now."""
-    quotes = [quote for note in notes for quote in note.elsewhere]
-    if not (quotes and session.user_id):
-        return [n.model_copy(update={"elsewhere": ()}) if n.elsewhere else n for n in notes]
-    texts = _read(
-        workspace,
-        session,
-        lambda kept: deps.others.read(
-            kept,
-            workspace.store,
-            session,
-            quotes,
-            alone=deps.settings.across_threads == "off",
-        ),
+    quotes = [quote for note in notes for quote in note.other_threads]
+    if not quotes:
+        return list(notes)
+    texts = (
+        read_store(
+            kept, workspace, lambda store: deps.user.read(store, workspace.store, session, quotes)
+        )
+        or {}
     )
-    return fill_thread_quotes(deps, notes, texts or {})
-
-
-def fill_thread_quotes(
-    deps: Deps, notes: Sequence[Note], texts: dict[ThreadQuote, str]
-) -> list[Note]:
-    """The notes with the texts of what they quote of other threads; without what has none."""
 
     def fill(quote: ThreadQuote) -> ThreadQuote:
         text = shorten(texts[quote], _QUOTE, deps.window.counter.text)
         return quote.model_copy(update={"text": text})
 
     return [
-        note.model_copy(update={"elsewhere": tuple(fill(q) for q in note.elsewhere if q in texts)})
-        if note.elsewhere
-        else note
+        note.model_copy(
+            update={"other_threads": tuple(fill(q) for q in note.other_threads if q in texts)}
+        )
         for note in notes
     ]
-
-
-def update_profile(deps: Deps, workspace: Workspace, session: Session) -> None:
-    """Have the user's other threads find what the thread says now.
-
-    It is done within the run: an application may close its store as soon as a run has ended.
-    """
-    if session.user_id and deps.settings.across_threads == "all":
-        _read(workspace, session, lambda kept: deps.others.update_profile(kept, session))
-
-
-def _read(workspace: Workspace, session: Session, read: Callable[[BaseStore], T]) -> T | None:
-    return read_graph_store(workspace, lambda kept, _: read(kept), session)

@@ -15,9 +15,11 @@ from langgraph.store.memory import InMemoryStore
 
 from topicloom.context.layout import Layout
 from topicloom.errors import StorageUnavailableError
+from topicloom.search.hits import Hits
+from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
-from topicloom.state.session import Session
+from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic, TopicTable
@@ -92,7 +94,7 @@ class Workspace:
     store: SessionStore
     index: SessionIndex
     sizes: TranscriptSizes
-    whole: SessionIndex
+    full_index: SessionIndex
     """The index of all messages, those in no topic too; empty until it is searched."""
     unread: dict[str, None] = field(default_factory=dict)
     """Why the graph's store could not be read in this turn."""
@@ -105,8 +107,8 @@ class Workspace:
     ) -> list[StoredMessage]:
         """The newest messages: those the channel missed, as many as it holds, and some more.
 
-        From the `first` on, if that is one before them; and further back, as long as the channel
-        holds any there: a graph around sends all that it did not remove.
+        Starts at message number `first` if that is further back, and goes on backwards as long as
+        the channel holds any: a graph around this one sends all that it did not remove.
         """
         held = missed + max(LOOK_BACK, len(messages))
         begin = self.store.find_first(session, session.count, held)
@@ -120,14 +122,17 @@ class Workspace:
             found = [*more, *found]
         return found
 
-    def make_context(self, session: Session, before: tuple[int, int, float]) -> TurnContext:
-        """What a turn goes on with; see `Turn.before`."""
-        first, last, newer = before
-        if not first:
-            return TurnContext()
-        # A checkpoint may give the tuple back as a list, which is no key.
-        key = (first, last, newer)
-        return TurnContext(key, partial(self.store.messages, session, first, last))
+    def look_up(self, session: Session, lookup: Lookup) -> Hits:
+        """What the index finds for a turn: it searches once, and then hands on what it found."""
+        first, last, _ = lookup.before
+        read = partial(self.store.messages, session, first, last)
+        return self.indexed(session, self.store.topic_table(session)).search(
+            lookup.query,
+            Days.of(lookup.days),
+            context=TurnContext(lookup.before, read) if first else TurnContext(),
+            from_user=lookup.from_user,
+            include_archived=lookup.archived,
+        )
 
     def indexed(self, session: Session, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""

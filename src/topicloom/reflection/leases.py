@@ -40,7 +40,7 @@ class Leases(OwnItems):
         super().__init__(store)
         self._pause = pause
 
-    def leases(self, now: float, policy: ReflectionPolicy) -> dict[str, dict[str, float]]:
+    def leases(self, now: float) -> dict[str, dict[str, float]]:
         """Leases that count: since when, by owner, by the session's label."""
         found: dict[str, dict[str, float]] = {}
         with self._lock:
@@ -48,9 +48,9 @@ class Leases(OwnItems):
         for item in items:
             session, _, owner = item.key.partition("/")
             lease = read_item(_Lease, item.value)
-            if lease is None or (lease.process and lease.process.has_ended()):
+            if lease is None or lease.process.has_ended():
                 continue
-            if is_within(lease.since, now, lease.seconds or policy.lease_seconds):
+            if is_within(lease.since, now, lease.seconds):
                 found.setdefault(session, {})[owner] = lease.since
         return found
 
@@ -63,7 +63,7 @@ class Leases(OwnItems):
         """
         self.renew_lease(session, owner, since, policy)
         for look in range(_LOOKS):
-            others = self.leases(since, policy).get(label(session), {}).keys() - {owner}
+            others = self.leases(since).get(label(session), {}).keys() - {owner}
             if not others:
                 return True
             if min(others) < owner:
@@ -131,9 +131,8 @@ class _Lease(BaseModel, frozen=True):
     """Since when a session is reflected upon, for how long at most, and by whom."""
 
     since: float
-    seconds: float | None = None
-    """How long it counts; None if its owner did not say."""
-    process: _Process | None = None
+    seconds: float
+    process: _Process
 
 
 def _name_host() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, datetime, time
 
 from topicloom.reflection.fact_spans import (
@@ -41,17 +41,37 @@ def see_facts(
     return find_spans([*others, *own])
 
 
+def find_facts(
+    kept: ReflectionStore,
+    store: SessionStore,
+    session: Session,
+    now: float,
+    *,
+    alone: bool = False,
+) -> dict[str, Fact]:
+    """The facts that hold for a session, by key, those that began first in front.
+
+    Nothing that rests on what was taken back. In a thread of a user, what holds at the time `now`,
+    in seconds since the epoch, of all that the thread may see; see `see_facts`. In a thread of
+    nobody, what is kept of it.
+    """
+    if get_person(session) is None:
+        gone = _find_gone(store, session)
+        known = kept.facts(session.id).items()
+        return {key: fact for key, fact in known if gone.isdisjoint(fact.messages)}
+    spans = see_facts(kept, store, session, alone=alone)
+    return {span.key: to_fact(span) for span in spans if span.holds_at(now)}
+
+
 def share_facts(kept: ReflectionStore, store: SessionStore, session: Session) -> None:
     """Show a thread's facts to the user's others, but those that it sees no more itself."""
     seen = {fact.key for fact in _see_own(kept, store, session)}
     kept.share(session.id, [key for key in kept.facts(session.id) if key not in seen])
 
 
-def select_holding(spans: Sequence[FactSpan], day: date | None, now: datetime) -> list[FactSpan]:
-    """The spans that hold on a day in the zone of a clock, at its end; now if none is given."""
-    if day is not None:
-        now = datetime.combine(day, time.max, now.tzinfo)
-    return [span for span in spans if span.holds_at(now.timestamp())]
+def end_day(day: date | None, now: datetime) -> datetime:
+    """The end of a day in the zone of a clock; now if no day is given."""
+    return now if day is None else datetime.combine(day, time.max, now.tzinfo)
 
 
 def to_fact(span: FactSpan) -> Fact:
@@ -68,7 +88,12 @@ def to_fact(span: FactSpan) -> Fact:
 
 def _see_own(kept: ReflectionStore, store: SessionStore, session: Session) -> Iterator[Fact]:
     refs = store.transcript_refs(session)
-    gone = {f"m{number}" for number in store.superseded(session)}
+    gone = _find_gone(store, session)
     for fact in kept.facts(session.id).values():
         if gone.isdisjoint(fact.messages) and (seen := limit_to_branch(fact, refs)):
             yield seen
+
+
+def _find_gone(store: SessionStore, session: Session) -> set[str]:
+    """Short ids of the messages that were edited or removed."""
+    return {f"m{number}" for number in store.superseded(session)}

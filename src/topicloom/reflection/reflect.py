@@ -28,7 +28,7 @@ from topicloom.reflection.due import (
 from topicloom.reflection.fact_spans import record_facts
 from topicloom.reflection.facts import Fact, merge_facts
 from topicloom.reflection.grounding import GroundedClaims, ground_claims
-from topicloom.reflection.persons import see_facts, share_facts
+from topicloom.reflection.persons import find_facts, share_facts
 from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
 from topicloom.reflection.scheduler import ReflectionScheduler, read_system_clock
 from topicloom.reflection.sessions import StoredSessionSource
@@ -112,7 +112,7 @@ class ReflectionRunner:
         kept.change_facts(thread, changed)
         if person is not None:
             share_facts(kept, store, session)
-        # A node that is late finds those left before, too, as far as they still fit.
+        # The graph may not have taken in the earlier briefs yet: those that still fit are kept.
         table = store.topic_table(session)
         earlier = [u for u in kept.briefs(thread) if apply_brief_updates(table, [u])]
         kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
@@ -136,14 +136,8 @@ class ReflectionRunner:
 
     def _read_known(self, session: Session, store: SessionStore) -> tuple[Fact, ...]:
         """The facts that hold of the user, as far as the session may see them."""
-        kept = self.sessions.store
-        if session.user_id:
-            now = self.sessions.clock()
-            spans = see_facts(kept, store, session)
-            return tuple(Fact(s.text, s.messages, s.at) for s in spans if s.holds_at(now))
-        gone = {f"m{number}" for number in store.superseded(session)}
-        facts = kept.facts(session.id).values()
-        return tuple(fact for fact in facts if gone.isdisjoint(fact.messages))
+        known = find_facts(self.sessions.store, store, session, self.sessions.clock())
+        return tuple(known.values())
 
     def _find_facts(
         self,

@@ -187,7 +187,7 @@ class ReflectionScheduler:
                 while more and self._loop is not None:
                     self._again.discard(session)
                     before, reached = reached, await self._reflect_if_due(session)
-                    # One that got nowhere waits for the next tick.
+                    # A reflection without progress waits for the next tick.
                     more = reached not in (None, before) or session in self._again
         finally:
             self._again.discard(session)
@@ -214,8 +214,8 @@ class ReflectionScheduler:
             await self._try_in_thread(session, lambda: sessions.release_lease(session, owner))
 
     async def _reflect_with_lease(self, session: str) -> ReflectionProgress | None:
-        # The one who held it a moment ago may have done what was due. Marks beside the own one
-        # are those of others that see it and give way.
+        # Whoever held the lease a moment ago may have done what was due. Other leases that are
+        # there now belong to processes that are about to give way.
         sessions = self._sessions
         state = await self._try_in_thread(
             session, lambda: replace(sessions.get_state(session), processing=None)

@@ -48,13 +48,13 @@ class StoredSessionSource:
 
     def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
         names = self.storage.sessions() if self.only is None else list(self.only)
-        progress, leases = self.store.progress(names), self._list_leases()
+        progress, leases = self.store.progress(names), self.store.leases(self.clock())
         for name in names:
             look = partial(self._build_state, name, progress.get(name), leases.get(label(name)))
             yield name, look
 
     def get_state(self, session: str) -> DueState:
-        progress, leases = self.store.progress([session]), self._list_leases()
+        progress, leases = self.store.progress([session]), self.store.leases(self.clock())
         return self._build_state(session, progress.get(session), leases.get(label(session)))
 
     def open(self, session: str) -> tuple[Session, SessionStore]:
@@ -72,9 +72,6 @@ class StoredSessionSource:
         # Written last of all, before this look: what was deleted meanwhile does not come back.
         if self._find_checkpoint(state.session) is None:
             self.store.delete(state.session)
-
-    def _list_leases(self) -> dict[str, dict[str, float]]:
-        return self.store.leases(self.clock(), self.policy)
 
     def _build_state(
         self, name: str, progress: ReflectionProgress | None, leases: dict[str, float] | None

@@ -151,11 +151,11 @@ def central_messages(
 ) -> list[StoredMessage]:
     """Some of the messages, the most central first, each unlike the ones before it."""
     vectors = embedder.embed([m.text[:600] for m in messages])
-    worth = dot_products(vectors, vectors.mean(axis=0))
+    central = dot_products(vectors, vectors.mean(axis=0))
     chosen: list[int] = []
     for _ in range(min(most, len(messages))):
         near = dot_products(vectors, vectors[chosen]) if chosen else np.zeros((len(messages), 1))
-        best = int(np.argmax(worth - 0.5 * near.max(axis=1)))
+        best = int(np.argmax(central - 0.5 * near.max(axis=1)))
         if best in chosen:
             break
         chosen.append(best)

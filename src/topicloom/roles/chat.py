@@ -128,8 +128,8 @@ _BACKOFF = 0.5
 """Seconds before a first retry, and the factor by which each further one waits longer is 2."""
 
 _PLACEHOLDER = re.compile(r"‹\w[^‹›\n]{0,60}›|Ombrix|ombrix|欧布里")
-"""What stands in a prompt's examples alone, to be filled in or as a name that nobody has: in an
-answer, it is an example said again."""
+"""Placeholders, and names that nobody has, in the examples of prompts. An answer that contains one
+repeats the example."""
 
 
 class SessionRequest(Protocol):

@@ -131,8 +131,8 @@ def _open_openai(
 
     from topicloom.roles.openai_client import get_loop_client
 
-    elsewhere = base_url or os.getenv("OPENAI_API_BASE") or os.getenv("OPENAI_BASE_URL")
-    key = api_key or os.getenv("OPENAI_API_KEY") or (NO_KEY if elsewhere else None)
+    address = base_url or os.getenv("OPENAI_API_BASE") or os.getenv("OPENAI_BASE_URL")
+    key = api_key or os.getenv("OPENAI_API_KEY") or (NO_KEY if address else None)
     if key is None:
         raise ConfigurationError(
             "no key for 'openai:{name}': set the environment variable OPENAI_API_KEY, "

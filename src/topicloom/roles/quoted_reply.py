@@ -67,7 +67,7 @@ def compose_reply(request: ReplyRequest, embedder: Embedder) -> str:
         "writing": words.no_writing,
         "greeting": words.greeted,
         "thanks": words.thanked,
-        "farewell": words.parted,
+        "farewell": words.farewell,
     }.get(kind, words.noted)
     if any(words.quoting_only in m.text for m in request.sources):
         return said
@@ -86,11 +86,11 @@ def _find_best(request: ReplyRequest, embedder: Embedder) -> list[tuple[StoredMe
     }
     if not said:
         return []
-    pairs, words = [(m, s) for s, m in reversed(said.items())], LexicalIndex()
+    pairs, index = [(m, s) for s, m in reversed(said.items())], LexicalIndex()
     vector = embedder.embed([query])[0]
     for _, sentence in pairs:
-        words.add("", sentence)
-    lexical, cover = words.scores(query)
+        index.add("", sentence)
+    lexical, cover = index.scores(query)
     # What its message was recalled for counts beside it; as a short sentence is near to much,
     # so does its length.
     places = {m.seq: place for place, m in enumerate(request.sources[: request.ranked])}

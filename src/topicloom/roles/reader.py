@@ -37,10 +37,10 @@ from topicloom.state.stored_message import StoredMessage, get_text, parse_iso_se
 from topicloom.state.topics import Topic
 
 _REPLY = 128
-"""Tokens past which a reply or a tool's result in the conversation is shown in part: the user's
-own words tell whether a topic is needed."""
+"""Tokens past which a reply or a tool's result in the conversation is shown in part. The user's own
+words say whether a topic is needed."""
 _CONVERSATION = 4_000
-"""Tokens of the conversation that a reader is shown at most: what is meant stands near its end."""
+"""Tokens of the conversation that a reader is shown at most: what matters is at its end."""
 _LEAST_SCORE = 0.3
 """Score under which a topic contributes nothing."""
 _SUMMARY_LIMIT = 2_000
@@ -48,7 +48,7 @@ _SUMMARY_LIMIT = 2_000
 _DECAY = 0.02
 """By how much each further quote weighs less; the last ones half as much as the first."""
 _MOST_QUOTES = 24
-"""Ids that a schema admits of a topic where that is no choice: of a larger one, as many as are."""
+"""Ids that a schema admits, unless `_EVERYTHING` of a topic are more."""
 _MOST_NAMED = 10_000
 """Ids of an answer that are looked at, those of ranges among them."""
 _TAGS = ("relevance_score", "referenced_messages", "summary", "topic_result")
@@ -56,12 +56,11 @@ _NAMED = re.compile(r"\d+(?:[.,:/-]\d+)*|(?<=[a-z0-9,;'’)] )[A-Z][A-Za-z'’-]
 """Numbers, and words that are capitalised within a sentence."""
 _LABELLED_SCORE = re.compile(r"relevance[_ ]?score\W{1,10}([0-9０-９.．eE+-]{1,20})", re.I)
 _EVERYTHING = 0.75
-"""Share of a topic's messages that nobody names who chooses."""
+"""Share of a topic's messages from which a reader's list of ids is no choice any more."""
 _ALL_OF_IT = 100
-"""Tokens up to which a topic may well be quoted whole, and there is little to choose: a round or
-two of short messages."""
-_LEAST_WORTH = 0.4
-"""Share of the best message's worth from which others are quoted without a model: somewhat more
+"""Tokens up to which a topic, such as two short rounds, may well be quoted as a whole."""
+_LEAST_WEIGHT = 0.4
+"""Share of the best message's weight from which others are quoted without a model: somewhat more
 than fits the budget, which decides."""
 
 
@@ -80,7 +79,7 @@ class ReadRequest:
     """What to look for: what to answer, with references resolved, or a search's query."""
     language: Language
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Worth of messages for the query by the local index, by short id, 0 to 1."""
+    """Weights of messages for the query by the local index, by short id, 0 to 1."""
     prior: float = 0.0
     """Relevance of the topic by the local index, 0 to 1."""
     sought: str = ""
@@ -320,23 +319,25 @@ class EmbeddedReader(LocalRole[ReadRequest, Reading]):
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
         """Read one topic by the weights that came with the request."""
-        worth = {m.id: request.weights[m.id] for m in request.messages if m.id in request.weights}
+        weights = {m.id: request.weights[m.id] for m in request.messages if m.id in request.weights}
         best = max(request.weights.values(), default=0.0)
-        return Answer(read_by_worth(request.topic.id, request.prior, worth, best))
+        return Answer(read_by_weights(request.topic.id, request.prior, weights, best))
 
 
-def read_by_worth(topic: str, prior: float, worth: Mapping[str, float], best: float) -> Reading:
+def read_by_weights(topic: str, prior: float, weights: Mapping[str, float], best: float) -> Reading:
     """A reading of a topic by what the index found in it.
 
     Args:
         topic: Its id.
         prior: Its relevance, 0 to 1.
-        worth: Worth of its messages, by short id, 0 to 1.
-        best: Worth of the best message of all topics.
+        weights: Weights of its messages, by short id, 0 to 1.
+        best: Weight of the best message of all topics.
     """
     found: list[tuple[float, str]] = []
     if prior >= _LEAST_SCORE:
-        found = sorted(((w, i) for i, w in worth.items() if w >= _LEAST_WORTH * best), reverse=True)
+        found = sorted(
+            ((w, i) for i, w in weights.items() if w >= _LEAST_WEIGHT * best), reverse=True
+        )
     quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
     return Reading(topic=topic, score=round(prior, 4), quotes=quotes, source="index")
 

@@ -19,9 +19,10 @@ from cachetools import LRUCache
 from topicloom.roles.base import Role, RoleName
 
 REST = 4
-"""Turns in which a role that was late is not asked; twice as many each time that it is late again
-without an answer in between, up to `LONGEST_REST`."""
+"""Turns in which a role that was late is not asked. Each time that it is late again without an
+answer in between, the number doubles."""
 LONGEST_REST = 32
+"""The largest number of such turns."""
 _NEARLY = 0.95
 """Share of a deadline after which a failure counts as being late: a client may notice it first."""
 _SESSIONS = 1_024
@@ -50,9 +51,9 @@ class TurnWaits:
     _late: set[_Key] = field(default_factory=set)
     """Roles that were late in this turn."""
     _rests: dict[_Key, int] = field(default_factory=dict)
-    """The last turn in which a role that was late is not asked."""
+    """The last turn in which each role that was late is not asked."""
     _slow: dict[str, int] = field(default_factory=dict)
-    """The last turn in which a model is not asked in a role that it has never answered in."""
+    """By model, the last turn in which it is not asked for roles that it has never answered."""
     _strikes: dict[_Key, int] = field(default_factory=dict)
     _answered: set[_Key] = field(default_factory=set)
     _lock: Any = field(default_factory=Lock)
@@ -123,10 +124,10 @@ class TurnWaits:
     def note_failure(
         self, name: RoleName, role: Role[Any, Any], took: float, allowed: float
     ) -> bool:
-        """A role failed after `took` of the seconds that it was allowed; True if it was late.
+        """Note that a role failed after `took` of the seconds that it was allowed; True if late.
 
-        If others had taken nearly all the time, it does not rest for it in later turns; nor if they
-        had taken some of it, and its model has answered before.
+        It rests in later turns unless other roles had taken nearly all of the time, or had taken
+        some of it and its model has answered before.
         """
         if role.deadline is None or took < _NEARLY * allowed:
             return False

@@ -1,8 +1,9 @@
 """Topics by vectors: sums of their messages', centroids, and the search for topics by a query.
 
 A session's index keeps sums as messages come (`MessageTable`) and finds topics by centroid and
-brief, in a FAISS index. A review has no index: it sums what is stored, and compares topics with one
-another.
+brief, in a FAISS index. (Messages are not in one: their ranking needs the cosine of every message,
+which one product of a matrix gives; FAISS would sort them all as well.) A review has no index: it
+sums what is stored, and compares topics with one another.
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ _NEAREST = 512
 _BEGINNING = 300
 """Characters that are embedded of a name with its brief: briefs change with every split, and what
 comes after these changed no topic that was looked at and cost a fifth of taking in a message."""
-_EXACT = 8_192
-"""Rows up to which every one is compared with a query: a few milliseconds."""
 
 
 class TopicCentroids:
@@ -44,7 +43,7 @@ class TopicCentroids:
         self._texts: dict[str, str] = {}
         self._briefs: dict[str, Vectors] = {}
         self._ids: list[str] = []
-        self._nearest = NearestRows(dimension)
+        self._index: Any = None
 
     def outdated(self, texts: Mapping[str, str]) -> bool:
         """True if a topic is recognised by other words than those that are held."""
@@ -67,62 +66,22 @@ class TopicCentroids:
             np.array(rows, dtype=np.float32).reshape(-1, self._dimension)
             for rows in (sums, list(self._briefs.values()))
         )
-        self._nearest.fill(np.concatenate([unit_rows(means), briefs]))
+        import faiss  # loads a large library: only sessions with topics need it
+
+        self._index = faiss.IndexFlatIP(self._dimension)
+        self._index.add(np.concatenate([unit_rows(means), briefs]))
 
     def relevance(self, query: Vectors) -> dict[str, float]:
         """Relevance of topics to a query vector [d], 0 to 1, the better of centroid and brief."""
         found: dict[str, float] = {}
-        for row, cosine in self._nearest.search(query, _NEAREST):
+        if not self._ids:
+            return found
+        cosines, rows = self._index.search(query[None, :], min(_NEAREST, len(self._ids)))
+        for row, cosine in zip(rows[0].tolist(), cosines[0].tolist(), strict=True):
             scaled = min(1.0, max(0.0, (cosine - _NONE) / (_SURE - _NONE)))
             topic = self._ids[row]
             found[topic] = max(found.get(topic, 0.0), scaled)
         return found
-
-
-class NearestRows:
-    """Nearest rows by inner product: exact for as long as that is quick, then by cells.
-
-    Past that an inverted file is used: rows in about `sqrt(n)` cells, of which a query looks into
-    the nearest sixteenth. Cells are laid out once and again when the rows have doubled.
-    """
-
-    def __init__(self, dimension: int, exact: int = _EXACT) -> None:
-        self._dimension = dimension
-        self._exact = exact
-        self._index: Any = None
-        self._laid_out = 0
-
-    def fill(self, rows: Vectors) -> None:
-        """Hold these rows [n, d] and no others."""
-        import faiss  # loads a large library: only sessions with topics need it
-
-        if len(rows) <= self._exact:
-            self._index, self._laid_out = faiss.IndexFlatIP(self._dimension), 0
-        elif self._laid_out and self._laid_out <= len(rows) < 2 * self._laid_out:
-            self._index.reset()
-        else:
-            self._index, self._laid_out = self._cells(rows), len(rows)
-        self._index.add(rows)
-
-    def _cells(self, rows: Vectors) -> Any:
-        import faiss
-
-        cells = int(len(rows) ** 0.5)
-        flat, metric = faiss.IndexFlatIP(self._dimension), faiss.METRIC_INNER_PRODUCT
-        index = faiss.IndexIVFFlat(flat, self._dimension, cells, metric)
-        index.nprobe = max(1, cells // 16)
-        # Evenly over all rows, as many as FAISS wants at least: 39 a cell.
-        index.train(rows[:: max(1, len(rows) // (40 * cells))])
-        return index
-
-    def search(self, query: Vectors, most: int) -> list[tuple[int, float]]:
-        """Places and inner products of the rows nearest to a query [d], nearest first."""
-        count = min(most, self._index.ntotal) if self._index is not None else 0
-        if not count:
-            return []
-        products, places = self._index.search(query[None, :], count)
-        pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
-        return [(place, product) for place, product in pairs if place >= 0]
 
 
 VectorSum = tuple[Vectors, int]

@@ -13,13 +13,17 @@ EXCERPT_PARTS = 4
 is longer is charged no more than that: it is quoted in part, or passed over."""
 _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
-SURE_COSINE, SURE_COVER = 0.45, 0.6
-"""Similarity, and share of the query's words, from which something was found for sure."""
-_FIT_COSINE, _FIT_ALONE, _FIT_WORDS = 0.25, 0.26, 0.25
-"""What somebody who searches is shown: similarity of a message, the same where no message has any
-word of the query, and share of the best BM25. On LoCoMo a search is shown the half of a session and
-6 of 172 messages of evidence less (172 in 120 questions); a word that nobody used finds nothing,
-though its pieces are in other words."""
+SURE_COSINE = 0.45
+"""Similarity from which something was surely found."""
+SURE_COVER = 0.6
+"""Share of the query's words from which something was surely found."""
+_FIT_COSINE = 0.25
+"""Similarity from which a message fits a query."""
+_FIT_ALONE = 0.26
+"""The same where no message has any word of the query."""
+_FIT_WORDS = 0.25
+"""Share of the best BM25 from which a message fits. With these three, a search in LoCoMo shows half
+of a session and misses 6 of 172 messages of evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,8 @@ def sort_descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.argsort(-scores, kind="stable")
 
 
-def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
-    """Worth of messages by their place in the ranking.
+def weigh_by_rank(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
+    """Weights of messages by their place in the ranking.
 
     The scale of priorities says nothing across queries; the place says whether a message would
     fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on. Costs are

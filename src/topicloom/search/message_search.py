@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from topicloom.search.centroids import TopicCentroids
 from topicloom.search.embedder import Embedder, Vectors, dot_products
-from topicloom.search.hits import EXCERPT_PARTS, Compared, Hits, sort_descending, worth
+from topicloom.search.hits import EXCERPT_PARTS, Compared, Hits, sort_descending, weigh_by_rank
 from topicloom.search.message_table import MessageTable
 from topicloom.search.need import load_need_examples
 from topicloom.search.ranking import (
@@ -100,15 +100,15 @@ class MessageSearch:
             asked = view.of_days(query.days.first.isoformat(), query.days.last.isoformat())
             best = asked_first(best, asked, view.topics)
             sure = max(sure, float(asked.any()))
-        worths = worth(np.minimum(costs[best], self.budget / EXCERPT_PARTS), self.budget)
-        found = worths > 0
+        ranked = weigh_by_rank(np.minimum(costs[best], self.budget / EXCERPT_PARTS), self.budget)
+        found = ranked > 0
         if query.from_user:
-            found &= worths * need >= self.least
-        worths = worths * min(1.0, max(0.0, sure))
+            found &= ranked * need >= self.least
+        ranked = ranked * min(1.0, max(0.0, sure))
         relevance = self.centroids.relevance(vector).items()
         topics = {topic: value for topic, value in relevance if topic not in hidden}
         fits = np.ones(len(costs), dtype=bool) if query.priced else compared.fits
-        hits = self._collect(best[found], worths[found], topics, fits)
+        hits = self._collect(best[found], ranked[found], topics, fits)
         likely = prefer_recent_topics(weights, view.grouping, view.opens)
         return replace(hits, about=self._name_likely(likely))
 
@@ -191,14 +191,14 @@ class MessageSearch:
     def _collect(
         self,
         best: NDArray[np.intp],
-        worths: Floats,
+        ranked: Floats,
         topics: dict[str, float],
         fits: NDArray[np.bool_],
     ) -> Hits:
         """Messages by short id, and topics at least as relevant as the best of their messages."""
         view = self.table.view
         weights, owners, doubtful = {}, {}, set[str]()
-        for place, weight in zip(best.tolist(), worths.tolist(), strict=True):
+        for place, weight in zip(best.tolist(), ranked.tolist(), strict=True):
             message, topic = f"m{view.numbers[place]}", view.topic(place)
             weights[message], owners[message] = weight, topic
             if not fits[place]:

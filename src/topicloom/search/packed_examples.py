@@ -1,7 +1,7 @@
 """Examples of the kinds of messages that are told apart, and their vectors.
 
 Embedding them takes seconds of the first turn of a process, so their vectors by the encoder that
-ships are packed (`scripts/pack_examples.py`). Where texts or encoder are others, they are not
+ships are packed (`bin/generate`). Where texts or encoder are others, they are not
 taken.
 """
 

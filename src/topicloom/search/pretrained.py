@@ -15,12 +15,11 @@ from pickle import UnpicklingError
 from typing import Any, Literal, Protocol, cast
 
 from topicloom.errors import ConfigurationError, UnknownModelError
-from topicloom.extras import Extra, name_install
+from topicloom.extras import name_install
 from topicloom.search.embedder import Vectors, embed_telling
 
 Kind = Literal["SentenceTransformer", "CrossEncoder"]
 
-_EXTRAS: dict[Kind, Extra] = {"SentenceTransformer": "bge", "CrossEncoder": "rerank"}
 _MARKS: dict[Kind, str] = {"SentenceTransformer": "modules.json", "CrossEncoder": "config.json"}
 """The file without which a cached model is incomplete. A sentence encoder without its list of
 modules would be opened, but pooled in another way."""
@@ -52,7 +51,7 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
             "{model!r} needs a package that is missing ({error}): {install}",
             model=name,
             error=error,
-            install=name_install(_EXTRAS[kind]),
+            install=name_install("encoders"),
         ) from error
     folder = Path(model).expanduser()
     meant = isinstance(model, Path) or name.startswith((".", "~")) or name.count("/") > 1

@@ -21,12 +21,15 @@ from numpy.typing import NDArray
 from topicloom.search.ranking import Floats, standardize
 from topicloom.search.turn_topics import Grouping
 
-_PRIOR, _NEWEST, _FADING = 2.0, 1.0, 20.0
-"""Spreads of the ranking by which the messages of a topic rise that the turn is in for sure, by
-which its newest message rises on top, and after how many messages a third of that is left."""
+_PRIOR = 2.0
+"""How far the messages of a topic rise if the turn is surely in it, in standard deviations."""
+_NEWEST = 1.0
+"""How much further the newest message of such a topic rises."""
+_FADING = 20.0
+"""Messages after which a third of `_NEWEST` is left."""
 _FITS = 1.0
-"""Spreads over the mean from which a message fits by itself. One that does not is not raised: a
-large topic would else fill the budget with its newest messages, whatever they say."""
+"""Standard deviations over the mean from which a message fits the query by itself. Others are not
+raised, or a large topic would fill the budget with its newest messages, whatever they say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,12 @@ class TopicWeights:
     """How much a turn's recall follows what the talk is about."""
 
     lately: float
-    """Spreads by which the newest message rises, whatever its topic."""
+    """Standard deviations by which the newest message rises, whatever its topic."""
     began: float
-    """Spreads by which those of the user's messages rise with which a stretch of a topic began:
-    they say what it was about."""
+    """The same for messages of the user with which a stretch of a topic began: they say what it was
+    about."""
     beginning: float
-    """Spreads by which those rise on top that are of a topic that the turn is in for sure."""
+    """What is added to `began` for topics that the turn is surely in."""
     by_message: float
     """Share of the budget that is filled without regard to topics, at least."""
     unclear: float

@@ -29,9 +29,10 @@ _MESSAGE = 2.0
 _RETURN = 0.3
 """Power of the stretches of talk since a topic was last spoken of by which a turn is less likely in
 it. In the ranking it does not count: there what was said lately rises by itself."""
-_SHORT, _HEAD = 5, 1_000
-"""Tokens of a message that leaves out what it is about, such as "What did I score?": it goes on
-too. And the characters that are counted."""
+_SHORT = 5
+"""Tokens up to which a message leaves out what it is about, such as "What did I score?"."""
+_HEAD = 1_000
+"""Characters of a message in which its tokens are counted."""
 
 
 @dataclass(frozen=True, slots=True)

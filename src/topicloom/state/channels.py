@@ -53,19 +53,15 @@ class ReadTask(TypedDict):
     """Payload of one reader."""
 
     topic: str
-    """Id of the topic; `ELSEWHERE` for what the index finds in those without a reader."""
+    """Id of the topic; `OTHER_TOPICS` for what the index finds in those without a reader."""
     read: tuple[str, ...]
     """The topics with readers, where it is for the others."""
     session: dict[str, Any]
     """The part of the session that a reader needs, a dumped `Session`."""
-    query: str
-    """What to look for: what to answer, with references resolved, or a search's query."""
+    lookup: dict[str, Any]
+    """What to look for, a dumped `Lookup`."""
     search: int
     """Number of the search that it is read for; 0 if there was none."""
-    days: tuple[str, str] | None
-    """First and last day of what the user asks for, if it was asked for by date."""
-    before: tuple[int, int, float]
-    """What the turn goes on with; see `Turn.before`."""
 
 
 class TurnOptions(BaseModel, frozen=True):

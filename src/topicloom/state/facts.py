@@ -1,4 +1,4 @@
-"""Facts about the user as a prompt shows them: which are shown, and which rest on nothing any more.
+"""Facts about the user as a prompt shows them, and which of them it shows.
 
 How facts are found and kept is in `reflection/`; here is what a turn needs of them.
 """
@@ -19,8 +19,6 @@ class KnownFact:
     refs: tuple[str, ...] = ()
     """Refs of the messages with which it was said, by which its branch is known. Empty if it does
     not depend on a branch."""
-    messages: tuple[str, ...] = ()
-    """Short ids of the messages that it rests on."""
 
 
 def choose_facts(
@@ -51,9 +49,3 @@ def choose_facts(
             break
         chosen[key] = fact.day
     return dict(reversed(chosen.items()))
-
-
-def drop_outdated(known: Mapping[str, KnownFact], gone: Collection[int]) -> dict[str, KnownFact]:
-    """The facts that rest on none of the messages with these numbers: they were superseded."""
-    ids = {f"m{number}" for number in gone}
-    return {key: fact for key, fact in known.items() if ids.isdisjoint(fact.messages)}

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
-from threading import Lock
-
-from cachetools import LRUCache, cached
+from collections.abc import Callable, Mapping
 
 _OPEN, _CLOSE = r"[\[［【〔]", r"[\]］】〕]"
 _TAGS = (
@@ -58,21 +55,14 @@ group names its kind.
 
 It begins where the run begins, so no break is looked at twice."""
 _TOPIC_END = re.compile(r"[(（]t\d++[)）]")
-_LONG, _REMEMBERED = 10_000, 4_000_000
-"""Characters from which a fenced text is remembered, and of all that are remembered."""
 
 
 def fence(text: str) -> str:
     r"""The text, in which our own tags begin with `&lt;` and what looks like our lines with `\`.
 
     All else stays character for character. For prompts alone: what is stored is never changed.
-    The time it takes is linear in the text, whatever the text is. A long one is in several prompts
-    of a turn, and of the next: the latest are remembered, in the process alone.
+    The time it takes is linear in the text, whatever the text is.
     """
-    return _fence(text) if len(text) < _LONG else _fence_long(text)
-
-
-def _fence(text: str) -> str:
     text = "\n" + _TAG.sub("&lt;", text)
     known = dict[str, tuple[int, int]]()  # by kind: how far a line goes, and where its end begins
 
@@ -90,12 +80,6 @@ def _fence(text: str) -> str:
         return found[0] + "\\"
 
     return _LINE.sub(mark, text)[1:]
-
-
-@cached(LRUCache[Hashable, str](_REMEMBERED, len), lock=Lock())
-def _fence_long(text: str) -> str:
-    fenced = _fence(text)
-    return text if fenced == text else fenced  # one string for both takes half the memory
 
 
 def _find_topic_end(text: str, start: int, stop: int) -> int:

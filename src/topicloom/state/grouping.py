@@ -1,6 +1,6 @@
 """Grouping runs of rounds into topics by how likely they belong together.
 
-`index/belonging.py` gives the likelihoods; the decisions here are pure functions. Two groups
+`topics/belonging.py` gives the likelihoods; the decisions here are pure functions. Two groups
 are as close as the mean log odds of their pairs (average link), and are joined while the closest
 two are likelier to belong together than not.
 """

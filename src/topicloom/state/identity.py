@@ -1,33 +1,25 @@
 """Is this message known, is it an edit, is it gone? Decided here and nowhere else.
 
-Applications, clients and exports hand messages over again and again, with and without ids. Two
-questions tell what a message is:
-
-- `says_same`: it has the id of a stored message and says the same.
-- `is_sent_again`: it says the same, whatever its id; clients of an endpoint keep no ids.
-
-`judge` answers for one message. The rest asks for many of them:
+Applications and other writers hand messages over again and again. A message is known if it has the
+id of a stored one and says the same: `says_same`. `judge` answers for one message. The rest asks
+for many of them:
 
 | who hands them over | what answers |
 |---|---|
 | an application, in the `messages` channel | `select_unstored`, `find_new_messages`, `find_edit` |
 | an application that sends all anew, without the ids | `align_ids`, then the same |
 | an agent, whose state keeps all of them | `count_unchanged`, then the same |
-| an export of other chats | `ImportedIds` |
 | another writer of the session | `select_missing`, `map_numbers` |
-| a client of the endpoint, with its history | `digest_histories`, `are_sent_again`, `is_part` |
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, groupby
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from topicloom.errors import NoNewMessageError
 from topicloom.state.messages import check_content, has_content, is_on_the_way
@@ -37,7 +29,6 @@ from topicloom.state.stored_message import (
     REMOVED,
     StoredMessage,
     get_message_type,
-    get_text,
     to_native,
     to_stored_message,
 )
@@ -46,9 +37,6 @@ from topicloom.state.superseding import Edit
 Verdict = Literal["new", "known", "edited", "gone", "empty"]
 """What a message is: of an unknown id; stored as it is; stored in other words; purged; or a user's
 message that says nothing, which is never taken in."""
-
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
-_SPACE = re.compile(r"\s+")
 
 
 def make_message_key(message: BaseMessage) -> str:
@@ -224,128 +212,6 @@ def map_numbers(messages: Iterable[StoredMessage], held: Iterable[StoredMessage]
     return {m.seq: known[make_message_key(m.message)] for m in messages}
 
 
-class ImportedIds:
-    """What a session holds, for an import: ids, what messages say as digests, and their chats.
-
-    Ids that an export counts are alike in every file. So a message whose id stands for other words
-    gets a longer one, and only the very message that was purged is gone.
-    """
-
-    def __init__(self) -> None:
-        self.chats: dict[str | None, str | None] = {}
-        self._keys: set[bytes] = set()
-        self._gone: dict[str | None, list[Callable[[BaseMessage], bool]]] = {}
-
-    def hold(self, stored: StoredMessage, is_left_of: Callable[[BaseMessage], bool]) -> None:
-        """Hold a stored message; `is_left_of` says what it was before it was purged."""
-        self._add(stored.message, stored.chat or stored.source)
-        if stored.text == REMOVED:
-            self._gone.setdefault(stored.source, []).append(is_left_of)
-
-    def name(self, message: BaseMessage) -> BaseMessage | None:
-        """The message under an id that no other message has; None if it was purged."""
-        if any(is_it(message) for is_it in self._gone.get(message.id, ())):
-            return None
-        key = _digest_key(message)
-        if message.id not in self.chats or key in self._keys:
-            return message
-        return message.model_copy(update={"id": f"{message.id}-{key.hex()[:8]}"})
-
-    def take(self, message: BaseMessage, chat: str) -> bool:
-        """Hold one more; False if it is held."""
-        if message.id in self.chats:
-            return False
-        self._add(message, chat)
-        return True
-
-    def _add(self, message: BaseMessage, chat: str | None) -> None:
-        self.chats[message.id] = chat
-        self._keys.add(_digest_key(message))
-
-
-def _digest_key(message: BaseMessage) -> bytes:
-    return hashlib.sha256(make_message_key(message).encode()).digest()[:16]
-
-
-def digest_histories(messages: Sequence[AnyMessage], before: str = "") -> list[str]:
-    """Digests of a conversation's beginnings: the nth is that of its first n messages.
-
-    `before` is the digest of what came before the first of them; "" if nothing did.
-    """
-    described = map(describe_message, messages)
-    return list(accumulate(described, lambda known, one: digest([known, one]), initial=before))
-
-
 def digest(value: Any) -> str:
     """A digest of a value of JSON, in 24 hex digits."""
     return digest_text(json.dumps(value), 24)
-
-
-def describe_message(message: AnyMessage) -> list[Any]:
-    """What tells a message from others: the same when a client sends it again."""
-    calls = [*getattr(message, "tool_calls", ()), *getattr(message, "invalid_tool_calls", ())]
-    blocks = message.content if isinstance(message.content, list) else ()
-    media = [b for b in blocks if isinstance(b, dict) and "text" not in b and message.type != "ai"]
-    return [
-        message.type,
-        _SPACE.sub("", strip_thoughts(get_text(message))),
-        [call["id"] for call in calls],
-        getattr(message, "tool_call_id", ""),
-        json.dumps(media, sort_keys=True, default=str),
-    ]
-
-
-def strip_thoughts(text: str) -> str:
-    """The text of a message without a model's thoughts, which clients leave out or fold away.
-
-    They are looked for up to where the last of them ends: one that is left open would be
-    searched to the end of the text, once for each.
-    """
-    end = text.rfind("</think>") + len("</think>")
-    return _THOUGHTS.sub("", text[:end]) + text[end:]
-
-
-def is_sent_again(stored: AnyMessage, sent: AnyMessage) -> bool:
-    """True if a client sends a stored message again; it may not know that it was purged."""
-    return get_text(stored) == REMOVED or describe_message(stored) == describe_message(sent)
-
-
-def list_sent(shown: Iterable[AnyMessage]) -> Iterator[tuple[AnyMessage, AnyMessage]]:
-    """Each message as a client may have it, once or twice the same.
-
-    Of a loop of tools that is the reply: its end, and with what a stream sent before calls.
-    """
-    for by_user, group in groupby(shown, lambda m: isinstance(m, HumanMessage)):
-        messages = list(group)
-        if by_user:
-            yield from zip(messages, messages, strict=True)
-        else:
-            text = "".join(get_text(m) for m in messages if isinstance(m, AIMessage))
-            yield messages[-1], messages[-1].model_copy(update={"content": text})
-
-
-def are_sent_again(
-    sent: Sequence[tuple[AnyMessage, AnyMessage]], history: Sequence[AnyMessage]
-) -> bool:
-    """True if a client sends again just the messages that it was sent."""
-    return len(sent) == len(history) and all(
-        any(is_sent_again(reply, again) for reply in replies)
-        for replies, again in zip(sent, history, strict=True)
-    )
-
-
-def is_part(message: AnyMessage, reply: AnyMessage) -> bool:
-    """True if a message is the words or the calls of a reply, which it stands beside.
-
-    A client may name a reply by one of its items, and write the others out.
-    """
-    if not (isinstance(message, AIMessage) and isinstance(reply, AIMessage)):
-        return False
-    calls = {c["id"] for c in (*message.tool_calls, *message.invalid_tool_calls)}
-    whole = {c["id"] for c in (*reply.tool_calls, *reply.invalid_tool_calls)}
-    return bool(whole) and calls <= whole and get_text(message) in ("", get_text(reply))
-
-
-def find_ends(messages: Sequence[AnyMessage]) -> list[int]:
-    """The lengths of the histories that end with a reply."""
-    return [n for n, message in enumerate(messages, 1) if isinstance(message, AIMessage)]

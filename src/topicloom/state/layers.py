@@ -25,11 +25,6 @@ class CuratedEntry(BaseModel, frozen=True):
     """All of it."""
 
     @property
-    def is_knowledge(self) -> bool:
-        """True if it says how things are; notes of version 0.1 say so by the kind alone."""
-        return self.knowledge or self.kind == "lore"
-
-    @property
     def item(self) -> CuratedItem:
         """The entry as a receipt has it."""
         title = "" if self.kind in SESSION_KINDS else self.title

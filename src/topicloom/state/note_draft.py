@@ -137,6 +137,11 @@ class NoteDraft:
         self._days.add(day)
         self._left -= frame + price
 
+    @property
+    def quoted(self) -> list[str]:
+        """Short ids of what it quotes."""
+        return [message for ids in self._quotes.values() for message in ids]
+
     def mentions(self, topic: str) -> bool:
         """True if the note says anything of a topic."""
         return topic in self._quotes or topic in self._summaries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from topicloom.state.note_draft import NoteDraft, PromptCosts, RankedQuotes
 from topicloom.state.recall import (
@@ -18,6 +19,14 @@ from topicloom.state.session import ReadingEffect, Search
 from topicloom.state.topics import Topic
 
 
+class Recall(NamedTuple):
+    """The note of a turn, and what models changed in it."""
+
+    note: Note
+    effect: ReadingEffect | None
+    """None if no model read for it."""
+
+
 def select_quotes(
     readings: Sequence[Reading],
     names: Mapping[str, str],
@@ -26,6 +35,18 @@ def select_quotes(
     seen: Collection[str],
     in_view: Collection[str] = (),
 ) -> tuple[TopicNote, ...]:
+    """The topics with something to say in a prompt; see `_choose_quotes`."""
+    return _choose_quotes(readings, names, costs, budget, seen, in_view)[0]
+
+
+def _choose_quotes(
+    readings: Sequence[Reading],
+    names: Mapping[str, str],
+    costs: PromptCosts,
+    budget: int,
+    seen: Collection[str],
+    in_view: Collection[str],
+) -> tuple[tuple[TopicNote, ...], list[str]]:
     """Choose quotes and summaries for the prompt.
 
     Quotes are chosen by weight across all topics, so that a strong original of a weaker topic goes
@@ -49,7 +70,8 @@ def select_quotes(
         in_view: Short ids of messages that the prompt shows anyway; never quoted.
 
     Returns:
-        The topics with something to say, by score, best first; quotes in conversation order.
+        The topics with something to say, by score, best first, with quotes in conversation order;
+        and the short ids of what would be quoted if no model had read.
     """
     ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
     readers = [r for r in ranked if r.source == "model" and not r.failed]
@@ -57,8 +79,9 @@ def select_quotes(
     named = _rank_quotes(chosen)
     asked = _rank_quotes(r for r in ranked if r.source == "asked")
     found = _rank_quotes(r for r in ranked if r.source == "index")
-    alone, draft = (NoteDraft(costs, budget, seen, in_view) for _ in range(2))
+    alone = draft = NoteDraft(costs, budget, seen, in_view)
     if readers:
+        alone = NoteDraft(costs, budget, seen, in_view)
         alone.add_quotes(asked, in_part=True)
         _add_likely(alone, found)
         alone.add_quotes(found)
@@ -82,7 +105,8 @@ def select_quotes(
         for topic in (reading.topic, *(quote.topic for quote in reading.quotes)):
             scores.setdefault(topic, reading.score)
     quoted = sorted(filter(draft.mentions, scores), key=lambda t: (-scores[t], t))
-    return tuple(draft.build_topic_note(t, names.get(t, t), scores[t]) for t in quoted)
+    topics = tuple(draft.build_topic_note(t, names.get(t, t), scores[t]) for t in quoted)
+    return topics, alone.quoted
 
 
 def _rank_quotes(readings: Iterable[Reading]) -> RankedQuotes:
@@ -91,10 +115,11 @@ def _rank_quotes(readings: Iterable[Reading]) -> RankedQuotes:
 
 
 def _select_chosen(readers: Sequence[Reading], costs: PromptCosts, budget: int) -> list[Reading]:
-    """Those that say what matters.
+    """The readers whose quotes are used.
 
-    They are all of them, those that name nearly everything in their topics too, where these say
-    little all in all, and most others nothing: then one of them sees a difference.
+    A reader that names nearly everything in its topic has not said what matters, and is ignored.
+    Exception: all readers are used if such readers name little all in all while most others name
+    nothing.
     """
     selective = [r for r in readers if r.selective]
     everything = _rank_quotes(r for r in readers if not r.selective)
@@ -168,7 +193,7 @@ def compose_note(
     search: Search | None,
     found: Iterable[Topic] = (),
     media: Mapping[str, int] = {},
-) -> Note:
+) -> Recall:
     """The note of a turn, without what the prompt shows already.
 
     Args:
@@ -199,8 +224,9 @@ def compose_note(
     quoted -= {q.id for r in read_named(notes, search) for q in r.quotes}
     known = {t.summary for t in shown}
     new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
-    topics = select_quotes(new, names, costs, budget, quoted, in_view)
-    return Note(
+    topics, alone = _choose_quotes(new, names, costs, budget, quoted, in_view)
+    read = any(r.source == "model" for r in readings)
+    note = Note(
         after=after,
         topics=topics,
         # A search that adds nothing has to say so, or the model would ask the same once more.
@@ -210,16 +236,16 @@ def compose_note(
         listed=listed,
         candidates=tuple(names[t] for t in search.candidates if t in names) if search else (),
     )
+    return Recall(note, compare_quotes(topics, alone) if read else None)
 
 
-def compare_notes(note: Note, alone: Note) -> ReadingEffect:
-    """What models that read topics changed: a note, and the one that the index alone makes."""
-    quoted = [i for topic in note.topics for i in topic.quotes]
-    found = [i for topic in alone.topics for i in topic.quotes]
+def compare_quotes(topics: Sequence[TopicNote], alone: Sequence[str]) -> ReadingEffect:
+    """What models changed: what is quoted, and what would be quoted `alone` by the index."""
+    quoted = [i for topic in topics for i in topic.quotes]
     return ReadingEffect(
-        added=tuple(i for i in quoted if i not in set(found)),
-        kept_out=tuple(i for i in found if i not in set(quoted)),
-        summaries=sum(bool(topic.summary) for topic in note.topics),
+        added=tuple(i for i in quoted if i not in alone),
+        kept_out=tuple(sorted(set(alone) - set(quoted), key=parse_message_number)),
+        summaries=sum(bool(topic.summary) for topic in topics),
     )
 
 
@@ -250,10 +276,11 @@ def _list_topics(found: Iterable[Topic], costs: PromptCosts, budget: int) -> dic
     return listed
 
 
-_DUE, _FITS = 1 / 2, 1 / 2.5
-"""Shares of the best weight. From the first on, an original had been quoted if none before it were
-passed over (`index.hits.worth`): in part, where it does not fit. Before that come those
-from the second on that fit whole, the others after it."""
+_DUE = 1 / 2
+"""Share of the best weight from which an original is quoted in part where it does not fit whole.
+Half of the best weight means that all better ones together just fill the budget."""
+_FITS = 1 / 2.5
+"""Share of the best weight from which an original is quoted where it fits whole."""
 _BELIEVED = 4
 """Budgets' worth with which readers begin if nearly all name nothing. With more, ideal ones gain
 little, and those that are wrong one time in five lose."""

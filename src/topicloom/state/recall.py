@@ -91,7 +91,7 @@ class Note(BaseModel, frozen=True):
     """Short ids of the messages whose images and other media it shows again."""
     layers: tuple[Layer, ...] = ()
     """What the application's domain added."""
-    elsewhere: tuple[ThreadQuote, ...] = ()
+    other_threads: tuple[ThreadQuote, ...] = ()
     """What it quotes of other threads of the user, behind all of this."""
 
     @property
@@ -103,7 +103,7 @@ class Note(BaseModel, frozen=True):
     def recalls(self) -> bool:
         """True if it says anything of the conversation itself."""
         return bool(
-            self.topics or self.searched or self.listed or self.candidates or self.elsewhere
+            self.topics or self.searched or self.listed or self.candidates or self.other_threads
         )
 
     @property

@@ -51,18 +51,6 @@ Prices = Mapping[str, tuple[Price, Price, Price]]
 answer; by role, or by model, with its provider or without."""
 
 
-def price_call(call: Call, prices: Prices) -> float | None:
-    """What a call cost, in the currency of the prices; None where there is none for it."""
-    by_model = (
-        found for name, found in prices.items() if call.model in (name, name.partition(":")[2])
-    )
-    price = prices.get(call.role) or next(by_model, None)
-    if price is None:
-        return None
-    tokens = (call.input_tokens - call.cached_tokens, call.cached_tokens, call.output_tokens)
-    return sum(each * count for each, count in zip(price, tokens, strict=True)) / 1e6
-
-
 class PlannedTurn(BaseModel, frozen=True, extra="allow"):
     """What a turn was planned to be. It keeps all fields of the plan, as the domain wrote them."""
 
@@ -89,7 +77,7 @@ class Receipt(BaseModel, frozen=True):
     """Relevance by topic, of the readers that ran."""
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
-    elsewhere: tuple[ThreadQuote, ...] = ()
+    other_threads: tuple[ThreadQuote, ...] = ()
     """What was quoted of other threads of the user: where it is, not what it says."""
     curated: tuple[CuratedItem, ...] = ()
     """What a curation picked, best first, where the application has a domain."""
@@ -104,16 +92,16 @@ class Receipt(BaseModel, frozen=True):
     """Topics that the message is about, and how likely each is, best first: what is recalled of
     them comes earlier. Only those that are not unlikely; empty if it is `idle`."""
     view: int = 0
-    """Number of the first message that the prompt showed as it was said; 0 if not known."""
+    """Number of the first message that the prompt showed as it was said."""
     noted: int = 0
     """Number of the message behind which the first note in the prompt stood; 0 if there is none."""
     roster: str | None = None
     """Head of the chain of topics after the turn."""
     active: tuple[str, ...] = ()
     """Topics active after the turn, by average relevance."""
-    woken: tuple[str, ...] = ()
+    activated: tuple[str, ...] = ()
     """Topics activated in it."""
-    slept: tuple[str, ...] = ()
+    deactivated: tuple[str, ...] = ()
     """Topics deactivated in it."""
     sections: dict[str, int] = {}
     """Tokens of the main prompt by section: system, notes, tail; skeleton and curated, if any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ValidationInfo, field_validator
 
 from topicloom.errors import NewerFormatError
 from topicloom.state.calibration import TokenCalibration
@@ -28,9 +28,7 @@ def check_format(what: str, found: object) -> None:
         )
 
 
-class Session(
-    BaseModel, frozen=True, extra="allow", validate_by_name=True, serialize_by_alias=True
-):
+class Session(BaseModel, frozen=True, extra="allow"):
     """The durable core of a session: some hundred bytes, however long the history is.
 
     The checkpoint is the authority. A head names the newest entry of an append-only
@@ -41,9 +39,8 @@ class Session(
     """The thread."""
     format: int = 1
     """Format of the session; what a version with another writes says so."""
-    branch: str = Field(default="", alias="line")
-    """The branch that it is on; "" until something forks, or a thread is copied. It is stored as
-    `line`."""
+    branch: str = ""
+    """The branch that it is on; "" until something forks, or a thread is copied."""
     transcript: str | None = None
     """Head of the chain of all messages, in order."""
     count: int = 0
@@ -111,11 +108,6 @@ class Session(
         check_format(f"session {info.data.get('id')!r}", found)
         return found
 
-    @property
-    def line(self) -> str:
-        """The name that `branch` had first."""
-        return self.branch
-
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""
         needed = {"id", "transcript", "count", "superseded", "roster", "ranges", "view", "language"}
@@ -176,6 +168,20 @@ NOTHING_BEFORE = (0, 0, 0.0)
 """Of a turn that goes on with nothing; see `Turn.before`."""
 
 
+class Lookup(BaseModel, frozen=True):
+    """What is looked up in the index of a session's topics."""
+
+    query: str
+    days: tuple[str, str] | None = None
+    """First and last day of what is asked for, ISO 8601, if it is asked for by date."""
+    before: tuple[int, int, float] = NOTHING_BEFORE
+    """What the turn goes on with; see `Turn.before`."""
+    from_user: bool = False
+    """True if the query is the user's message, which may need nothing from earlier messages."""
+    archived: bool = False
+    """True if archived topics are searched too."""
+
+
 class ReadingEffect(BaseModel, frozen=True):
     """What models that read topics changed in what was quoted for a turn."""
 
@@ -198,20 +204,24 @@ class ReadingEffect(BaseModel, frozen=True):
 
 
 class Turn(BaseModel, frozen=True, extra="allow"):
-    """The working data of one turn; started afresh by `ingest`."""
+    """The working data of one turn; started afresh by `ingest`, behind `reconcile`."""
 
     number: int = 0
     """Number of the turn, from 1; more than the session's turns until the turn is closed."""
-    first: int
-    """Number of the turn's first message."""
-    user: int
+    first: int = 0
+    """Number of the turn's first message; 0 until `ingest` took it in."""
+    user: int = 0
     """Number of the message to answer; less than `first` where tools of the caller's ran for it."""
-    query: str
+    query: str = ""
     """That message, with its references resolved where a rewriter is set."""
     answer: bool = True
     """True if there is a message to answer; otherwise the turn only records."""
     said: bool = True
     """True if it took in any message; a turn that only carries changes takes in none."""
+    silent: bool = False
+    """True if it may bring no message: what was reconciled is reason enough for a turn."""
+    compared: list[Any] = []
+    """What the `messages` channel was like when edits were last looked for; see `mark_seen`."""
     amnesia: bool = False
     """True if the user says that something was forgotten."""
     since: int = 0
@@ -228,7 +238,7 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """The search that the model asked for last, until it is made."""
     unread: tuple[str, ...] = ()
     """Topics whose readers have to run next."""
-    elsewhere: bool = False
+    reads_others: bool = False
     """True if one more reads what the index finds in other topics."""
     idle: bool = False
     """True if the message needs nothing from earlier messages, such as "ok"."""
@@ -236,9 +246,9 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Topics that it is about, with how likely each is."""
     effect: ReadingEffect | None = None
     """What models that read topics changed; None if none did."""
-    woken: tuple[str, ...] = ()
+    activated: tuple[str, ...] = ()
     """Topics activated in this turn."""
-    slept: tuple[str, ...] = ()
+    deactivated: tuple[str, ...] = ()
     """Topics deactivated in this turn."""
     split: tuple[str, ...] = ()
     """Topics that messages moved into in this turn."""
@@ -272,6 +282,18 @@ class Turn(BaseModel, frozen=True, extra="allow"):
         if self.searches or not self.since:
             return NOTHING_BEFORE
         return self.since, self.user - 1, self.continues
+
+    @property
+    def lookup(self) -> Lookup:
+        """What the turn looks up: its newest search, or what its own message is about."""
+        newest = self.searches[-1] if self.searches else Search(query="")
+        return Lookup(
+            query=self.sought,
+            days=newest.days,
+            before=self.before,
+            from_user=not self.searches,
+            archived=newest.archived,
+        )
 
     @property
     def sought(self) -> str:

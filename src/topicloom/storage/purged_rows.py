@@ -34,15 +34,15 @@ _PART = _fields("topic name score quotes partial excerpts")
 _SCOPE = _fields("briefs read unsearched other_days")
 _ENTRY = _fields("id kind knowledge", text="")
 _LAYER = _fields("kind text since model", entries=_ENTRY)  # its text is the application's document
-_NOTE = _fields("after media elsewhere", topics=_PART, scope=_SCOPE, layers=_LAYER)
+_NOTE = _fields("after media other_threads", topics=_PART, scope=_SCOPE, layers=_LAYER)
 _SEARCH = _fields("archived found listed media", query="", scope=_SCOPE)
 _CALL = _fields(
     "role model topic seconds input_tokens output_tokens cached_tokens repeated skipped",
     failure=REMOVED,
 )
 _RECEIPT = _fields(
-    "turn user started seconds scores elsewhere crowded_out reading idle about view noted roster"
-    " active woken slept sections window split abandoned unasked",
+    "turn user started seconds scores other_threads crowded_out reading idle about view noted"
+    " roster active activated deactivated sections window split abandoned unasked",
     quoted=_PART,
     curated=_fields("id kind"),
     searches=_SEARCH,

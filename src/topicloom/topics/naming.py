@@ -86,7 +86,7 @@ class _Candidate:
     rounds: float = 0.0
     early: float = 0.0
     spellings: Counter[str] = field(default_factory=Counter)
-    worth: float = 0.0
+    score: float = 0.0
     vector: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
 
     @property
@@ -183,12 +183,12 @@ def _rank(
     language = detect_language([r.asked for r in rounds])
     for candidate in (found := _collect(rounds)):
         often = math.log1p(candidate.rounds) / math.log(len(rounds) + 2)
-        candidate.worth = (
+        candidate.score = (
             (often + _OPENING * candidate.early)
             * (1 - _CONTRAST * (1 - _contrast(candidate, held, len(others))))
             * _shape(candidate, language)
         )
-    ranked = sorted(found, key=lambda c: (-c.worth, c.key))[:_WEIGHED]
+    ranked = sorted(found, key=lambda c: (-c.score, c.key))[:_WEIGHED]
     if not ranked:
         return []
     for candidate in ranked:
@@ -196,11 +196,11 @@ def _rank(
             _mend(candidate, rounds)
     vectors = embedder.embed([c.text for c in ranked])
     near = np.maximum(dot_products(vectors, direction), 0)
-    best, nearest = ranked[0].worth, float(near.max()) or 1.0
+    best, nearest = ranked[0].score, float(near.max()) or 1.0
     for candidate, vector, nearness in zip(ranked, vectors, near, strict=True):
         candidate.vector = vector
-        candidate.worth = candidate.worth / best + float(nearness) / nearest
-    return sorted(ranked, key=lambda c: (-c.worth, c.key))
+        candidate.score = candidate.score / best + float(nearness) / nearest
+    return sorted(ranked, key=lambda c: (-c.score, c.key))
 
 
 def _contrast(candidate: _Candidate, held: Counter[str], others: int) -> float:
@@ -212,14 +212,14 @@ def _contrast(candidate: _Candidate, held: Counter[str], others: int) -> float:
 
 def _shape(candidate: _Candidate, language: Language) -> float:
     """Worth of a phrase by its form: classes, length, language."""
-    worth = candidate.grade
-    if worth < 1 and candidate.rounds <= 1:
-        worth *= _DOUBTFUL
+    score = candidate.grade
+    if score < 1 and candidate.rounds <= 1:
+        score *= _DOUBTFUL
     if candidate.cjk:
-        worth *= _WORDS[1] if len(candidate.text) < 3 else 1.0
+        score *= _WORDS[1] if len(candidate.text) < 3 else 1.0
     else:
-        worth *= _WORDS[len(candidate.key)]
-    return worth if candidate.cjk == (language == "zh") else worth * _FOREIGN
+        score *= _WORDS[len(candidate.key)]
+    return score if candidate.cjk == (language == "zh") else score * _FOREIGN
 
 
 def _collect(rounds: Sequence[SpokenRound]) -> list[_Candidate]:
@@ -268,20 +268,20 @@ def _mend(candidate: _Candidate, rounds: Sequence[SpokenRound]) -> None:
 def _compose(best: _Candidate, ranked: Sequence[_Candidate]) -> str:
     """A candidate as a name: the longer phrase that says it more exactly, or two joined."""
     for other in ranked:
-        if {*best.key} < {*other.key} and other.worth >= _LONGER * best.worth:
+        if {*best.key} < {*other.key} and other.score >= _LONGER * best.score:
             return _compose(other, ranked)
     name, joint = best.text, "与" if best.cjk else " and "
     if best.short:
         partners = [
             c
             for c in ranked
-            if c.worth >= _PARTNER * best.worth
+            if c.score >= _PARTNER * best.score
             and c.cjk == best.cjk
             and (c.short or (len(c.key) == 2 and c.rounds > 1))
             and not c.overlaps(best)
         ]
         if partners:
-            other = max(partners, key=lambda c: c.worth - _ALIKE * float(c.vector @ best.vector))
+            other = max(partners, key=lambda c: c.score - _ALIKE * float(c.vector @ best.vector))
             name = f"{name}{joint}{other.text}"
     return (name[0].upper() + name[1:])[: NAME_LIMIT - _NUMBER].strip()
 

@@ -29,7 +29,8 @@ from faults.providers import FAULTS, INNER, KEY, ROLES, ROW, newest, play_well, 
 from faults.stages import NAME, FilesStage
 from topicloom.domain import Domain
 from topicloom.errors import ReplyError
-from topicloom.graph.deps import choose_models, make_deps
+from topicloom.graph.deps import make_deps
+from topicloom.graph.parts import GraphParts
 from topicloom.graph.session import build_session_graph
 from topicloom.memory.review import review_session
 from topicloom.memory.stored import Graph
@@ -174,7 +175,7 @@ class _Trial:
 
     def look_back(self) -> None:
         """Review the session, and reflect upon it."""
-        roles = make_deps(self._settings, choose_models(self._settings)).roles
+        roles = make_deps(GraphParts(settings=self._settings)).roles
         opened = self._opened
         review_session(
             self._graph,

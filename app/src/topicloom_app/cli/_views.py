@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from topicloom import Call, FoundMessage, Memory, MemoryTopic, Receipt, StoredMessage, TopicNote
-from topicloom.hosting import Prices, parse_message_number, price_call
+from topicloom.hosting import Prices, parse_message_number
 from topicloom_app.cli._timeline import TimelineAxis, choose_axis, draw_row, find_maximum
 from topicloom_app.cli.console import print_dim, strip_control, to_one_line
 from topicloom_app.cli.words import say
+from topicloom_app.prices import price_call
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "yellow", "system": "magenta"}
 
@@ -177,8 +178,8 @@ def render_receipt(
         ("read", _format_scores(receipt, known)),
         ("quoted", _format_quotes(receipt)),
         ("reading", _format_reading(receipt)),
-        ("activated", _format_names(receipt.woken, known)),
-        ("deactivated", _format_names(receipt.slept, known)),
+        ("activated", _format_names(receipt.activated, known)),
+        ("deactivated", _format_names(receipt.deactivated, known)),
         ("prompt", _format_prompt(receipt)),
         ("planned", _format_plan(receipt)),
         ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),

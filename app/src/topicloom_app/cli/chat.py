@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ from topicloom import (
 )
 from topicloom.hosting import (
     Graph,
-    check_session_name,
     find_deps,
     get_text,
     make_scheduler,
@@ -48,6 +48,7 @@ from topicloom_app.cli.console import (
     CliOptions,
     ReplyWriter,
     count_of,
+    open_console,
     print_dim,
     print_line,
     strip_control,
@@ -58,12 +59,12 @@ from topicloom_app.cli.context import (
     describe_model,
     make_context,
     open_context,
-    open_roles,
 )
 from topicloom_app.cli.editor import COMMANDS, LineEditor, read_piped
 from topicloom_app.cli.purge import forget
 from topicloom_app.cli.reflect import render_facts
 from topicloom_app.cli.words import say
+from topicloom_app.session_names import check_session_name
 
 
 def describe_event(event: dict[str, Any]) -> str:
@@ -106,19 +107,16 @@ def run_chat(
     cli: CliOptions,
     name: str,
     window: int | None,
-    console: Console,
-    editor: LineEditor | None,
-    typed: str,
     user: str = "",
     scope: str = "",
 ) -> None:
     """Chat until the input ends; raises what `open_context` does, or if the session is in use.
 
-    `editor` reads a terminal, where `typed` was typed already; without one the input is piped.
     The session is one of `user` in `scope`, if a user is named; it is refused if it is another's.
     """
     check_session_name(name)
-    context = open_context(cli)
+    context, console = open_context(cli), open_console()
+    editor = LineEditor(console) if sys.stdin.isatty() and sys.stdout.isatty() else None
     if window is not None:
         settings = context.settings.model_copy(update={"window": window})
         context = make_context(context.folder, settings)
@@ -134,7 +132,7 @@ def run_chat(
         )
         background = run_in_thread(scheduler) if context.settings.background else nullcontext()
         with background:
-            for line in editor.read_lines(typed) if editor else read_piped(console):
+            for line in editor.read_lines() if editor else read_piped(console):
                 with turn:
                     if not chat.handle_line(line):
                         break
@@ -166,7 +164,7 @@ class TerminalChat:
         """Print the session and the model."""
         session, store = self._session()
         print_dim(self.console, describe_model(self.context.settings))
-        server = getattr(open_roles(self.context)[RESPONDER], "server", None)
+        server = getattr(find_deps(self.graph).roles[RESPONDER], "server", None)
         if line := server and server.describe():
             print_dim(self.console, to_one_line(line))
         if session.count:
@@ -262,7 +260,7 @@ class TerminalChat:
                 print_found(console, found[:_FOUND])
             case "/receipt":
                 known = {topic.id: topic for topic in memory.topics()}
-                prices = find_deps(self.graph).settings.prices
+                prices = self.context.settings.prices
                 for receipt in choose_receipts(memory.receipts, _read_count(given, 1)):
                     console.print(render_receipt(receipt, known, prices))
             case "/transcript":

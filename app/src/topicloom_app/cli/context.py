@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore
 from langgraph.store.sqlite import SqliteStore
 
@@ -20,23 +21,19 @@ from topicloom import (
     SessionStore,
     Settings,
     build_session_graph,
+    local_checkpointer,
 )
 from topicloom.hosting import (
-    CHECKPOINTS,
     CompiledSessionGraph,
     FilledText,
-    LocalCheckpointer,
-    check_session_name,
     choose_models,
-    find_newest,
     get_model_name,
-    make_deps,
     name_thread,
     open_local_store,
-    publish,
 )
 from topicloom_app.cli.console import CliOptions
 from topicloom_app.cli.words import say
+from topicloom_app.session_names import check_session_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +45,12 @@ class CliContext:
     storage: FileStorage
 
     @contextmanager
-    def open_checkpoints(self, *, reading: bool = False) -> Iterator[LocalCheckpointer]:
+    def open_checkpoints(self, *, reading: bool = False) -> Iterator[SqliteSaver]:
         """Open the checkpoints of all sessions, or raise `StorageUnavailableError`.
 
         For `reading` nothing is made that is missing, here and below.
         """
-        saver = LocalCheckpointer(self.folder / CHECKPOINTS, reading=reading)
+        saver = local_checkpointer(self.folder, reading=reading)
         try:
             yield saver
         finally:
@@ -68,7 +65,7 @@ class CliContext:
     @contextmanager
     def open_graph(
         self, roles: Roles | None = None, clock: Callable[[], datetime] | None = None
-    ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer, SqliteStore]]:
+    ) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, SqliteStore]]:
         """Open the graph over the folder's sessions, with their checkpoints and the store."""
         builder = build_session_graph(
             settings=self.settings, roles=roles, storage=self.storage, clock=clock
@@ -79,7 +76,7 @@ class CliContext:
     @contextmanager
     def open_bare_graph(
         self, roles: Roles | None = None, *, reading: bool = False
-    ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer]]:
+    ) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver]]:
         """Open the same with the checkpoints alone, without what reflection found."""
         builder = build_session_graph(settings=self.settings, roles=roles, storage=self.storage)
         with self.open_checkpoints(reading=reading) as saver:
@@ -126,10 +123,7 @@ class CliContext:
         Its checkpoints may be elsewhere. What is changed is taken in by the next turn, in a chat
         that is open too. Raises `InputError` if there is no such session.
         """
-        kept = SessionStore(self.storage.open(check_session_name(name)))
-        if not find_newest(kept, name).count:
-            session, _ = self.read_session(name)
-            publish(kept, session)  # of 0.1.0, which kept no tips
+        self.check_session(check_session_name(name))
         return Memory(self.storage, name, store=store, embedder=self.settings.embedder)
 
     def has_checkpoint(self, name: str) -> bool:
@@ -181,5 +175,4 @@ def describe_model(settings: Settings) -> str:
 
 def open_roles(context: CliContext) -> Roles:
     """The roles of a graph with these settings; raises `ConfigurationError` without a model."""
-    models = choose_models(context.settings)
-    return make_deps(context.settings, models, storage=context.storage).roles
+    return build_session_graph(settings=context.settings, storage=context.storage).deps.roles

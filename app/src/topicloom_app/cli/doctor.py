@@ -26,7 +26,6 @@ from topicloom import (
 )
 from topicloom.hosting import (
     FilledText,
-    append_bytes,
     choose_models,
     describe_error,
     name_install,
@@ -49,9 +48,7 @@ from topicloom_app.cli.words import say
 _PACKAGES = ("langgraph", "langchain-core", "langchain-openai")
 _EXTRAS = {
     "langchain": ("models of all providers", name_install("providers")),
-    "mcp": ("a server for MCP clients", name_install("mcp")),
-    "tiktoken": ("exact token counts", name_install("tokenizer")),
-    "sentence_transformers": ("encoders and rerankers of your own", name_install("bge")),
+    "sentence_transformers": ("encoders and rerankers of your own", name_install("encoders")),
     "psycopg": ("PostgreSQL", name_install("postgres")),
     "topicloom_lab": ("the commands eval, train and tune", "pip install ./lab"),
 }
@@ -121,7 +118,7 @@ def _try_folder(context: CliContext) -> str:
     folder = context.folder
     probe = folder / ".doctor"
     with reachable(folder):
-        append_bytes(probe, b"written", fsync=True)
+        probe.write_bytes(b"written")
         probe.unlink()
         free = shutil.disk_usage(folder).free
         shared = folder.stat().st_mode & 0o077

@@ -1,24 +1,19 @@
-"""The lines of a chat, edited as they are typed, or piped in: light, so that a prompt is there at
-once."""
+"""The lines of a chat, edited as they are typed, or piped in."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
-from threading import Event, Thread
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from rich.console import Console
 from rich.text import Text
 
-from topicloom_app.cli.console import CliOptions, open_console, print_dim, to_one_line
-
-if TYPE_CHECKING:
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.formatted_text import StyleAndTextTuples
-    from prompt_toolkit.key_binding import KeyBindings
-    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from topicloom_app.cli.console import print_dim, to_one_line
 
 COMMANDS: Mapping[str, str] = {
     "/topics [t3]": "what has been talked about; or one topic, word for word",
@@ -32,25 +27,6 @@ COMMANDS: Mapping[str, str] = {
     "/quit": "leave (as Ctrl-D does); the session goes on where it stopped",
 }
 """The commands of a chat, each with what it takes."""
-
-
-def start_chat(
-    cli: CliOptions, name: str, window: int | None, user: str = "", scope: str = ""
-) -> None:
-    """Chat until the input ends; a terminal has its prompt at once, and what is heavy behind it."""
-    console, editor, typed = open_console(), None, ""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        print_dim(console, "topicloom, session {name}: it is being opened, you can type", name=name)
-        editor = LineEditor(console)
-        typed = editor.read_while(_load)
-    run_chat = import_module("topicloom_app.cli.chat").run_chat
-    run_chat(cli, name, window, console, editor, typed, user, scope)
-
-
-def _load() -> None:
-    """Import what a chat needs, and warm up its encoder."""
-    import_module("topicloom_app.cli.chat")
-    import_module("topicloom.search.encoders").default_embedder().embed(["."])
 
 
 def read_piped(console: Console) -> Iterator[str]:
@@ -69,9 +45,6 @@ class LineEditor:
     """
 
     def __init__(self, console: Console) -> None:
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.completion import WordCompleter
-
         self._console = console
         sign = "› " if console.encoding.startswith("utf") else "> "
         self._prompt: StyleAndTextTuples = [("ansicyan bold", sign)]
@@ -89,17 +62,12 @@ class LineEditor:
         for line in lines:
             self._session.history.append_string(line)
 
-    def read_lines(self, begun: str = "") -> Iterator[str]:
+    def read_lines(self) -> Iterator[str]:
         """Yield what is typed, without empty lines, until the input ends."""
-        if begun.endswith("\n"):
-            if said := begun.strip():
-                self._console.print(Text(f"› {said}", style="cyan"), soft_wrap=True)
-                yield said
-            begun = ""
         warned = False
         while True:
             try:
-                line = self._session.prompt(self._prompt, default=begun).strip()
+                line = self._session.prompt(self._prompt).strip()
             except EOFError:
                 return
             except KeyboardInterrupt:
@@ -110,41 +78,12 @@ class LineEditor:
                 warned = True
                 print_dim(self._console, "Ctrl-C once more leaves, and so does /quit")
                 continue
-            finally:
-                begun = ""
             warned = False
             if line:
                 yield line
 
-    def read_while(self, work: Callable[[], object]) -> str:
-        """What is typed while some work is done; what was sent meanwhile ends in a line break."""
-        app, done = self._session.app, Event()
-
-        def stop() -> None:
-            if app.is_running and not app.is_done:
-                done.set()
-                app.exit(result=self._session.default_buffer.text)
-
-        def run() -> None:
-            try:
-                work()
-            finally:
-                if app.loop is not None:
-                    app.loop.call_soon_threadsafe(stop)
-
-        doing = Thread(target=run, daemon=True)
-        app.erase_when_done = True
-        try:
-            typed = self._session.prompt(self._prompt, pre_run=doing.start)
-        finally:
-            app.erase_when_done = False
-        doing.join()
-        return typed if done.is_set() else f"{typed}\n"
-
 
 def _bind_keys() -> KeyBindings:
-    from prompt_toolkit.key_binding import KeyBindings
-
     keys = KeyBindings()
 
     @keys.add("enter")

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from topicloom import InputError, Session, SessionStore, open_session
-from topicloom.hosting import Graph, check_session_name, find_newest, name_thread
+from topicloom.hosting import Graph, find_newest, name_thread
 from topicloom_app.cli.console import (
     CliOptions,
     count_of,
@@ -35,6 +35,7 @@ from topicloom_app.recordings.formats.known import FORMATS
 from topicloom_app.recordings.imports import record_messages, select_new
 from topicloom_app.recordings.session_names import SessionNames
 from topicloom_app.recordings.spool import ChatPiece, ImportSpool, ImportSummary
+from topicloom_app.session_names import check_session_name
 
 
 def run_import(

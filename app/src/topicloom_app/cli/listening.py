@@ -13,7 +13,6 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from topicloom import ConfigurationError
-from topicloom_app.serve.slow_clients import TimedProtocol
 
 _SECONDS = 30
 """How long turns that go on are waited for when the server is ended."""
@@ -65,7 +64,6 @@ async def run_server(
     signal.signal(signal.SIGTERM, lambda *_: None)
     config = uvicorn.Config(
         app,
-        http=TimedProtocol,
         log_level="warning",
         lifespan=lifespan,
         ws="none",

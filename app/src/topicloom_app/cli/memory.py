@@ -32,9 +32,7 @@ from topicloom.hosting import (
     extract_keywords,
     find_path,
     list_children,
-    make_folder,
     reachable,
-    remove_file,
     replace_file,
     safe_name,
 )
@@ -124,7 +122,7 @@ class MemoryFiles:
             self._pages.pop(session.id, None)  # what was purged may stand in any of them
         known = self._pages.setdefault(session.id, {})
         with reachable(self._folder):
-            make_folder(self._folder, fsync=False)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             work.remove_others(session.id, pages)
             for topic, page in pages.items():
                 if known.get(topic) == page and not force:
@@ -173,7 +171,7 @@ class _FolderUpdate:
             if not ours or stamp is None or stamp.session != session or stamp.topic in pages:
                 continue
             if stamp.untouched or self.force:
-                remove_file(path, fsync=False)
+                path.unlink()
                 self.report.removed.append(path.name)
             else:
                 gone = "{topic} is gone, but the file was edited by hand"

@@ -28,7 +28,7 @@ from topicloom import (
     Settings,
     get_session,
 )
-from topicloom.hosting import REMOVED, Graph, check_session_name, name_thread
+from topicloom.hosting import REMOVED, Graph, name_thread
 from topicloom_app.cli._account import render_account, render_next_steps
 from topicloom_app.cli._questions import (
     AskedQuestion,
@@ -66,6 +66,7 @@ from topicloom_app.recordings.replay import (
     replay_conversation,
 )
 from topicloom_app.recordings.times import iso_time
+from topicloom_app.session_names import check_session_name
 
 RECALL = 0.125
 """Share of the window that recall may add: no model selects here, so more has to be shown."""

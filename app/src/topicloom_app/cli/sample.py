@@ -10,11 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 
 from topicloom import RESPONDER, RecordedResponder, TopicLoomError, embedded_roles, open_embedder
-from topicloom.hosting import CompiledSessionGraph, LocalCheckpointer, name_thread
+from topicloom.hosting import CompiledSessionGraph, name_thread
 from topicloom_app.cli.console import print_dim
 from topicloom_app.cli.context import CliContext
 from topicloom_app.cli.replay import feed_recording, open_small
@@ -37,10 +38,10 @@ _UNUSABLE = (
 @contextmanager
 def open_sample(
     context: CliContext, console: Console, sample: Path
-) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer, SqliteStore]]:
+) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, SqliteStore]]:
     """The graph over a copy of the sample's session.
 
-    The session is in the archive beside the recording, which `scripts/build_sample.py` makes. If
+    The session is in the archive beside the recording, which `bin/generate --all` makes. If
     it cannot be opened, that is said and the recording is replayed.
 
     Args:

@@ -77,7 +77,7 @@ def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
 
     Typer looks its words up by gettext, but once, when it is imported, and most of them are of
     messages that only their highlighter passes on. So its module for help has other values as long
-    as a command runs; `tests/cli/test_cli_chinese.py` names the one that is gone.
+    as a command runs; `app/tests/cli/test_cli_chinese.py` names the one that is gone.
     """
     global _catalogue
     from typer import rich_utils
@@ -103,7 +103,7 @@ def load_catalogues(packages: Iterable[str]) -> NullTranslations:
     """The Chinese catalogues of some packages in one; the first that has a text counts.
 
     Each stands in the package as `locale/zh/LC_MESSAGES/NAME.mo`, where NAME is that of the
-    distribution's own package, such as `topicloom`.
+    distribution's own package, such as `topicloom_app`.
     """
     found = NullTranslations()
     for package in packages:

@@ -9,7 +9,8 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from topicloom import ImportedChat, Session, SessionStore, TurnOptions, get_session, open_session
-from topicloom.hosting import Graph, ImportedIds, is_left_of
+from topicloom.hosting import Graph, is_left_of
+from topicloom_app.recordings.imported_ids import ImportedIds
 from topicloom_app.recordings.spool import ChatPiece
 
 _AT_ONCE = 24

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Iterable
 
 from topicloom import Session, SessionStore, Storage
-from topicloom.hosting import find_newest, make_session_name, make_titled_name
+from topicloom.hosting import find_newest
 from topicloom_app.recordings.spool import ChatInfo
+from topicloom_app.session_names import make_session_name, make_titled_name
 
 _READ_AT_ONCE = 1_000
 """Messages that are in memory at once while a session is looked through."""

@@ -17,10 +17,15 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import (
+    BaseMessage,
+    HumanMessage,
+    messages_from_dict,
+    messages_to_dict,
+)
 
 from topicloom import StorageUnavailableError
-from topicloom.hosting import from_row, parse_iso_seconds, to_row, to_stored_message
+from topicloom.hosting import parse_iso_seconds
 from topicloom_app.recordings.exported import ExportedConversation, Mark, Unread
 
 _SITTING = 3_600.0
@@ -205,8 +210,7 @@ class ImportSpool:
                 self.summary.last = time
 
     def _write(self, place: _Place, piece: Sequence[BaseMessage]) -> _Place:
-        rows = [to_row(to_stored_message(m, seq=1, time="")) for m in piece]
-        data = json.dumps(rows).encode()
+        data = json.dumps(messages_to_dict(piece)).encode()
         with _writable():
             offset = self._file.seek(0, 2)
             self._file.write(data)
@@ -228,7 +232,7 @@ class ImportSpool:
 
     def _read(self, place: _Place) -> list[BaseMessage]:
         self._file.seek(place.offset)
-        return list(map(_read_row, json.loads(self._file.read(place.length))))
+        return messages_from_dict(json.loads(self._file.read(place.length)))
 
 
 @contextmanager
@@ -243,12 +247,6 @@ def _writable() -> Iterator[None]:
             " to a folder that you may write to and that has space left",
             why=why,
         ) from error
-
-
-def _read_row(row: dict[str, Any]) -> BaseMessage:
-    stored = from_row(row)
-    extra = {**stored.message.additional_kwargs} | ({"time": stored.time} if stored.time else {})
-    return stored.message.model_copy(update={"additional_kwargs": extra})
 
 
 def _read_seconds(message: BaseMessage) -> float | None:

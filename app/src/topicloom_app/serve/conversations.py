@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import StateSnapshot
 
 from topicloom import RESPONDER, InputError, Receipt, ReplyError, TurnOptions
-from topicloom.hosting import Graph, find_deps, find_ends, get_text, is_part, name_thread
+from topicloom.hosting import Graph, find_deps, get_text, name_thread
 from topicloom_app.serve.histories import (
     SIDE_SUFFIX,
     HistoryFinder,
@@ -26,6 +26,7 @@ from topicloom_app.serve.histories import (
     mark,
     was_whole,
 )
+from topicloom_app.serve.sent_messages import find_ends, is_part
 from topicloom_app.serve.turns import Answered, AnswerReference, Part, TurnRequest
 
 

@@ -19,18 +19,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.types import StateSnapshot
 
 from topicloom import Session, SessionStore
-from topicloom.hosting import (
-    REMOVED,
-    Graph,
-    are_sent_again,
-    digest_histories,
-    find_deps,
-    find_ends,
-    get_person,
-    get_text,
-    list_sent,
-    name_thread,
-)
+from topicloom.hosting import REMOVED, Graph, find_deps, get_text, name_thread
+from topicloom_app.serve.sent_messages import are_sent_again, digest_histories, find_ends, list_sent
 from topicloom_app.serve.side_calls import (
     Newest,
     is_side_call,
@@ -267,8 +257,9 @@ class HistoryFinder:
 
 def _is_of(turn: TurnRequest, state: StateSnapshot) -> bool:
     """True if a place belongs to the user that a turn names, or to nobody."""
-    owner = get_person(_read_session(state))
-    return owner is None or owner == (turn.user_id, turn.scope)
+    session = _read_session(state)
+    owner = session.user_id, session.scope
+    return not session.user_id or owner == (turn.user_id, turn.scope)
 
 
 def _is_same_place(one: StateSnapshot, other: StateSnapshot) -> bool:

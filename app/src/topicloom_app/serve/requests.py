@@ -11,7 +11,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from topicloom import InputError
-from topicloom.hosting import digest_histories, get_text, make_session_name
+from topicloom.hosting import get_text
+from topicloom_app.serve.sent_messages import digest_histories
 from topicloom_app.serve.turns import (
     SCOPE_HEADER,
     USER_HEADER,
@@ -20,6 +21,7 @@ from topicloom_app.serve.turns import (
     TurnRequest,
     read_answer_id,
 )
+from topicloom_app.session_names import make_session_name
 
 CHAT_HEADERS = (
     "x-topicloom-session",

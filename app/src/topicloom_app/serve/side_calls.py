@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from topicloom.hosting import strip_thoughts
+from topicloom_app.serve.sent_messages import strip_thoughts
 from topicloom_app.serve.turns import TurnRequest
 
 _SECONDS = 5.0

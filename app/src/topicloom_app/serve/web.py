@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from topicloom import ConfigurationError, InputError, ReplyError, SessionBusyError, TopicLoomError
-from topicloom_app.serve.slow_clients import BODY_SECONDS, read_in_time
 from topicloom_app.serve.turns import SCOPE_HEADER, USER_HEADER, UnknownResponseError
 
 ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
@@ -105,19 +104,14 @@ def answer_errors(write: Callable[[Request, int, str], object]) -> dict[Any, Err
     return dict.fromkeys((HTTPException, TopicLoomError, Exception), answer)
 
 
-async def read_json(
-    request: Request,
-    max_bytes: int,
-    kind: str = "application/json",
-    seconds: float = BODY_SECONDS,
-) -> bytes:
-    """The body of a request, or `HTTPException` if it is of another kind, too long or too slow."""
+async def read_json(request: Request, max_bytes: int, kind: str = "application/json") -> bytes:
+    """The body of a request, or `HTTPException` if it is of another kind or too long."""
     given = request.headers.get("content-type", "").partition(";")[0].strip()
     if given.lower() != kind:
         # A page of another site can send texts and forms without asking first.
         raise HTTPException(415, f"send {kind}")
     body = bytearray()
-    async for part in read_in_time(aiter(request.stream()), seconds):
+    async for part in request.stream():
         body += part
         if len(body) > max_bytes:
             raise HTTPException(413, f"a request has {max_bytes:,} bytes at most")

@@ -1,4 +1,4 @@
-"""What the inspector's page is answered. `scripts/ui_types.py` writes the page's types of it."""
+"""What the inspector's page is answered. `bin/generate` writes the page's types of it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class TurnMark(BaseModel, frozen=True):
     day: str
     quoted: dict[str, int]
     """How many messages were quoted, by the id of their topic."""
-    woken: tuple[str, ...]
+    activated: tuple[str, ...]
     split: tuple[str, ...]
     searched: bool
 

@@ -25,11 +25,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from topicloom import InputError, Receipt, TurnOptions, open_session
-from topicloom.hosting import CompiledSessionGraph, make_session_name, name_thread
+from topicloom.hosting import CompiledSessionGraph, name_thread
 from topicloom_app.recordings.exports import read_exports
 from topicloom_app.recordings.imports import record_messages, select_new
 from topicloom_app.recordings.spool import ImportSpool
 from topicloom_app.serve.web import answer_errors, describe_error, read_json, write_event
+from topicloom_app.session_names import make_session_name
 from topicloom_app.ui.answers import FoundExport, ShownForgotten, show_message
 from topicloom_app.ui.guard import Guard
 from topicloom_app.ui.session_pages import SessionPages, WritePage, send

@@ -7,10 +7,10 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from itertools import count
 from statistics import fmean
+from threading import Thread
 
 from langchain_core.runnables import RunnableConfig
 from pydantic_core import to_json
@@ -23,24 +23,22 @@ from topicloom import (
     InputError,
     Memory,
     Receipt,
+    ReflectionStore,
     Session,
     SessionStore,
     StoredMessage,
+    TopicLoomError,
 )
 from topicloom.hosting import (
     CompiledSessionGraph,
     FilledText,
-    check_count,
     get_text,
     name_thread,
-    open_facts,
     parse_message_number,
-    price_call,
-    read_number,
     replay_activation,
     sees,
-    submit_daemon,
 )
+from topicloom_app.prices import price_call
 from topicloom_app.recordings.conversations import make_case
 from topicloom_app.ui.answers import (
     IndexState,
@@ -88,7 +86,7 @@ class SessionPages:
         """Sessions of some names; the page opens with `first` (see `make_inspector`)."""
         self._graph, self._names, self._first, self._model = graph, names, first, model
         self._editing, self._write_page = editing, write_page
-        self._indexing: dict[str, Future[None]] = {}
+        self._indexing: dict[str, Thread] = {}
 
     def show_session(self, request: Request) -> Response:
         """A session, the first one if none is named."""
@@ -154,7 +152,7 @@ class SessionPages:
             return send(IndexState(left=0))
         session = memory.session()
         opened = self._graph.builder.workspaces.open(session.id, self._graph.store)
-        return send(IndexState(left=opened.whole.left or session.count))
+        return send(IndexState(left=opened.full_index.left or session.count))
 
     def search(self, request: Request) -> Response:
         """What fits a text best: first what has it word for word.
@@ -267,16 +265,14 @@ class SessionPages:
         """The user whose session it is: the user's threads that it may see, and facts by spans."""
         memory, _ = self._open(request)
         session = memory.session()
-        kept = open_facts(self._graph.store)
-        threads = kept.threads(session.user_id) if session.user_id else {}
+        kept, user = self._graph.store, session.user_id
+        threads = ReflectionStore(kept).threads(user) if kept is not None and user else {}
         seen = {name: p.scope for name, p in threads.items() if sees(session.scope, p.scope)}
         spans = tuple(
             ShownSpan.model_validate({"key": span.key, **span.value})
             for span in memory.fact_spans()
         )
-        return send(
-            ShownPerson(user=session.user_id, scope=session.scope, threads=seen, spans=spans)
-        )
+        return send(ShownPerson(user=user, scope=session.scope, threads=seen, spans=spans))
 
     def replay_turns(self, request: Request) -> Response:
         """What other thresholds of activation would have done in the newest turns."""
@@ -302,8 +298,10 @@ class SessionPages:
     def _has_index(self, memory: Memory, name: str) -> bool:
         """True if the index of a session was made, or is within a moment from now."""
         if name not in self._indexing:
-            self._indexing[name] = submit_daemon(lambda: _make_index(memory))
-        return not wait([self._indexing[name]], timeout=_MOMENT).not_done
+            self._indexing[name] = Thread(target=_make_index, args=(memory,), daemon=True)
+            self._indexing[name].start()
+        self._indexing[name].join(_MOMENT)
+        return not self._indexing[name].is_alive()
 
     def _open(self, request: Request) -> tuple[Memory, str]:
         """The session that is asked for, at the point in time that is."""
@@ -338,7 +336,7 @@ class SessionPages:
 def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
     """The receipt of the turn that answered a message; None if it was only recorded."""
     session = memory.session()
-    number = read_number(wanted, session)
+    number = memory.quote(wanted).seq
 
     def read(skipped: int) -> Receipt | None:
         return next(iter(memory.receipts(1, skipped)), None)
@@ -359,7 +357,7 @@ def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
 def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
     """Names of the topics of a receipt that hold nothing any more, as they were merged, by id."""
     there = {topic.id for topic in memory.topics()}
-    named = {*receipt.scores, *receipt.woken, *receipt.slept, *receipt.split}
+    named = {*receipt.scores, *receipt.activated, *receipt.deactivated, *receipt.split}
     named |= {note.topic for note in receipt.quoted}
     names = dict[str, str]()
     for topic in sorted(named - there):
@@ -369,7 +367,8 @@ def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
 
 
 def _make_index(memory: Memory) -> None:
-    memory.search("a", limit=1)
+    with suppress(TopicLoomError):  # whoever searches is told
+        memory.search("a", limit=1)
     if memory.session().count > MANY:
         gc.freeze()  # or each full collection looks through the index, for a fifth of a second
 
@@ -390,7 +389,7 @@ def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
         message=receipt.user,
         day=days.get(parse_message_number(receipt.user), ""),
         quoted={note.topic: len(note.quotes) for note in receipt.quoted if note.quotes},
-        woken=receipt.woken,
+        activated=receipt.activated,
         split=receipt.split,
         searched=bool(receipt.searches),
     )
@@ -402,7 +401,14 @@ def _read_limit(request: Request) -> int:
 
 def _read_count(given: str, name: str) -> int:
     """A number that a request names, of nine digits at most; raises `InputError` for all else."""
-    return check_count(int(given) if re.fullmatch(r"\d{1,9}", given) else given, name) or 0
+    if not re.fullmatch(r"0*[1-9]\d{0,8}", given):
+        raise InputError(
+            "{name}={count!r} cannot be used: give a whole number, {least} or more",
+            name=name,
+            count=given,
+            least=1,
+        )
+    return int(given)
 
 
 def send(value: object) -> Response:

@@ -227,10 +227,10 @@ def _count_activations(receipts: Sequence[Receipt]) -> tuple[int, int]:
     activated = flaps = 0
     dormant: dict[str, int] = {}
     for receipt in receipts:
-        back = set(receipt.woken).difference(receipt.split)
+        back = set(receipt.activated).difference(receipt.split)
         activated += len(back)
         flaps += sum(receipt.turn - dormant[topic] <= FLAP for topic in back if topic in dormant)
-        dormant |= dict.fromkeys(receipt.slept, receipt.turn)
+        dormant |= dict.fromkeys(receipt.deactivated, receipt.turn)
     return activated, flaps
 
 

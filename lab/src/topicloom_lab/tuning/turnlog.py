@@ -50,7 +50,7 @@ def names_in(receipts: Iterable[Receipt]) -> dict[str, str]:
 
 def topics_in(receipt: Receipt) -> set[str]:
     """Topics that were active at the end of a turn, or deactivated in it."""
-    return {*receipt.active, *receipt.slept}
+    return {*receipt.active, *receipt.deactivated}
 
 
 def quoted_in(receipt: Receipt) -> dict[str, int]:
@@ -81,7 +81,7 @@ def sought_in(receipt: Receipt, policy: ActivationPolicy) -> set[str]:
     embedded = read_without_model(receipt)
     return {
         topic
-        for topic in found.intersection(receipt.woken).difference(receipt.split)
+        for topic in found.intersection(receipt.activated).difference(receipt.split)
         if topic not in embedded
         or receipt.scores[topic] < policy.threshold(ranked[topic])
         or ranked[topic] >= policy.usual
@@ -153,7 +153,7 @@ def _observation(
     before: Receipt | None, receipt: Receipt, in_force: ActivationPolicy
 ) -> Observation:
     were, there = set(before.active) if before else set(), topics_in(receipt)
-    began = there - were - set(receipt.woken)
+    began = there - were - set(receipt.activated)
     sought = sought_in(receipt, in_force)
     quoted = quoted_in(receipt).keys() & receipt.scores.keys()
     quiet = [score for topic, score in receipt.scores.items() if topic not in quoted]
@@ -174,7 +174,7 @@ def _observation(
 def _ratings(receipt: Receipt, sought: set[str], in_force: ActivationPolicy) -> dict[str, float]:
     ranked, ratings = ranking(receipt.scores), dict(receipt.scores)
     by_model = receipt.scores.keys() - read_without_model(receipt)
-    for topic in by_model.intersection(receipt.woken).difference(receipt.split):
+    for topic in by_model.intersection(receipt.activated).difference(receipt.split):
         needed = in_force.threshold(ranked[topic])
         under = min(ratings[topic], math.nextafter(needed, -math.inf))
         ratings[topic] = under if topic in sought else max(ratings[topic], needed)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from topicloom_app.cli.console import open_console, print_dim
 from topicloom_app.cli.options import AsJson, Name, Scope, User
 
 
@@ -24,9 +25,12 @@ def chat(
     scope: Scope = "",
 ) -> None:
     """Chat in a session. It continues where it stopped."""
-    from topicloom_app.cli.editor import start_chat
+    console = open_console()
+    if console.is_terminal:
+        print_dim(console, "topicloom: opening session {name}", name=name)
+    from topicloom_app.cli.chat import run_chat
 
-    start_chat(context.obj, name, window, user, scope)
+    run_chat(context.obj, name, window, user, scope)
 
 
 def replay(

@@ -1,0 +1,45 @@
+"""Everything that is generated, in an order in which nothing comes before what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scripts.generate import (
+    api_page,
+    boundary_figures,
+    catalogues,
+    cli_page,
+    examples,
+    graph_picture,
+    inspector_page,
+    licences_page,
+    page_types,
+    recall_figures,
+    sample,
+    settings_page,
+)
+from scripts.generate.files import Generated, make_page, replace_part
+
+
+def list_quick() -> Iterator[Generated]:
+    """What is compared with the code in seconds."""
+    yield make_page("ui/src/wire.ts", lambda _: page_types.write_types())
+    yield Generated(inspector_page.PATH, inspector_page.is_current, inspector_page.build)
+    yield from catalogues.list_compiled()
+    yield Generated(examples.PACKED, examples.is_current, examples.write)
+    yield make_page("docs/reference/settings.md", settings_page.fill_page)
+    yield make_page(".env.example", settings_page.fill_example)
+    yield make_page("docs/reference/api.md", lambda _: api_page.make_page())
+    yield make_page("docs/reference/cli.md", lambda _: cli_page.make_page())
+    yield make_page("docs/reference/licences.md", licences_page.make_page)
+    yield make_page("docs/research/recall.md", recall_figures.fill_page)
+    yield make_page(
+        "docs/research/boundaries.md",
+        lambda page: replace_part(page, "figures", boundary_figures.list_figures()),
+    )
+    yield Generated(graph_picture.PATH, graph_picture.is_current, graph_picture.draw)
+
+
+def list_slow() -> Iterator[Generated]:
+    """What takes half a minute to compare."""
+    yield Generated(sample.PACKED, sample.is_current, sample.write)

@@ -1,0 +1,73 @@
+"""The prompt of the main model, laid out of what is kept of a session."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage
+from langgraph.store.base import BaseStore
+
+from topicloom.context.layout import MainPrompt
+from topicloom.errors import TopicLoomWarning
+from topicloom.nodes.deps import Deps
+from topicloom.nodes.facts import show_facts
+from topicloom.nodes.thread_quotes import read_thread_quotes
+from topicloom.nodes.workspace import Workspace
+from topicloom.state.channels import TurnOptions
+from topicloom.state.session import Session, Turn
+from topicloom.state.stored_message import StoredMessage
+from topicloom.texts import FilledText
+
+_NO_OPTIONS = TurnOptions()
+
+
+def lay_out_prompt(
+    deps: Deps,
+    kept: BaseStore | None,
+    workspace: Workspace,
+    session: Session,
+    view: Sequence[StoredMessage],
+    *,
+    loop: Sequence[BaseMessage] = (),
+    options: TurnOptions = _NO_OPTIONS,
+) -> MainPrompt:
+    """The main prompt of a session.
+
+    Args:
+        deps: Those of the graph.
+        kept: The graph's store, with facts and with what other threads say.
+        workspace: The session's.
+        session: The session.
+        view: The messages that it shows. Notes behind them are not shown.
+        loop: What was said in the turn behind them, such as results of tools.
+        options: The application's options for the turn.
+    """
+    store, window = workspace.store, deps.window
+    last = view[-1].seq if view else session.count
+    notes = [note for note in store.notes(session) if note.after <= last]
+    return window.build_prompt(
+        session,
+        view,
+        read_thread_quotes(deps, kept, workspace, session, notes),
+        store.fetcher(session),
+        facts=show_facts(deps, kept, workspace, session, options.instructions),
+        loop=loop,
+        view_tokens=sum(workspace.sizes.between(session, session.view, last, window.layout)),
+        extra_tokens=window.counter.tools(options.tools),
+    )
+
+
+def note_left_out(turn: Turn, prompt: MainPrompt) -> Turn:
+    """The turn, whose receipt says what of its own messages its prompt has no room for.
+
+    Warns, once, if a user's message is cut.
+    """
+    new = [event for event in prompt.left_out if event not in turn.events]
+    if new and f"m{turn.user}" in f"{new[0]} ".split():
+        warnings.warn(
+            FilledText("{new}: give it a larger window, or less at once", new=new[0]),
+            TopicLoomWarning,
+            stacklevel=2,
+        )
+    return turn.model_copy(update={"events": (*turn.events, *new)})

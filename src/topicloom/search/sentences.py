@@ -1,0 +1,62 @@
+"""Cutting a text at its sentences and lines: into sentences, and into passages of several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from topicloom.search.encoders import is_chinese
+
+PASSAGE, _PASSAGE_ZH = 400, 250
+"""Characters of a passage, and of one in Chinese, in which fewer say as much."""
+_MARK = 3
+"""Characters of a number with its full stop."""
+_CUT = re.compile(r"((?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？])(?![。！？]))")
+"""Ends of sentences and of lines; of blank lines in a row, one."""
+
+
+def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
+    """Where the sentences and lines of a text begin and end; the longest are cut into parts.
+
+    These have `size` characters. A number or a letter with a full stop goes with what it counts.
+    """
+    return [(begin, end) for begin, end in _cut(text, size) if text[begin:end].strip()]
+
+
+def passages_of(text: str, size: int = 0) -> list[str]:
+    """Cut a text at its sentences and lines into at least one passage of about `size` characters.
+
+    A text up to half as long again stays whole. Without a size, that of the text's language.
+    """
+    size = size or (_PASSAGE_ZH if len(text) > _PASSAGE_ZH and is_chinese(text) else PASSAGE)
+    if len(text) <= size * 3 // 2:
+        return [text]
+    found = list[str]()
+    for piece in (text[slice(*span)].strip() for span in sentences_of(text, size)):
+        # One that is too long by itself stands alone.
+        if found and len(found[-1]) + len(piece) <= size:
+            found[-1] = f"{found[-1]}\n{piece}"
+        else:
+            found.append(piece)
+    return found or [""]
+
+
+def _cut(text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Where sentences begin and end, those that are blank as well."""
+    begin = 0
+    for gap in _CUT.finditer(text):
+        end, after = gap.span()
+        if end - begin <= _MARK and after < len(text) and "\n" not in gap[0]:
+            continue
+        yield from _cut_long(begin, end, size)
+        begin = after
+    yield from _cut_long(begin, len(text), size)
+
+
+def _cut_long(begin: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+    """One sentence, or parts of one that is longer than two passages."""
+    if end - begin <= 2 * size:
+        yield begin, end
+    else:
+        yield from pairwise([*range(begin, end, size), end])
