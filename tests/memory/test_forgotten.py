@@ -85,7 +85,7 @@ def test_what_was_written_twice_is_gone_twice(tmp_path: Path) -> None:
     assert [t for t in texts if t.startswith("山")] == ["山：别的第0次", "山：别的第1次"]
 
 
-def test_copies_of_what_an_older_version_purged_are_gone(tmp_path: Path) -> None:
+def test_copies_that_another_purge_left_are_gone(tmp_path: Path) -> None:
     graph = talk_at_once(tmp_path)
     session, store = open_session(graph, thread())
     numbers = [m.seq for m in store.messages(session) if SECRET in m.text]
@@ -94,7 +94,7 @@ def test_copies_of_what_an_older_version_purged_are_gone(tmp_path: Path) -> None
     for chain, keep in plan.entries.items():
         keep = {r: k for r, k in keep.items() if chain != "transcript" or r in own}
         store.log.purge(chain, list(keep), keep)
-    assert stored(tmp_path) == ["transcript.jsonl"]
+    assert "transcript.jsonl" in stored(tmp_path)
     Memory.of(graph, thread()).forget(*(f"m{n}" for n in numbers))
     assert stored(tmp_path) == []
 
