@@ -118,15 +118,17 @@ def name_session(
     given = [headers.get(name) for name in CHAT_HEADERS]
     given += [(metadata or {}).get(name) for name in _METADATA]
     if chat := next((str(value) for value in given if value), ""):
-        named, whole = make_session_name(chat), True
+        named, complete = make_session_name(chat), True
     elif user:
-        named, whole = make_session_name(user), False
+        named, complete = make_session_name(user), False
     else:
         first = next((m for m in turn.messages if not isinstance(m, AnswerReference)), None)
-        named, whole = f"chat-{digest_histories([first] if first else [])[-1]}", True
+        named, complete = f"chat-{digest_histories([first] if first else [])[-1]}", True
     if turn.user_id:  # two users may have chats of one name
         named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
-    return replace(turn, session=f"{turn.owner}.{named}" if turn.owner else named, whole=whole)
+    return replace(
+        turn, session=f"{turn.owner}.{named}" if turn.owner else named, complete=complete
+    )
 
 
 def _name_person(turn: TurnRequest, headers: Mapping[str, str]) -> TurnRequest:
