@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from shutil import copytree
 from textwrap import dedent
 from typing import Any
 
@@ -18,6 +19,7 @@ from tables import each_row
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
+from topicloom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -39,9 +41,23 @@ SEPARATE = {"docs/guides/frontends.md"}
 """Pages whose blocks need packages of their own: `test_frontends.py`."""
 
 
+THREAD = {"configurable": {"thread_id": "lake"}}
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a session of some turns."""
+    folder = tmp_path_factory.mktemp("sessions")
+    builder = build_session_graph(settings=Settings(folder=folder))
+    graph: Any = builder.compile(checkpointer=local_checkpointer(folder))
+    for number in range(7):
+        graph.invoke({"messages": [("user", f"This is message {number}.")]}, THREAD)
+    return folder
+
+
 @pytest.fixture
 def surroundings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer, sessions: Path
 ) -> dict[str, Any]:
     """A folder, a model, and a session of some turns, for examples that go on with one."""
     openai_server.otherwise(Reply("Noted."))
@@ -50,11 +66,11 @@ def surroundings(
     monkeypatch.delenv("TOPICLOOM_FOLDER", raising=False)  # as a reader has it
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    graph: Any = build_session_graph().compile(checkpointer=local_checkpointer())
-    thread = {"configurable": {"thread_id": "lake"}}
-    for number in range(7):
-        graph.invoke({"messages": [("user", f"This is message {number}.")]}, thread)
-    return {"graph": graph, "thread": thread}
+    copytree(sessions, tmp_path / "topicloom" / "sessions")
+    return {
+        "graph": build_session_graph().compile(checkpointer=local_checkpointer()),
+        "thread": THREAD,
+    }
 
 
 WITH_CODE = [
