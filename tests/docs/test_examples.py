@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from shutil import copytree
 from textwrap import dedent
@@ -19,7 +20,6 @@ from tables import each_row
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
-from topicloom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -37,40 +37,39 @@ GROUPS = {"eval", "import", "topic", "train"}
 FOLDERS = r"bin|\.ci|app|scripts|tests|benchmarks|notebooks|lab"
 PLACES = [ROOT, ROOT / "src" / "topicloom", ROOT / "app" / "src" / "topicloom_app"]
 """Where the modules are that pages name by their folder."""
+LAKE: Any = {"configurable": {"thread_id": "lake"}}
 SEPARATE = {"docs/guides/frontends.md"}
 """Pages whose blocks need packages of their own: `test_frontends.py`."""
 
 
-THREAD = {"configurable": {"thread_id": "lake"}}
-
-
-@pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a session of some turns."""
-    folder = tmp_path_factory.mktemp("sessions")
-    builder = build_session_graph(settings=Settings(folder=folder))
-    graph: Any = builder.compile(checkpointer=local_checkpointer(folder))
-    for number in range(7):
-        graph.invoke({"messages": [("user", f"This is message {number}.")]}, THREAD)
-    return folder
+@pytest.fixture(scope="session")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a user who has a session of some turns."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TOPICLOOM_FOLDER", raising=False)  # as a reader has it
+        patch.setenv("XDG_DATA_HOME", str(home))
+        with closing(local_checkpointer()) as checkpointer:
+            graph = build_session_graph().compile(checkpointer=checkpointer)
+            for number in range(7):
+                graph.invoke({"messages": [("user", f"This is message {number}.")]}, LAKE)
+    return home
 
 
 @pytest.fixture
 def surroundings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer, sessions: Path
+    talked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
 ) -> dict[str, Any]:
     """A folder, a model, and a session of some turns, for examples that go on with one."""
     openai_server.otherwise(Reply("Noted."))
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.delenv("TOPICLOOM_FOLDER", raising=False)  # as a reader has it
+    monkeypatch.delenv("TOPICLOOM_FOLDER", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    copytree(sessions, tmp_path / "topicloom" / "sessions")
-    return {
-        "graph": build_session_graph().compile(checkpointer=local_checkpointer()),
-        "thread": THREAD,
-    }
+    copytree(talked, tmp_path, dirs_exist_ok=True)
+    graph: Any = build_session_graph().compile(checkpointer=local_checkpointer())
+    return {"graph": graph, "thread": LAKE}
 
 
 WITH_CODE = [
