@@ -60,7 +60,7 @@ class Reflection:
     retired: tuple[str, ...] = ()
     """Keys of facts whose place others took."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """How many facts were not kept, by reason."""
+    """Numbers of facts that were not kept, by reason."""
     briefs: tuple[BriefUpdate, ...] = ()
     """Briefs for the graph to take in."""
     calls: tuple[Call, ...] = ()

@@ -75,7 +75,7 @@ def get_model_name(model: object) -> str:
 
 
 def get_usage(message: AIMessage) -> UsageMetadata | None:
-    """What a provider reported of a call; None if it did not.
+    """The usage that a provider reported for a call; None if it did not.
 
     Of a reply without a report, LangChain's cache reports a cost of 0 and no tokens.
     """
