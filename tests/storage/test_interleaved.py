@@ -59,7 +59,7 @@ def run_with_steps(
 
 
 class Place:
-    """A chain of three entries, its readers, and one who purges a fourth."""
+    """A chain of three entries, one who purges a fourth by writing the file anew, and readers."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
