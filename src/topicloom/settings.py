@@ -205,6 +205,8 @@ class Settings(BaseSettings):
     folder: for `topicloom serve`, and for the graph of `langgraph.json`."""
     fsync: bool = True
     """True if appends wait for the disk."""
+    topic_files: bool = True
+    """True to keep a copy of each topic in the folder, for people to read."""
     amnesia_cues: tuple[str, ...] = ()
     """Further phrases by which the user says that something was forgotten."""
 

@@ -152,7 +152,7 @@ def open_context(cli: CliOptions) -> CliContext:
 
 def make_context(folder: Path | None, settings: Settings) -> CliContext:
     """The context of a folder; None for the user's data folder."""
-    storage = FileStorage(folder, fsync=settings.fsync)
+    storage = FileStorage(folder, fsync=settings.fsync, topic_files=settings.topic_files)
     return CliContext(settings, storage.root, storage)
 
 
