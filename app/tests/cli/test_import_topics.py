@@ -22,9 +22,9 @@ from topicloom.memory.repair import check_session
 from topicloom.memory.stored import Graph, open_session
 from topicloom.roles.brief import BRIEF, Brief
 from topicloom.roles.splitter import SPLITTER
-from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import build_full_name
 from topicloom.state.stored_message import REMOVED, StoredMessage
+from topicloom.state.topic_names import make_distinct
 from topicloom.state.topics import Topic
 from topicloom.testing import FailingRole, FixedRole, TaggedSplitter, fake_roles
 from topicloom.topics.naming import NAME_LIMIT

@@ -41,6 +41,7 @@ from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, cut_runs
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topic_names import find_owner
 from topicloom.state.topics import Topic, TopicTable, select_shown
 from topicloom.topics.adsorber import LOOK_BACK
 
@@ -251,8 +252,8 @@ def _begin(messages: Sequence[StoredMessage]) -> str:
 
 def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:
     """The name that a brief writer gives, unless another open topic has it."""
-    others = (t for t in draft.topics.values() if t.status == "open" and t.id != topic.id)
-    return topic.name if not name or any(t.name == name for t in others) else name
+    others = TopicTable(draft.topics).open() + TopicTable(draft.topics).loose()
+    return topic.name if not name or find_owner(name, others, [topic.id]) else name
 
 
 def _describe_split(rounds: Sequence[Round], draft: SplitDraft) -> str:

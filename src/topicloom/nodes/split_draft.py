@@ -12,7 +12,6 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_role
 from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.roles.waits import TurnWaits
-from topicloom.state.chats import make_distinct
 from topicloom.state.dividing import divide_rounds
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
@@ -32,6 +31,7 @@ from topicloom.state.splitting import (
     group_assignments,
     merge_assignments,
 )
+from topicloom.state.topic_names import make_distinct
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 from topicloom.topics.naming import NAME_LIMIT

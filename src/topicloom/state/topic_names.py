@@ -10,7 +10,9 @@ from topicloom.state.safe_text import clip
 from topicloom.state.topics import Topic
 
 
-def find_owner(name: str, topics: Iterable[Topic], but: Collection[str | None] = ()) -> Topic | None:
+def find_owner(
+    name: str, topics: Iterable[Topic], but: Collection[str | None] = ()
+) -> Topic | None:
     """The first of some topics that has a name, `but` those of some ids; None if it is free."""
     return next((t for t in topics if t.name == name and t.id not in but), None)
 
