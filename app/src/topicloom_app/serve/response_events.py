@@ -116,10 +116,9 @@ class ResponseWriter:
 
     @classmethod
     def rewrite(cls, answered: Answered, created: datetime) -> dict[str, Any]:
-        """An answer that was given at a point in time, once more in one piece.
+        """An answer that was given earlier, in one piece.
 
-        It says nothing of instructions, tools and metadata: they hold for a request, and are not
-        kept.
+        Instructions, tools and metadata are left out: they belong to a request and are not stored.
         """
         turn = answered.turn
         previous = f"resp_{turn.previous}" if turn.previous else None

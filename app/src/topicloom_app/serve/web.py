@@ -60,9 +60,9 @@ def describe_error(error: Exception) -> Failure:
 
 
 def _describe_reply_error(error: ReplyError) -> Failure:
-    """The status of the model's server, with a sentence for the person in front of the client.
+    """The status of the model's server, with a sentence for the user of the client.
 
-    Clients repeat a request that failed with 5xx by themselves, and one that failed with 4xx not.
+    Clients repeat a request that failed with 5xx by themselves, but not one that failed with 4xx.
     """
     status = error.status if error.status in _PASSED_ON else 502
     reason = error.reason or str(error)
