@@ -8,7 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -173,8 +172,3 @@ def write_event(data: Mapping[str, Any], name: str = "") -> str:
     """A server-sent event, under a name if it has one."""
     named = f"event: {name}\n" if name else ""
     return f"{named}data: {json.dumps(data, ensure_ascii=False)}\n\n"
-
-
-def dump(value: BaseModel) -> dict[str, Any]:
-    """A model of the protocol as JSON has it: what was set, null where that is None."""
-    return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
