@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
+from sessions import (
+    check_kept,
+    kept,
+    last_receipt,
+    open_after,
+    past,
+    tell,
+    thread,
+)
 
 from topicloom.graph.session import build_session_graph
 from topicloom.memory.stored import Graph, get_session
@@ -35,8 +43,7 @@ def prepared(
     folder: Path, relevance: Mapping[str, float] = {"茶": 0.9}
 ) -> tuple[Graph, ScriptedResponder, NameRouter]:
     responder, router = ScriptedResponder(), NameRouter(relevance)
-    graph = open_graph(folder, fake_roles(responder, router=router))
-    record(graph, CONFIG, *past("茶", "雨", rounds=2))
+    graph = open_after(past("茶", "雨", rounds=2), folder, fake_roles(responder, router=router))
     tell(graph, CONFIG, "Hello", keep=0)
     archive(folder, graph, "茶")
     return graph, responder, router

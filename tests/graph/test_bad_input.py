@@ -24,6 +24,7 @@ from sessions import (
     check_kept,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     prompt_of,
@@ -181,8 +182,7 @@ class TestContentBlocks:
         responder = ScriptedResponder(
             "Hi", make_topic_search("half \ud83d"), make_tool_call("f", {"x": "\ud83d"}), "Done"
         )
-        graph = open_graph(tmp_path, fake_roles(responder), tools=[f])
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), tools=[f])
         tell(graph, CONFIG, "Hello", keep=0)
         send(graph, HumanMessage("Call it", name="half \ud83d", id="\ud83d"))
         tell(graph, CONFIG, "And?")

@@ -14,6 +14,7 @@ from sessions import (
     events_of,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     prompt_of,
@@ -54,8 +55,7 @@ FAILING: list[Any] = [FailingRole(), SlowRole(), FixedRole(None), FixedRole("wha
 
 def asked(folder: Path, roles: Roles, text: str = "Hello", **settings: Any) -> Graph:
     """A session in which all that was said is split before a message is answered."""
-    graph = open_graph(folder, roles, **settings)
-    record(graph, CONFIG, *past("茶", "雨"))
+    graph = open_after(past("茶", "雨"), folder, roles, **settings)
     tell(graph, CONFIG, text, keep=0)
     return graph
 
@@ -284,8 +284,7 @@ class TestReply:
 
     def test_the_turn_may_be_run_again(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))
-        graph = open_graph(tmp_path, fake_roles(responder), reply_attempts=1)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Hello", keep=0)
         graph.invoke(None, CONFIG)
@@ -348,8 +347,7 @@ class TestReply:
 
     def test_a_failed_turn_in_which_much_was_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))
-        graph = open_graph(tmp_path, fake_roles(responder), reply_attempts=1)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Hello", keep=0)
         for n in range(5):
@@ -402,8 +400,7 @@ class TestReply:
         script: list[ScriptedReply] = [make_topic_search("tea"), RuntimeError("no")]
         responder = ScriptedResponder(*script)
         roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
-        graph = open_graph(tmp_path, roles, reply_attempts=1)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, roles, reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Well?", keep=0)
         assert spoken(graph, CONFIG, "Hello?") == "All right, noted."
