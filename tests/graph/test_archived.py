@@ -17,9 +17,8 @@ from sessions import (
     thread,
 )
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.settings import Settings
+from topicloom import Settings, build_session_graph, get_session
+from topicloom.hosting import Graph
 from topicloom.state.lifecycle import mark_archived
 from topicloom.testing import NameRouter, ScriptedResponder, fake_roles, make_topic_search
 

@@ -34,21 +34,23 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.errors import (
+from topicloom import (
+    RESPONDER,
     ConfigurationError,
+    FileStorage,
     InputError,
     MissingThreadError,
     NoNewMessageError,
+    Settings,
     StorageUnavailableError,
+    StoredMessage,
     TopicLoomError,
     UnknownModelError,
+    build_session_graph,
+    get_session,
 )
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.responder import RESPONDER, ChatResponder
-from topicloom.settings import Settings
-from topicloom.state.stored_message import StoredMessage
-from topicloom.storage.files import FileStorage
+from topicloom.hosting import Graph
+from topicloom.roles.responder import ChatResponder
 from topicloom.testing import (
     ScriptedResponder,
     fake_roles,

@@ -25,15 +25,19 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.errors import ReplyError
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.brief import BRIEF
-from topicloom.roles.reader import READER
-from topicloom.roles.registry import Roles
-from topicloom.roles.router import Route
-from topicloom.roles.splitter import SPLITTER
-from topicloom.state.recall import Quote, Reading
-from topicloom.state.splitting import Assignment
+from topicloom import (
+    BRIEF,
+    READER,
+    SPLITTER,
+    Assignment,
+    Quote,
+    Reading,
+    ReplyError,
+    Roles,
+    Route,
+    get_session,
+)
+from topicloom.hosting import Graph
 from topicloom.testing import (
     FailingRole,
     FixedRole,

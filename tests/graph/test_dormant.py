@@ -16,12 +16,10 @@ from sessions import (
     thread,
 )
 
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import READER, Reader
+from topicloom import READER, Reader, embedded_roles, get_session
+from topicloom.hosting import OTHER_TOPICS, Graph
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.lifecycle import mark_archived
-from topicloom.state.recall import OTHER_TOPICS
 from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()

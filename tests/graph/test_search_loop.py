@@ -25,15 +25,19 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.memory.stored import Graph, get_session
+from topicloom import (
+    Answer,
+    Quote,
+    Reading,
+    ReadRequest,
+    Roles,
+    Route,
+    RouteRequest,
+    TurnOptions,
+    get_session,
+)
+from topicloom.hosting import OTHER_TOPICS, Graph, get_text
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import Answer
-from topicloom.roles.reader import ReadRequest
-from topicloom.roles.registry import Roles
-from topicloom.roles.router import Route, RouteRequest
-from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import OTHER_TOPICS, Quote, Reading
-from topicloom.state.stored_message import get_text
 from topicloom.testing import (
     FailingRole,
     FixedRole,

@@ -10,13 +10,18 @@ from typing import Any
 
 from sessions import open_after, past, tell, thread
 
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph, find_deps
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.roles.registry import Roles
-from topicloom.roles.splitter import SPLITTER
-from topicloom.state.receipt import Receipt
+from topicloom import (
+    BRIEF,
+    SPLITTER,
+    Answer,
+    Brief,
+    BriefRequest,
+    LocalRole,
+    Memory,
+    Receipt,
+    Roles,
+)
+from topicloom.hosting import Graph, find_deps
 from topicloom.testing import SlowRole, fake_roles
 
 CONFIG = thread()

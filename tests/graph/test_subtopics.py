@@ -24,26 +24,32 @@ from sessions import (
     thread,
 )
 
+from topicloom import (
+    SPLITTER,
+    Answer,
+    Assignment,
+    FileStorage,
+    LocalRole,
+    ReadRequest,
+    Session,
+    SessionStore,
+    SplitRequest,
+    StoredMessage,
+    Topic,
+    TurnOptions,
+    embedded_roles,
+    get_session,
+)
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow, WindowStarts
-from topicloom.memory.stored import Graph, get_session
+from topicloom.hosting import Graph, TopicTable
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
 from topicloom.prompts.loader import Prompts
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import ReadRequest, build_reader_prompt
-from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.roles.reader import build_reader_prompt
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.channels import TurnOptions
 from topicloom.state.hierarchy import find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Session
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import (
     FailingRole,
     NameRouter,

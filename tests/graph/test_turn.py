@@ -23,12 +23,10 @@ from sessions import (
     transcript_of,
 )
 
+from topicloom import Session, TurnOptions, get_session
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.memory.stored import get_session
+from topicloom.hosting import get_text
 from topicloom.prompts.loader import load_prompt
-from topicloom.state.channels import TurnOptions
-from topicloom.state.session import Session
-from topicloom.state.stored_message import get_text
 from topicloom.testing import (
     Clock,
     ScriptedReply,

@@ -25,8 +25,8 @@ from sessions import (
     thread,
 )
 
-from topicloom.memory.stored import Graph, get_session
-from topicloom.state.stored_message import get_text
+from topicloom import get_session
+from topicloom.hosting import Graph, get_text
 from topicloom.testing import (
     Clock,
     ScriptedReply,

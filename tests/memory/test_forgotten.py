@@ -26,19 +26,26 @@ from sessions import (
     thread,
 )
 
-from topicloom.errors import InputError
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph, get_session, open_session
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.base import Answer, Role
-from topicloom.roles.splitter import SplitRequest
+from topicloom import (
+    Answer,
+    Assignment,
+    Fact,
+    FactChanges,
+    FileStorage,
+    InputError,
+    Memory,
+    Quote,
+    Reading,
+    ReflectionStore,
+    Role,
+    SessionStore,
+    SplitRequest,
+    StoredMessage,
+    get_session,
+    open_session,
+)
+from topicloom.hosting import REMOVED, Graph
 from topicloom.state.changes import make_brief_update
-from topicloom.state.recall import Quote, Reading
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import REMOVED, StoredMessage
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import FixedRole, ScriptedResponder, fake_roles, read_tag
 
 SECRET = "ZANZIBAR47"

@@ -13,23 +13,25 @@ from langgraph.store.memory import InMemoryStore
 from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
 from sessions import last_receipt, past, record, tell, thread
 
-from topicloom.errors import MissingRecordError, MissingThreadError, NoNewMessageError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.repair import repair_session
-from topicloom.memory.review import (
+from topicloom import (
+    MERGER,
+    REVIEWER,
+    FileStorage,
+    MissingRecordError,
+    MissingThreadError,
+    NoNewMessageError,
     ReviewOptions,
+    Settings,
+    TurnOptions,
     areview_session,
     build_review_graph,
+    build_session_graph,
+    repair_session,
     review_session,
 )
 from topicloom.review.channels import build_report
-from topicloom.review.merger import MERGER
-from topicloom.review.reviewer import REVIEWER
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, fake_roles, make_topic_search
 
 ALIKE = {"review": {"alike": -1.0}}

@@ -12,20 +12,26 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import Prepared, check_kept, kept, past, record, tell, thread
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.review import ReviewOptions, review_session
-from topicloom.memory.stored import Graph, get_session
-from topicloom.review.channels import ReviewReport
-from topicloom.review.decisions import Assessment
-from topicloom.review.merger import MERGER, MergeRequest
-from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.registry import Roles
-from topicloom.settings import Settings
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import TopicTable
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    MERGER,
+    REVIEWER,
+    Answer,
+    Assessment,
+    LocalRole,
+    MergeRequest,
+    ReviewOptions,
+    ReviewReport,
+    ReviewRequest,
+    Roles,
+    Session,
+    SessionStore,
+    Settings,
+    StoredMessage,
+    build_session_graph,
+    get_session,
+    review_session,
+)
+from topicloom.hosting import Graph, TopicTable
 from topicloom.testing import Clock, NameRouter, ScriptedResponder, fake_roles
 
 CONFIG = thread()

@@ -17,18 +17,21 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.registry import Roles
-from topicloom.roles.responder import ReplyRequest
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.receipt import Receipt
+from topicloom import (
+    FileStorage,
+    Receipt,
+    ReplyRequest,
+    Roles,
+    Session,
+    SessionStore,
+    Settings,
+    StoredMessage,
+    TurnOptions,
+    build_session_graph,
+    get_session,
+)
+from topicloom.hosting import Graph, get_text
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage, get_text
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import Clock, fake_roles
 
 
