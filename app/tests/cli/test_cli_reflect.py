@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import Run, assert_one_line
 
-from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.store import ReflectionStore
-from topicloom.settings import Settings
+from topicloom import ReflectionPolicy, ReflectionStore, Settings
 from topicloom_app.cli.context import make_context
 
 NUTS = "I'm allergic to nuts."
