@@ -50,11 +50,10 @@ def _default(group: type[BaseModel]) -> Any:
 
 
 class Settings(BaseSettings):
-    """What can be tuned without touching code.
+    """Everything that can be tuned without touching code.
 
-    Nested settings are set with two underscores: `TOPICLOOM_ACTIVATION__FLOOR=5`. Making them
-    raises `ConfigurationError`, which names what cannot be used, and warns of a variable that
-    resembles a setting and is none.
+    Nested settings are set with two underscores: `TOPICLOOM_ACTIVATION__FLOOR=5`. A value that
+    cannot be used raises `ConfigurationError`. A misspelt variable raises a warning.
     """
 
     model_config = SettingsConfigDict(

@@ -1,6 +1,6 @@
 """How likely runs of rounds belong together: the one model of what a topic is.
 
-`index/runs.py` cuts the conversation into runs. Two runs are compared by
+`topics/runs.py` cuts the conversation into runs. Two runs are compared by
 
 - likeness: the cosine of their mean vectors, less what the whole conversation shares;
 - words: the cosine of their words, the rarer the more;

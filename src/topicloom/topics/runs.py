@@ -1,7 +1,7 @@
 """Runs: stretches of rounds in which nothing speaks for a new topic.
 
 A run ends where the boundary detector says so, where a sitting ends, and where another topic
-begins. Runs are what topics are made of: `index/belonging.py` says how likely two of them are about
+begins. Runs are what topics are made of: `topics/belonging.py` says how likely two of them are about
 the same thing.
 """
 
