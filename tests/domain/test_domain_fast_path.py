@@ -70,9 +70,9 @@ class CountingIndex(SessionIndex):
         self._touched.append("search")
         return super().search(*args, **kwargs)
 
-    def ties(self, *args: Any) -> Any:
-        self._touched.append("ties")
-        return super().ties(*args)
+    def affinities(self, *args: Any) -> Any:
+        self._touched.append("affinities")
+        return super().affinities(*args)
 
 
 class Fast:

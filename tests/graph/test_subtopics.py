@@ -373,7 +373,9 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     )
 
     def tied(session: Session, table: TopicTable) -> set[str]:
-        return set(workspace.indexed(session, table).ties(fresh, [0.0] * 4, table.open()).topics)
+        return set(
+            workspace.indexed(session, table).affinities(fresh, [0.0] * 4, table.open()).topics
+        )
 
     assert tied(*before) == {"t1"}
     table = {"t1": mark_divided(whole, ())}

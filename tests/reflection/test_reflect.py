@@ -305,7 +305,7 @@ def test_external_records_are_used_if_they_are_well_formed(world: World) -> None
     tell(world.graph(), thread(), "I have two kids.")
     found = world.reflecting(external=lambda session: [*rows, {"role": "user"}]).run("s")
     assert found.source == "native"
-    assert found.reports[0].startswith("chat record 2: content: ")
+    assert found.reports[0].startswith("chat record 2: ")
     assert "I have two kids." in world.facts()
 
 

@@ -56,7 +56,7 @@ class Session(BaseModel, frozen=True, extra="allow"):
     message; "" for a chat without a title."""
     view: int = 1
     """Number of the first message that the main window shows; never after `tail`."""
-    parted: tuple[int, ...] = ()
+    separated: tuple[int, ...] = ()
     """Numbers of messages that an arbiter told from what was said right before: the newest ones."""
     roster: str | None = None
     """Head of the chain of topics."""
