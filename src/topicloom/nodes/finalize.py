@@ -59,12 +59,11 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed, turn, receipt = end.write(store.append(session, stored))
         workspace.unread.clear()
         emit("receipt", receipt=receipt.model_dump(mode="json"))
+        shown = messages[find_visible(messages, keep) :]
+        kept: Any = [*list_removals(messages, keep), *_report_usage(replies, receipt)]
         if end.merged:
             shown = show_newest(store, closed, keep)
-            kept: Any = Overwrite(shown)
-        else:
-            shown = messages[find_visible(messages, keep) :]
-            kept = [*list_removals(messages, keep), *_report_usage(replies, receipt)]
+            kept = Overwrite(shown)
         first = find_shown(shown, workspace.recent(closed, shown))
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
