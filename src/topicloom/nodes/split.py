@@ -45,7 +45,7 @@ from topicloom.state.topic_names import find_owner
 from topicloom.state.topics import Topic, TopicTable, select_shown
 from topicloom.topics.adsorber import LOOK_BACK
 
-_SEPARATED = 64
+_BOUNDARIES = 64
 """Rulings of an arbiter that a session remembers, for what is put right later."""
 _YOUNG, _REPAIRED = 256, 32
 """Messages up to which each split looks for what is filed wrong, and after how many more it does so
@@ -113,8 +113,8 @@ def _apply_rulings(
     draft.calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
     ruled = [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
-    separated = (*draft.session.separated, *(one.first for one in ruled if one.ruling == "opens"))
-    draft.session = draft.session.model_copy(update={"separated": separated[-_SEPARATED:]})
+    boundaries = (*draft.session.boundaries, *(one.first for one in ruled if one.ruling == "opens"))
+    draft.session = draft.session.model_copy(update={"boundaries": boundaries[-_BOUNDARIES:]})
     return ruled
 
 

@@ -198,31 +198,31 @@ class SessionIndex:
             return find_affinities(runs, rounds, self._name_codes(held))
 
     def filed(
-        self, topics: Sequence[Topic], separated: Collection[int] = (), most: int = 2_000
+        self, topics: Sequence[Topic], boundaries: Collection[int] = (), most: int = 2_000
     ) -> FiledRuns:
         """The runs that topics hold, and how likely they belong together.
 
         Args:
             topics: Where to look. If they have too many runs, only the first ones.
-            separated: Numbers of messages that go on with nothing.
+            boundaries: Numbers of messages that go on with nothing.
             most: Runs that are compared, unless the first topic has more: all pairs of 2,000 take
                 two seconds and 50 MB.
         """
         with self._lock:
-            runs = self._cut_filed(topics, separated)
+            runs = self._cut_filed(topics, boundaries)
             if len(runs) > most:
                 codes = [LOOSE_TOPIC if t.loose else self._table.code_of(t.id) for t in topics]
                 counts = [int((runs.topic == code).sum()) for code in codes]
                 fit = max(1, int(np.searchsorted(np.cumsum(counts), most, "right")))
                 topics = topics[:fit]
-                runs = self._cut_filed(topics, separated)
+                runs = self._cut_filed(topics, boundaries)
             return file_runs(runs, self._name_codes(topics))
 
-    def _cut_filed(self, topics: Sequence[Topic], separated: Collection[int]) -> Runs:
+    def _cut_filed(self, topics: Sequence[Topic], boundaries: Collection[int]) -> Runs:
         words, voices = Codes(self._table.words.occurrences().codes), Codes()
         most = max((t.count for t in topics), default=0)
         columns = self._table.read_columns(topics, voices, most)
-        columns.continues[np.isin(columns.number, list(separated))] = -KNOWN_APART
+        columns.continues[np.isin(columns.number, list(boundaries))] = -KNOWN_APART
         return cut_runs(columns, words, voices)
 
     def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:
