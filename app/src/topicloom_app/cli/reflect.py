@@ -139,20 +139,12 @@ def show_facts(
     context, console = open_context(cli), open_console()
     with context.open_store(reading=True) as store:
         memory = context.open_memory(name, store)
-        facts = memory.facts(at)
-        # A session of nobody has no spans.
-        seen = memory.fact_spans()
-    spans = [
-        s for s in seen if every or (s.key, s.since) in {(k, f.since) for k, f in facts.items()}
-    ]
-    if as_json and seen:
+        holding = {(key, fact.since) for key, fact in memory.facts(at).items()}
+        spans = [s for s in memory.fact_spans() if every or (s.key, s.since) in holding]
+    if as_json:
         print_json({"key": span.key, **span.value} for span in spans)
-    elif as_json:
-        print_json({"key": key, **fact.value} for key, fact in facts.items())
     elif spans:
         console.print(render_spans(spans))
-    elif facts:
-        console.print(render_facts(facts.values()))
     elif at is not None:
         print_dim(console, "nothing is known of {user}", user=to_one_line(at))
     else:
