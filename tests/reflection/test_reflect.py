@@ -292,7 +292,7 @@ def test_external_records_are_used_if_they_are_well_formed(world: World) -> None
     tell(world.graph(), thread(), "I have two kids.")
     found = world.reflecting(external=lambda session: [*rows, {"role": "user"}]).run("s")
     assert found.source == "native"
-    assert found.reports[0].startswith("chat record 2: content is")
+    assert found.reports[0].startswith("chat record 2: content: ")
     assert "I have two kids." in world.facts()
 
 
