@@ -16,8 +16,6 @@ from topicloom.reflection.due import (
     ReflectionPolicy,
     ReflectionProgress,
     find_due_reason,
-    mark_done,
-    mark_failed,
 )
 from topicloom.state.stored_message import parse_iso_seconds
 
@@ -117,27 +115,24 @@ def test_failures_wait_longer_and_longer() -> None:
     tick = POLICY.tick_seconds
     state, waited = due_state(6), []
     for _ in range(9):
-        state = mark_failed(replace(state, processing=0), 1)
+        state = replace(state, progress=state.progress.fail(1))
         waited.append(next(n for n in range(100) if find_due_reason(state, n * tick, POLICY)))
     assert waited == [1, 2, 4, 8, 16, 32, 64, 64, 64]
 
 
-def test_after_a_reflection_nothing_is_pending_and_failures_are_forgiven() -> None:
-    state = mark_done(
-        replace(mark_failed(due_state(6), 0), processing=10), ReflectionMark(upto=12, ref="r12")
-    )
-    assert state == DueState(
-        "s", 0, 0.0, ReflectionProgress(marks=(ReflectionMark(upto=12, ref="r12"),))
-    )
+def test_after_a_reflection_failures_are_forgiven() -> None:
+    mark = ReflectionMark(upto=12, ref="r12")
+    failed = ReflectionProgress(reviewed_at=3).fail(0)
+    assert failed.reach(mark) == ReflectionProgress(marks=(mark,), reviewed_at=3)
+    assert failed.review(5).failures == 0
 
 
 def test_marks_are_kept_for_some_branches() -> None:
-    state = due_state()
+    progress = ReflectionProgress()
     for number in range(1, 30):
-        state = mark_done(state, ReflectionMark(upto=number, ref=f"r{number}"))
-    state = mark_done(state, ReflectionMark(upto=29, ref="r29"))
-    assert [m.upto for m in state.progress.marks] == list(range(14, 30))
-    assert mark_done(state, None).progress == state.progress
+        progress = progress.reach(ReflectionMark(upto=number, ref=f"r{number}"))
+    progress = progress.reach(ReflectionMark(upto=29, ref="r29"))
+    assert [m.upto for m in progress.marks] == list(range(14, 30))
 
 
 def test_a_fork_goes_on_from_its_own_marks() -> None:
@@ -214,16 +209,18 @@ class OneSession(RuleBasedStateMachine):
     @rule()
     def end(self) -> None:
         later = self.said - self.taken
+        mark = ReflectionMark(upto=self.number, ref=str(self.number))
         self.state = replace(
-            mark_done(self.state, ReflectionMark(upto=self.number, ref=str(self.number))),
-            pending=later,
+            self.state, pending=later, processing=None, progress=self.state.progress.reach(mark)
         )
         self.reflected, self.working = self.taken, False
 
     @precondition(lambda self: self.working)
     @rule()
     def fail(self) -> None:
-        self.state, self.working = mark_failed(self.state, self.now), False
+        failed = self.state.progress.fail(self.now)
+        self.state = replace(self.state, processing=None, progress=failed)
+        self.working = False
 
     @precondition(lambda self: self.working)
     @rule()

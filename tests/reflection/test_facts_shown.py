@@ -15,7 +15,7 @@ from sessions import chatter, last_receipt, open_graph, past, record, tell, thre
 
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.memory.stored import Graph, get_session
-from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import get_text
@@ -28,8 +28,14 @@ FACTS = [
 ]
 
 
-def head_of(graph: Graph, config: RunnableConfig) -> str:
-    return str(get_session(graph, config).transcript)
+def say_now(graph: Graph, config: RunnableConfig) -> Said:
+    """What is said at the end of the transcript."""
+    session = get_session(graph, config)
+    return Said("2026-02-25T09:00:00", f"m{session.count}", str(session.transcript))
+
+
+def said_at(text: str, *said: Said) -> Fact:
+    return Fact(text, tuple(one.message for one in said), said[-1].time, said=said)
 
 
 class Remembering:
@@ -96,16 +102,16 @@ def test_the_newest_are_chosen_or_none(tmp_path: Path) -> None:
 
 
 def test_a_fork_shows_what_was_said_on_it(tmp_path: Path) -> None:
-    """A ref tells of the branch; what was said elsewhere is of all."""
+    """A ref tells of the branch; what was said outside of a transcript is of all."""
     session = Remembering(tmp_path)
     before = next(session.graph.get_state_history(CONFIG)).config
-    shared = head_of(session.graph, CONFIG)
+    shared = say_now(session.graph, CONFIG)
     session.turn()
-    own = head_of(session.graph, CONFIG)
+    own = say_now(session.graph, CONFIG)
     session.keep(
-        Fact("The user has a cat.", ("m3",), "2026-02-25T09:00:00", refs=(shared,)),
-        Fact("The user has a dog.", ("m17",), "2026-02-26T09:00:00", refs=(own,)),
-        Fact("The user has a horse.", ("m17",), "2026-02-27T09:00:00", refs=(shared, own)),
+        said_at("The user has a cat.", shared),
+        said_at("The user has a dog.", own),
+        said_at("The user has a horse.", shared, own),
     )
     assert {"cat", "dog", "horse", "peanuts"} <= set(re.findall("[a-z]+", session.turn(keep=0)))
     session.graph.invoke(

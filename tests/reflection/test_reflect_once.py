@@ -82,7 +82,7 @@ class TestOnce:
         done = place.once(policy=ReflectionPolicy(messages=4))
         assert done.reason == "count"
         assert [r.upto for r in done.reflections] == [4, 8, 12, 14]
-        assert place.kept.leases(place.clock().timestamp()) == {}
+        assert place.kept.leases("s", place.clock().timestamp()) == {}
 
     def test_silence_makes_it_due(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")

@@ -234,13 +234,10 @@ class Memory:
         return self._access.lay_out()
 
     def _facts(self, at: str | date | None = None) -> Step[dict[str, Fact]]:
-        """What reflection keeps of the user, by key; nothing that rests on what was taken back.
-
-        In a thread of a user, all that holds and that the thread may see; see `fact_spans`.
+        """The facts about the user that hold and that the thread may see, by key.
 
         Args:
-            at: The day on which it has to hold, `2026-03-01`; now if not given. In a thread of
-                nobody, what was known by then and is known today.
+            at: The day on which they have to hold, `2026-03-01`; now if not given.
 
         Raises:
             InputError: The day cannot be read.
@@ -249,9 +246,9 @@ class Memory:
         return read_facts(self._access, opened, None if at is None else read_day(at, date.max))
 
     def _fact_spans(self) -> Step[list[FactSpan]]:
-        """All facts of the user that the thread may see, with the spans in which they hold.
+        """All facts about the user that the thread may see, with the spans in which they hold.
 
-        Those that began first are in front; of a thread of nobody, there are none.
+        Those that began first are in front. Nothing that rests on what was taken back.
         """
         return read_fact_spans(self._access, (yield from self._access.open()))
 

@@ -91,7 +91,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
             draft.session = draft.session.model_copy(update={"language": spoken})
         if not current_run().fork:  # a fork shows what was known at its checkpoint until now
             draft.session = draft.session.model_copy(update={"facts_at": ""})
-        draft.session = choose_facts(deps, draft.session, store.transcript_refs(session))
+        draft.session = choose_facts(deps, draft.session)
         session, turn = _conclude(draft, turn, plan)
         events = (*turn.events, _describe_split(moved, draft), *divided)
         turn = turn.model_copy(update={"events": events})

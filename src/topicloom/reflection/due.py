@@ -7,7 +7,7 @@ taken for as far away as one in the past, so that nothing waits longer than it s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -65,6 +65,19 @@ class ReflectionProgress(BaseModel, frozen=True):
         here = (m.upto for m in self.marks if m.upto <= len(refs) and refs[m.upto - 1] == m.ref)
         return max(here, default=0)
 
+    def reach(self, mark: ReflectionMark) -> ReflectionProgress:
+        """The progress after a reflection up to a mark."""
+        marks = (*(m for m in self.marks if m != mark), mark)[-_MARKS:]
+        return ReflectionProgress(marks=marks, reviewed_at=self.reviewed_at)
+
+    def review(self, now: float) -> ReflectionProgress:
+        """The progress after a review."""
+        return self.model_copy(update={"reviewed_at": now, "failures": 0})
+
+    def fail(self, now: float) -> ReflectionProgress:
+        """The progress after a reflection or a review that failed."""
+        return self.model_copy(update={"failures": self.failures + 1, "failed_at": now})
+
 
 @dataclass(frozen=True, slots=True)
 class DueState:
@@ -104,27 +117,6 @@ def is_review_due(state: DueState, now: float, policy: ReflectionPolicy) -> bool
     waits = is_within(said, now, policy.idle_seconds) or _is_backing_off(state, now, policy)
     again = last is None or (said > last and not is_within(last, now, policy.review_seconds))
     return again and not waits
-
-
-def mark_done(state: DueState, mark: ReflectionMark | None) -> DueState:
-    """The session after a reflection that reached `mark`; None if there was nothing to read."""
-    marks = state.progress.marks
-    if mark is not None:
-        marks = (*(m for m in marks if m != mark), mark)[-_MARKS:]
-    done = ReflectionProgress(marks=marks, reviewed_at=state.progress.reviewed_at)
-    return replace(state, pending=0, processing=None, progress=done)
-
-
-def mark_reviewed(state: DueState, now: float) -> DueState:
-    """The session after a review."""
-    progress = state.progress.model_copy(update={"reviewed_at": now, "failures": 0})
-    return replace(state, processing=None, progress=progress)
-
-
-def mark_failed(state: DueState, now: float) -> DueState:
-    """The session after a reflection that failed: everything is still pending."""
-    again = {"failures": state.progress.failures + 1, "failed_at": now}
-    return replace(state, processing=None, progress=state.progress.model_copy(update=again))
 
 
 def _is_backing_off(state: DueState, now: float, policy: ReflectionPolicy) -> bool:

@@ -1,6 +1,6 @@
 """Who reflects upon a session: at most one at a time, by a lease in the store.
 
-    (topicloom, %reflecting)        session/owner -> since when, how long, and the process
+    (topicloom, %reflecting, <session>)     owner -> since when, how long, and the process
 
 Stores have no compare-and-set, so a lease is taken by raising a flag and looking for other flags:
 of two who do so at once at least one sees the other, and gives way. It falls with its process where
@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, is_within
 from topicloom.reflection.own_items import PREFIX, OwnItems, read_item
-from topicloom.storage.store_items import delete_items, items_in, label
+from topicloom.storage.store_items import Namespace, delete_items, items_in, label
 
 _LOOKS = 3
 """How often the one who goes first looks if the others have given way."""
@@ -40,19 +40,17 @@ class Leases(OwnItems):
         super().__init__(store)
         self._pause = pause
 
-    def leases(self, now: float) -> dict[str, dict[str, float]]:
-        """Leases that count: since when, by owner, by the session's label."""
-        found: dict[str, dict[str, float]] = {}
+    def leases(self, session: str, now: float) -> dict[str, float]:
+        """The leases of a session that count: since when, by owner."""
         with self._lock:
-            items = list(items_in(self.store, (PREFIX, "%reflecting")))
-        for item in items:
-            session, _, owner = item.key.partition("/")
-            lease = read_item(_Lease, item.value)
-            if lease is None or lease.process.has_ended():
-                continue
-            if is_within(lease.since, now, lease.seconds):
-                found.setdefault(session, {})[owner] = lease.since
-        return found
+            items = list(items_in(self.store, _find_leases(session)))
+        read = {item.key: read_item(_Lease, item.value) for item in items}
+        return {
+            owner: lease.since
+            for owner, lease in read.items()
+            if lease and is_within(lease.since, now, lease.seconds)
+            if not lease.process.has_ended()
+        }
 
     def acquire_lease(
         self, session: str, owner: str, since: float, policy: ReflectionPolicy
@@ -63,7 +61,7 @@ class Leases(OwnItems):
         """
         self.renew_lease(session, owner, since, policy)
         for look in range(_LOOKS):
-            others = self.leases(since).get(label(session), {}).keys() - {owner}
+            others = self.leases(session, since).keys() - {owner}
             if not others:
                 return True
             if min(others) < owner:
@@ -75,7 +73,7 @@ class Leases(OwnItems):
     def renew_lease(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> None:
         """Have a lease that is held begin anew."""
         lease = _Lease(since=since, seconds=policy.lease_seconds, process=_Process.current())
-        self._put_own("%reflecting", f"{label(session)}/{owner}", lease.model_dump())
+        self._put_own(_find_leases(session), owner, lease.model_dump())
 
     @contextmanager
     def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
@@ -100,7 +98,11 @@ class Leases(OwnItems):
     def release_lease(self, session: str, owner: str) -> None:
         """Give a lease back, if it is held."""
         with self._lock:
-            delete_items(self.store, (PREFIX, "%reflecting"), [f"{label(session)}/{owner}"])
+            delete_items(self.store, _find_leases(session), [owner])
+
+
+def _find_leases(session: str) -> Namespace:
+    return (PREFIX, "%reflecting", label(session))
 
 
 class _Process(BaseModel, frozen=True):

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ValidationError
 
-from topicloom.storage.store_items import put_items
+from topicloom.storage.store_items import Namespace, put_items
 
 PREFIX = "topicloom"
 """What everything is put under; `StoreStorage` does so too."""
@@ -29,10 +29,10 @@ class OwnItems:
         self.store = store
         self._lock = _locks.setdefault(store, RLock())
 
-    def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
-        """Write an item of our own under its name, such as `%briefs`."""
+    def _put_own(self, namespace: Namespace, key: str, value: Mapping[str, Any]) -> None:
+        """Write an item of our own."""
         with self._lock:
-            put_items(self.store, (PREFIX, name), {key: clean(value)})
+            put_items(self.store, namespace, {key: clean(value)})
 
 
 M = TypeVar("M", bound=BaseModel)

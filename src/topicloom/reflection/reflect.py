@@ -21,12 +21,10 @@ from topicloom.reflection.due import (
     Reason,
     ReflectionMark,
     ReflectionPolicy,
-    ReflectionProgress,
     find_due_reason,
-    mark_done,
 )
 from topicloom.reflection.fact_spans import record_facts
-from topicloom.reflection.facts import Fact, merge_facts
+from topicloom.reflection.facts import Fact
 from topicloom.reflection.grounding import GroundedClaims, ground_claims
 from topicloom.reflection.persons import find_facts, share_facts
 from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
@@ -57,8 +55,6 @@ class Reflection:
     source: str = "native"
     """Where they came from: `native` or `external`."""
     facts: tuple[Fact, ...] = ()
-    retired: tuple[str, ...] = ()
-    """Keys of facts whose place others took."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """How many facts were not kept, by reason."""
     briefs: tuple[BriefUpdate, ...] = ()
@@ -90,7 +86,7 @@ class ReflectionRunner:
         """
         kept = self.sessions.store
         session, store = self.sessions.open(thread)
-        progress = kept.progress([thread]).get(thread, ReflectionProgress())
+        progress = kept.progress(thread)
         refs = store.transcript_refs(session)
         before = progress.find_reached(refs)
         unread = store.messages(session, before + 1)
@@ -100,13 +96,10 @@ class ReflectionRunner:
         said = choose_chat_records(self.external(thread) if self.external else None, native)
         calls: list[Call] = []
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
-        known = self._read_known(session, store)
+        known = find_facts(kept, store, session, self.sessions.clock())
         found = yield from self._find_facts(session, said, here, known, calls)
-        own, person = kept.facts(thread), get_person(session)
-        if person is None:
-            changed = merge_facts(found.facts, own)
-        else:
-            changed = record_facts(found.facts, own, {f.key: f for f in known})
+        changed, person = record_facts(found.facts, kept.facts(thread), known), get_person(session)
+        if person is not None:
             kept.set_person(thread, person)
         briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
         kept.change_facts(thread, changed)
@@ -117,16 +110,14 @@ class ReflectionRunner:
         earlier = [u for u in kept.briefs(thread) if apply_brief_updates(table, [u])]
         kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
         mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
-        self.sessions.save_state(mark_done(DueState(thread, 0, None, progress), mark))
-        outdated = {"is outdated": changed.outdated} if changed.outdated else {}
+        self.sessions.save_progress(thread, progress.reach(mark))
         return Reflection(
             session=thread,
             upto=last.seq,
             read=len(said.messages),
             source=said.source,
             facts=changed.written,
-            retired=changed.retired,
-            dropped={**found.dropped, **outdated},
+            dropped=found.dropped,
             briefs=tuple(briefs),
             calls=tuple(calls),
             reports=said.reports,
@@ -134,23 +125,18 @@ class ReflectionRunner:
 
     run, __call__ = both(_run)
 
-    def _read_known(self, session: Session, store: SessionStore) -> tuple[Fact, ...]:
-        """The facts that hold of the user, as far as the session may see them."""
-        known = find_facts(self.sessions.store, store, session, self.sessions.clock())
-        return tuple(known.values())
-
     def _find_facts(
         self,
         session: Session,
         said: ChatRecords,
         refs: Mapping[str, str],
-        known: Sequence[Fact],
+        known: Mapping[str, Fact],
         calls: list[Call],
     ) -> Step[GroundedClaims]:
         if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
-        spans = bool(session.user_id)
-        request = ReflectRequest(session.id, said.messages, known, session.language, spans)
+        facts = tuple(known.values())
+        request = ReflectRequest(session.id, said.messages, facts, session.language)
         roles = self.roles.in_turn(REFLECTOR)
         answer = yield from ask_first("reflector", roles, request, calls)
         if answer is None:
@@ -160,7 +146,7 @@ class ReflectionRunner:
                 session=session.id,
                 failures=failures,
             )
-        return ground_claims(answer, said.messages, said.ids, refs, spans=spans)
+        return ground_claims(answer, said.messages, said.ids, refs)
 
     def _write_briefs(
         self, session: Session, store: SessionStore, first: int, last: int, calls: list[Call]
@@ -259,7 +245,7 @@ def reflect_once(
         found: list[Reflection] = []
         while force or reason:
             done = runner.run(session)
-            before, progress = progress, kept.progress([session]).get(session, progress)
+            before, progress = progress, kept.progress(session)
             if progress == before:
                 break
             found.append(done)
