@@ -135,9 +135,13 @@ def test_a_branch_sees_what_was_said_on_it() -> None:
     assert limit_to_branch(Fact(ULM, ("m1",), times[0]), []) is not None, "said elsewhere"
 
 
-def test_a_fact_that_does_not_say_when_it_was_said_has_its_own_time() -> None:
-    old = Fact(ULM, ("m1", "m3"), "2026-02-01T09:00:00")
-    assert list_said(old) == (Said("2026-02-01T09:00:00", "m3"),)
+def test_a_fact_that_an_application_wrote_has_its_own_time() -> None:
+    own = Fact(ULM, ("m1", "m3"), "2026-02-01T09:00:00")
+    assert list_said(own) == (Said("2026-02-01T09:00:00", "m3"),)
+    assert Fact.of(own.value) == own
+    new = said(ULM, "02-01", since="2026-01-01", quote="in Ulm")
+    assert Fact.of(new.value) == new
+    assert Fact.of({**new.value, "said": [["a"], 3]}) is not None
 
 
 @each_row(

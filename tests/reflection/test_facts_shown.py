@@ -28,14 +28,10 @@ FACTS = [
 ]
 
 
-def say_now(graph: Graph, config: RunnableConfig) -> Said:
-    """What is said at the end of the transcript."""
+def newest_of(graph: Graph, config: RunnableConfig) -> Said:
+    """A fact that is said with the newest message."""
     session = get_session(graph, config)
     return Said("2026-02-25T09:00:00", f"m{session.count}", str(session.transcript))
-
-
-def said_at(text: str, *said: Said) -> Fact:
-    return Fact(text, tuple(one.message for one in said), said[-1].time, said=said)
 
 
 class Remembering:
@@ -102,16 +98,16 @@ def test_the_newest_are_chosen_or_none(tmp_path: Path) -> None:
 
 
 def test_a_fork_shows_what_was_said_on_it(tmp_path: Path) -> None:
-    """A ref tells of the branch; what was said outside of a transcript is of all."""
+    """A ref tells of the branch; what was said elsewhere is of all."""
     session = Remembering(tmp_path)
     before = next(session.graph.get_state_history(CONFIG)).config
-    shared = say_now(session.graph, CONFIG)
+    shared = newest_of(session.graph, CONFIG)
     session.turn()
-    own = say_now(session.graph, CONFIG)
+    own = newest_of(session.graph, CONFIG)
     session.keep(
-        said_at("The user has a cat.", shared),
-        said_at("The user has a dog.", own),
-        said_at("The user has a horse.", shared, own),
+        Fact("The user has a cat.", (shared.message,), shared.time, said=(shared,)),
+        Fact("The user has a dog.", (own.message,), own.time, said=(own,)),
+        Fact("The user has a horse.", (own.message,), own.time, said=(shared, own)),
     )
     assert {"cat", "dog", "horse", "peanuts"} <= set(re.findall("[a-z]+", session.turn(keep=0)))
     session.graph.invoke(

@@ -16,11 +16,11 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, open_graph, past, record, tell, thread
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.memory.memory import Memory
 from topicloom.memory.review import areview_session
 from topicloom.memory.stored import Graph, get_session
 from topicloom.reflection.due import ReflectionPolicy, find_due_reason
 from topicloom.reflection.facts import Claim
+from topicloom.reflection.persons import find_facts
 from topicloom.reflection.reflect import ReflectionRunner, reflect_beside
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.reflection.sessions import StoredSessionSource
@@ -96,13 +96,11 @@ class World:
         )
         return ReflectionRunner(self.sessions(policy), roles, external)
 
-    def facts(self, session: str = "s") -> dict[str, tuple[str, ...]]:
-        return {f.text: f.messages for f in ReflectionStore(self.store).facts(session).values()}
-
-    def holding(self) -> set[str]:
-        """The facts that hold now."""
-        memory = Memory(FileStorage(self.folder), "s", store=self.store)
-        return {fact.text for fact in memory.facts().values()}
+    def facts(self, thread: str = "s") -> dict[str, tuple[str, ...]]:
+        """The facts that hold, each with its messages."""
+        session, store = self.sessions().open(thread)
+        found = find_facts(ReflectionStore(self.store), store, session, self.now())
+        return {fact.text: fact.messages for fact in found.values()}
 
     def items(self) -> list[tuple[Any, ...]]:
         """Everything in the store but leases, with the time of its last writing."""
@@ -124,7 +122,7 @@ def test_facts_are_kept_with_their_messages(world: World) -> None:
     session, store = world.sessions().open("s")
     refs = store.transcript_refs(session)
     facts = ReflectionStore(world.store).facts("s").values()
-    assert [f.said[0].ref for f in facts] == [refs[0], refs[4]]
+    assert [[one.ref for one in f.said] for f in facts] == [[refs[0]], [refs[4]]]
     assert (found.upto, found.read, found.source, found.dropped) == (6, 6, "native", {})
 
 
@@ -144,12 +142,11 @@ def test_a_crash_before_the_mark_costs_nothing(world: World) -> None:
     tell(world.graph(), thread(), "I live in Leeds.", "I live in Oslo now.", "I have two kids.")
     world.reflecting().run("s")
     facts = world.facts()
-    assert world.holding() == {"I live in Oslo now.", "I have two kids."}
+    assert facts == {"I live in Oslo now.": ("m3",), "I have two kids.": ("m5",)}
     world.store.delete(("topicloom", "%reflected"), "s")
     again = world.reflecting().run("s")
     assert again.dropped == {}
     assert world.facts() == facts
-    assert world.holding() == {"I live in Oslo now.", "I have two kids."}
 
 
 def test_a_newer_fact_takes_the_place_of_the_older_one(world: World) -> None:
@@ -161,9 +158,9 @@ def test_a_newer_fact_takes_the_place_of_the_older_one(world: World) -> None:
     def said(request: ReflectRequest) -> list[Claim]:
         return [Claim("The user drives a bus", ("m3",), (request.facts[0].key,))]
 
-    world.reflecting(Scripted(said)).run("s")
-    assert world.holding() == {"The user drives a bus"}
-    assert world.facts() == {"I work at the mill.": ("m1",), "The user drives a bus": ("m3",)}
+    found = world.reflecting(Scripted(said)).run("s")
+    assert world.facts() == {"The user drives a bus": ("m3",)}
+    assert len(found.retired) == 1
 
 
 def test_what_does_not_rest_on_the_users_words_is_dropped(world: World) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from topicloom.state.facts import KnownFact, choose_facts
 
-KNOWN = {
-    "tea": KnownFact("2026-03-01", "Likes tea"),
-    "leeds": KnownFact("2026-03-02", "Lives in Leeds"),
-    "nuts": KnownFact("2026-03-03", "Allergic to nuts"),
-}
+TEA = KnownFact("2026-03-01", "Likes tea")
+LEEDS = KnownFact("2026-03-02", "Lives in Leeds")
+NUTS = KnownFact("2026-03-03", "Allergic to nuts")
+KNOWN = {"tea": TEA, "leeds": LEEDS, "nuts": NUTS}
 
 
-def choose(*, tokens: int = 1_000, most: int = 9) -> list[str]:
+def choose(tokens: int = 1_000, most: int = 9) -> list[str]:
     return list(choose_facts(KNOWN, len, tokens=tokens, most=most))
 
 

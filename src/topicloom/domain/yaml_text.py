@@ -22,8 +22,6 @@ _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d][\w-]*", 
 _UNSAFE = re.compile(r"[<\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """Characters that would end an element, or that YAML takes for line breaks or does not read."""
 _FIRST = ("_anchor", "id")
-_APART = "\0"
-"""Stands between values that are encoded together; no document holds it."""
 _json = JSONEncoder(ensure_ascii=False, separators=(", ", ": ")).encode
 
 
@@ -61,9 +59,6 @@ class _YamlWriter:
                 self.write_sequence(inner, indent + "  ")
 
     def write_sequence(self, values: list[Any], indent: str) -> None:
-        if all(map(_is_flat, values)):
-            self.lines += [f"{indent}- {line}" for line in self._format_flows(values)]
-            return
         for value in values:
             first = len(self.lines)
             if _is_flat(value):
@@ -74,13 +69,6 @@ class _YamlWriter:
             else:
                 self.lines.append(f"{indent}-")
                 self.write_sequence(value, indent + "  ")
-
-    def _format_flows(self, values: list[Any]) -> list[str]:
-        """Many values in one call of the encoder, which costs more than most of them."""
-        apart: list[Any] = [_APART] * (2 * len(values) - 1)
-        apart[::2] = map(self._sort_entries, values)
-        lines = _json(apart)[1:-1].split(f", {_json(_APART)}, ")
-        return lines if len(lines) == len(values) else [_json(value) for value in apart[::2]]
 
     def _sort_entries(self, value: Any) -> Any:
         """An object with its anchor first, then by key; any other value as it is."""

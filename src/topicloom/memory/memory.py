@@ -234,10 +234,13 @@ class Memory:
         return self._access.lay_out()
 
     def _facts(self, at: str | date | None = None) -> Step[dict[str, Fact]]:
-        """The facts about the user that hold and that the thread may see, by key.
+        """What reflection keeps of the user, by key; nothing that rests on what was taken back.
+
+        In a thread of a user, all that holds and that the thread may see; see `fact_spans`.
 
         Args:
-            at: The day on which they have to hold, `2026-03-01`; now if not given.
+            at: The day on which it has to hold, `2026-03-01`; now if not given. In a thread of
+                nobody, what was known by then and is known today.
 
         Raises:
             InputError: The day cannot be read.
@@ -246,9 +249,9 @@ class Memory:
         return read_facts(self._access, opened, None if at is None else read_day(at, date.max))
 
     def _fact_spans(self) -> Step[list[FactSpan]]:
-        """All facts about the user that the thread may see, with the spans in which they hold.
+        """All facts of the user that the thread may see, with the spans in which they hold.
 
-        Those that began first are in front. Nothing that rests on what was taken back.
+        Those that began first are in front; of a thread of nobody, there are none.
         """
         return read_fact_spans(self._access, (yield from self._access.open()))
 
@@ -321,7 +324,7 @@ class Memory:
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
         takes = read_numbers(session, messages)
-        if others := set(takes) - {m.seq for m in store.topic_messages(topic)}:
+        if others := set(takes) - set(store.ranges(session).numbers(topic.id)):
             raise InputError("m{number} is not in {topic}", number=min(others), topic=topic_id)
         marks: dict[Mark, bool] = {"named": True, "sorted": True}
         return (yield from self._change("", name=check_name(name), takes=takes, marks=marks))

@@ -21,9 +21,8 @@ from topicloom.state.persons import get_person
 
 def read_facts(access: Access, opened: OpenSession, day: date | None) -> dict[str, Fact]:
     """The facts that hold on a day, by key; None for now."""
-    session, store, _ = opened
     now = end_day(day, access.clock()).timestamp()
-    return find_facts(access.facts, store, session, now)
+    return find_facts(access.facts, opened.store, opened.session, now)
 
 
 def read_fact_spans(access: Access, opened: OpenSession) -> list[FactSpan]:

@@ -244,8 +244,8 @@ class UserKnowledge:
 
 def _find_hidden(store: SessionStore, session: Session) -> set[int]:
     """Numbers of the messages that are archived."""
-    archived = store.topic_table(session).archived()
-    return {m.seq for topic in archived for m in store.topic_messages(topic)}
+    ranges = store.ranges(session)
+    return {n for t in store.topic_table(session).archived() for n in ranges.numbers(t.id)}
 
 
 def _overlaps(span: FactSpan, days: Days) -> bool:

@@ -1,4 +1,4 @@
-"""Since when and until when facts hold: found from when each was said, and what contradicts what.
+"""Since when and until when facts hold: found from when each was said and what it contradicts.
 
 Nothing is written when a fact ends. Each fact says which others it contradicts; whichever of two
 was said last ends the other. So two reflections that write at once lose nothing, and a fact that
@@ -121,7 +121,7 @@ def _say_again(before: Fact, after: Fact) -> Fact:
 
 
 def list_said(fact: Fact) -> tuple[Said, ...]:
-    """The times that a fact was said; of one of an application that does not say, its own."""
+    """The times that a fact was said; of one that an application wrote, its own time."""
     return fact.said or (Said(fact.at, fact.messages[-1] if fact.messages else ""),)
 
 

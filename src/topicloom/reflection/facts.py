@@ -47,9 +47,9 @@ class Fact:
     at: str
     """When the newest of them was said, or a person confirmed or corrected it, ISO 8601."""
     replaces: tuple[str, ...] = ()
-    """Keys of the facts that it contradicts."""
+    """Keys of the facts that it contradicts: whichever was said last ends the other."""
     said: tuple[Said, ...] = ()
-    """Each time that it was said, in order of time."""
+    """Each time that it was said, in order of time; empty for one that an application wrote."""
     since: str = ""
     """The day since which it holds, if the message says so, ISO 8601."""
     until: str = ""
@@ -93,7 +93,7 @@ _FACT = TypeAdapter(Fact)
 
 @dataclass(frozen=True, slots=True)
 class FactChanges:
-    """The changes to the facts of a thread."""
+    """The changes to a session's facts."""
 
     written: tuple[Fact, ...] = ()
     """New facts, and known ones that were said again."""

@@ -40,7 +40,7 @@ class GroundedClaims:
     """The claims of a reflector that may be stored."""
 
     facts: tuple[tuple[Fact, tuple[str, ...]], ...]
-    """Facts in order, each with the keys of those that it takes the place of."""
+    """Facts in order, each with the keys of those that it contradicts."""
     dropped: Mapping[str, int]
 
 
@@ -64,14 +64,13 @@ def ground_claims(
             continue
         newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
         lasting = tuple(dict.fromkeys(ids[i] for i in claim.messages))
-        said = Said(newest.time, ids[newest.id], refs.get(newest.id, ""))
         since, until = _read_span(claim)
         own = [by_id[i] for i in claim.messages if by_id[i].role == "user"]
         fact = Fact(
             claim.text,
             lasting,
             newest.time,
-            said=(said,),
+            said=(Said(newest.time, ids[newest.id], refs.get(newest.id, "")),),
             since=since,
             until=until,
             quote=_find_quote(claim.text, own),
@@ -86,7 +85,7 @@ _QUOTE = 160
 
 
 def _read_span(claim: Claim) -> tuple[str, str]:
-    """The first and the last day on which a claim holds; "" where it names none."""
+    """The first and the last day on which a claim holds; "" where its words do not say."""
     since, until = read_day(claim.since), read_day(claim.until, last=True)
     return ("", "") if since and until and since > until else (since, until)
 

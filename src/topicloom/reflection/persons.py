@@ -1,4 +1,4 @@
-"""The facts of a user, as a thread sees them, and as it shows its own to the user's others."""
+"""The facts that a thread sees, its own and those of its user, and what it shows of its own."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def see_facts(
 ) -> list[FactSpan]:
     """The spans of all facts that a thread may see, those that began first in front.
 
-    Its own ones as far as they were said on its branch and not taken back. Of those of the user's
+    Its own ones as far as they were said on its branch and not taken back. Of those of its user's
     other threads what was said by the time of its checkpoint, where it is a fork that shows facts
-    as they were then; nothing of them if it is `alone`, or if it is no user's.
+    as they were then; nothing of them if it is `alone`.
     """
     person = get_person(session)
     others = [] if alone or person is None else kept.shared_facts(person, but=session.id)
@@ -47,7 +47,10 @@ def find_facts(
     *,
     alone: bool = False,
 ) -> dict[str, Fact]:
-    """The facts of `see_facts` that hold at the time `now`, in seconds since the epoch, by key."""
+    """The facts that hold at the time `now`, in seconds since the epoch, by key; see `see_facts`.
+
+    Those that began first are in front.
+    """
     spans = see_facts(kept, store, session, alone=alone)
     return {span.key: to_fact(span) for span in spans if span.holds_at(now)}
 
@@ -77,7 +80,7 @@ def to_fact(span: FactSpan) -> Fact:
 
 def _see_own(kept: ReflectionStore, store: SessionStore, session: Session) -> Iterator[Fact]:
     refs = store.transcript_refs(session)
-    gone = {f"m{number}" for number in store.superseded(session)}  # edited or removed
+    gone = {f"m{number}" for number in store.superseded(session)}
     for fact in kept.facts(session.id).values():
         if gone.isdisjoint(fact.messages) and (seen := limit_to_branch(fact, refs)):
             yield seen

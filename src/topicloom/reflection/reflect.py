@@ -55,8 +55,10 @@ class Reflection:
     source: str = "native"
     """Where they came from: `native` or `external`."""
     facts: tuple[Fact, ...] = ()
+    retired: tuple[str, ...] = ()
+    """Keys of facts that held and that others contradict."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """How many facts were not kept, by reason."""
+    """Numbers of facts that were not kept, by reason."""
     briefs: tuple[BriefUpdate, ...] = ()
     """Briefs for the graph to take in."""
     calls: tuple[Call, ...] = ()
@@ -98,7 +100,8 @@ class ReflectionRunner:
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
         known = find_facts(kept, store, session, self.sessions.clock())
         found = yield from self._find_facts(session, said, here, known, calls)
-        changed, person = record_facts(found.facts, kept.facts(thread), known), get_person(session)
+        changed = record_facts(found.facts, kept.facts(thread), known)
+        person = get_person(session)
         if person is not None:
             kept.set_person(thread, person)
         briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
@@ -111,12 +114,14 @@ class ReflectionRunner:
         kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
         mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
         self.sessions.save_progress(thread, progress.reach(mark))
+        ended = (k for fact in changed.written for k in fact.replaces if k in known)
         return Reflection(
             session=thread,
             upto=last.seq,
             read=len(said.messages),
             source=said.source,
             facts=changed.written,
+            retired=tuple(dict.fromkeys(ended)),
             dropped=found.dropped,
             briefs=tuple(briefs),
             calls=tuple(calls),
@@ -168,8 +173,8 @@ def _find_touched(
     if first >= session.tail:
         return []
     filled = [t for t in store.topic_table(session).open() if t.count]
-    late = [t for t in filled if store.topic_messages(t, t.count - 1)[-1].seq >= first]
-    whole = [(t, store.topic_messages(t)) for t in late]
+    late = [t for t in filled if t.newest >= first]
+    whole = [(t, store.topic_messages(session, t)) for t in late]
     return [(t, ms) for t, ms in whole if any(first <= m.seq <= last for m in ms)]
 
 

@@ -14,7 +14,7 @@ class KnownFact:
     """A fact about the user, as it is kept for a session."""
 
     day: str
-    """The day from which on it holds, ISO 8601."""
+    """The day on which it was said or from which on it holds, ISO 8601."""
     text: str
 
 

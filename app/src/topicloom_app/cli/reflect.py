@@ -120,11 +120,8 @@ def _to_row(done: Reflection) -> dict[str, Any]:
     calls = [call.model_dump(mode="json") for call in done.calls]
     facts = [fact.value for fact in done.facts]
     left_out = dict(done.dropped)
-    return {
-        "read": done.read,
-        "upto": done.upto,
-        "facts": facts,
-        "left_out": left_out,
+    return {"read": done.read, "upto": done.upto, "facts": facts, "left_out": left_out} | {
+        "replaced": done.retired,
         "calls": calls,
     }
 
@@ -142,12 +139,20 @@ def show_facts(
     context, console = open_context(cli), open_console()
     with context.open_store(reading=True) as store:
         memory = context.open_memory(name, store)
-        holding = {(key, fact.since) for key, fact in memory.facts(at).items()}
-        spans = [s for s in memory.fact_spans() if every or (s.key, s.since) in holding]
-    if as_json:
+        facts = memory.facts(at)
+        # A session of nobody has no spans.
+        seen = memory.fact_spans()
+    spans = [
+        s for s in seen if every or (s.key, s.since) in {(k, f.since) for k, f in facts.items()}
+    ]
+    if as_json and seen:
         print_json({"key": span.key, **span.value} for span in spans)
+    elif as_json:
+        print_json({"key": key, **fact.value} for key, fact in facts.items())
     elif spans:
         console.print(render_spans(spans))
+    elif facts:
+        console.print(render_facts(facts.values()))
     elif at is not None:
         print_dim(console, "nothing is known of {user}", user=to_one_line(at))
     else:
@@ -195,12 +200,16 @@ def render_spans(spans: Iterable[FactSpan]) -> Table:
 
 def _print_reflection(console: Console, done: Reflection) -> None:
     found = count_of(len(done.facts), "fact") if done.facts else say("no facts")
+    replaced = (
+        say(", {replaced} of before replaced", replaced=len(done.retired)) if done.retired else ""
+    )
     print_dim(
         console,
-        "read {messages}, up to m{upto}: {found}",
+        "read {messages}, up to m{upto}: {found}{replaced}",
         messages=count_of(done.read, "message"),
         upto=done.upto,
         found=found,
+        replaced=replaced,
     )
     if done.facts:
         console.print(render_facts(done.facts))
