@@ -29,7 +29,6 @@ states = st.builds(
     progress=st.builds(
         ReflectionProgress, failures=st.integers(0, 2_000), failed_at=st.none() | times
     ),
-    processing=st.none() | times,
 )
 
 
@@ -70,11 +69,6 @@ def test_what_nobody_can_date_counts_as_silent() -> None:
 
 
 @given(states, times)
-def test_never_doubled_while_processing(before: DueState, now: float) -> None:
-    assert find_due_reason(replace(before, processing=now), now, POLICY) is None
-
-
-@given(states, times)
 def test_nothing_pending_is_never_due(before: DueState, now: float) -> None:
     assert find_due_reason(replace(before, pending=min(0, before.pending)), now, POLICY) is None
 
@@ -83,7 +77,7 @@ def test_nothing_pending_is_never_due(before: DueState, now: float) -> None:
 def test_enough_rounds_are_due_whatever_the_clock_says(
     before: DueState, now: float, pending: int
 ) -> None:
-    free = replace(before, pending=pending, processing=None, progress=ReflectionProgress())
+    free = replace(before, pending=pending, progress=ReflectionProgress())
     assert find_due_reason(free, now, POLICY) == "count"
 
 
@@ -103,12 +97,6 @@ def test_wherever_the_clock_is_set_a_pending_session_becomes_due(
     longest = max(POLICY.lease_seconds, 64 * POLICY.tick_seconds)
     waits = [now + part * longest for part in (0, 1, 2, 3, 4, 5, 6, 7)]
     assert any(find_due_reason(before, later, POLICY) for later in waits)
-
-
-def test_a_mark_of_a_crash_gets_stale() -> None:
-    crashed = replace(due_state(6), processing=1_000)
-    assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds - 1, POLICY) is None
-    assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds, POLICY) == "count"
 
 
 def test_failures_wait_longer_and_longer() -> None:
@@ -192,34 +180,27 @@ class OneSession(RuleBasedStateMachine):
     def set_back(self, seconds: float) -> None:
         self.now -= seconds
 
+    @precondition(lambda self: not self.working)
     @rule()
     def tick(self) -> None:
         reason = find_due_reason(self.state, self.now, POLICY)
         if reason is None:
             return
-        stale = self.state.processing is not None
-        assert not self.working or stale
-        self.state, self.working, self.taken = (
-            replace(self.state, processing=self.now),
-            True,
-            self.said,
-        )
+        self.working, self.taken = True, self.said
 
     @precondition(lambda self: self.working)
     @rule()
     def end(self) -> None:
         later = self.said - self.taken
         mark = ReflectionMark(upto=self.number, ref=str(self.number))
-        self.state = replace(
-            self.state, pending=later, processing=None, progress=self.state.progress.reach(mark)
-        )
+        self.state = replace(self.state, pending=later, progress=self.state.progress.reach(mark))
         self.reflected, self.working = self.taken, False
 
     @precondition(lambda self: self.working)
     @rule()
     def fail(self) -> None:
         failed = self.state.progress.fail(self.now)
-        self.state = replace(self.state, processing=None, progress=failed)
+        self.state = replace(self.state, progress=failed)
         self.working = False
 
     @precondition(lambda self: self.working)

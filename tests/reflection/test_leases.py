@@ -18,7 +18,6 @@ from topicloom.reflection.due import ReflectionMark, ReflectionPolicy, Reflectio
 from topicloom.reflection.fact_spans import record_facts
 from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.store import ReflectionStore
-from topicloom.state.changes import BriefUpdate
 from topicloom.storage.stores import StoreStorage
 
 POLICY = ReflectionPolicy()
@@ -71,23 +70,18 @@ def test_a_storage_may_share_the_store(store: BaseStore, kept: ReflectionStore) 
     storage.open("s").append("transcript", None, [{"text": "x"}])
     kept.change_facts("s", FactChanges((NUTS,)))
     kept.save_progress("s", ReflectionProgress(failures=2, failed_at=1.5))
-    kept.save_briefs("s", [BriefUpdate(topic="t1", name="Tea", brief="b", seen="x")])
     assert kept.acquire_lease("s", "me", 0, POLICY)
     assert StoreStorage(store).sessions() == ["s"]
     assert kept.progress("s") == ReflectionProgress(failures=2, failed_at=1.5)
     assert kept.progress("other") == ReflectionProgress()
-    assert [u.name for u in kept.briefs("s")] == ["Tea"]
-    assert kept.briefs("other") == ()
 
 
 def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: ReflectionStore) -> None:
     kept.change_facts("s", FactChanges((NUTS,)))
     store.put(("topicloom", "s", "facts"), "x", {"fact": 3})
     store.put(("topicloom", "%reflected"), "s", {"marks": "all"})
-    store.put(("topicloom", "%briefs"), "s", {"briefs": [{"topic": "t1"}]})
     assert list(kept.facts("s").values()) == [NUTS]
     assert kept.progress("s") == ReflectionProgress()
-    assert kept.briefs("s") == ()
     assert kept.acquire_lease("s", "a", 0, POLICY)
     [mark] = store.search(("topicloom", "%reflecting"))
     process = {**mark.value["process"], "pid": None}

@@ -27,12 +27,10 @@ from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.state.changes import apply_brief_updates
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
-from topicloom.testing import Clock, FailingRole, PlainBriefWriter, ScriptedResponder, fake_roles
+from topicloom.testing import Clock, FailingRole, ScriptedResponder, fake_roles
 
 POLICY = ReflectionPolicy()
 
@@ -86,10 +84,9 @@ class World:
         reflector: Any = None,
         external: Callable[[str], object] | None = None,
         stand_in: Any = None,
-        brief: Any = None,
         policy: ReflectionPolicy = POLICY,
     ) -> ReflectionRunner:
-        roles = fake_roles(brief=brief).replace(
+        roles = fake_roles().replace(
             REFLECTOR,
             reflector or EmbeddedReflector(),
             stand_in=stand_in or EmbeddedReflector(),
@@ -262,30 +259,6 @@ def test_a_fork_goes_on_from_its_own_point(world: World) -> None:
     ]
 
 
-def test_briefs_of_touched_topics_are_left_for_the_graph(world: World) -> None:
-    graph, config = world.graph(), thread()
-    record(graph, config, *past("tea", "oak", rounds=4))
-    tell(graph, config, "rain: it rains", keep=2)
-    session = get_session(graph, config)
-    assert session.topics == 2
-    found = world.reflecting(brief=fake_roles().stand_in(BRIEF)).run("s")
-    assert {u.topic for u in found.briefs} == {"t1", "t2"}
-    _, store = world.sessions().open("s")
-    table = store.topic_table(session)
-    changed = apply_brief_updates(table, ReflectionStore(world.store).briefs("s"))
-    assert {t.id: t.brief for t in changed} == {u.topic: u.brief for u in found.briefs}
-    # As a node of the graph would: the roster's new head goes into the checkpoint.
-    after = store.save_topics(session, changed)
-    assert (
-        apply_brief_updates(store.topic_table(after), ReflectionStore(world.store).briefs("s"))
-        == []
-    )
-    assert store.topic_table(session)["t1"].brief != changed[0].brief, (
-        "the old checkpoint is as it was"
-    )
-    assert world.reflecting().run("s").briefs == ()
-
-
 def test_external_records_are_used_if_they_are_well_formed(world: World) -> None:
     tell(world.graph(), thread(), "I live in Leeds.")
     row = {"role": "user", "sender_id": "Yue", "timestamp": 1_772_000_000, "id": "qq-1"}
@@ -397,19 +370,3 @@ def test_requests_say_what_is_known(world: World) -> None:
     (request,) = reflector.requests
     assert [f.text for f in request.facts] == ["I live in Leeds."]
     assert replace(request, messages=()).language == "en"
-
-
-def test_the_graph_takes_new_briefs_in_when_a_turn_ends(world: World) -> None:
-    graph = world.graph().copy(update={"store": world.store})
-    record(graph, thread(), *past("茶", "雨"))
-    tell(graph, thread(), "And now?", keep=2)
-
-    class Better(PlainBriefWriter):
-        def call(self, request: BriefRequest) -> Answer[Brief]:
-            return Answer(Brief(request.topic.name, "a better brief"))
-
-    left = world.reflecting(brief=Better()).run("s").briefs
-    assert left
-    tell(graph, thread(), "One more thing")
-    table = world.sessions().open("s")[1].topic_table(get_session(graph, thread()))
-    assert {table[u.topic].brief for u in left} == {"a better brief"}

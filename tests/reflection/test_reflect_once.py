@@ -24,7 +24,6 @@ from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, Reflect
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import Answer
-from topicloom.state.changes import BriefUpdate
 from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, fake_roles
 
@@ -188,20 +187,13 @@ class TestForgetting:
         place.kept.change_facts("s", FactChanges((self.NUTS, self.TEA)))
         place.kept.change_facts("other", FactChanges((self.NUTS,)))
         assert place.kept.find_resting_on("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
-        assert place.kept.forget("s", ["m7", "m8"], []) == {self.NUTS.key: self.NUTS}
+        assert place.kept.forget("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
         assert place.facts() == ["Likes tea"]
         assert place.facts("other") == ["Allergic to nuts"]
-        assert place.kept.forget("s", ["m7", "m8"], []) == {}
+        assert place.kept.forget("s", ["m7", "m8"]) == {}
 
     def test_no_trace_of_them_stays_in_others(self, place: Place) -> None:
         place.kept.change_facts("s", FactChanges((self.NUTS, self.COFFEE)))
-        place.kept.forget("s", ["m1"], [])
+        place.kept.forget("s", ["m1"])
         (coffee,) = place.kept.facts("s").values()
         assert coffee == replace(self.COFFEE, replaces=(self.TEA.key,))
-
-    def test_briefs_of_the_topics_go(self, place: Place) -> None:
-        briefs = [BriefUpdate(topic=t, name=t, brief="b", seen="x") for t in ("t1", "t2")]
-        place.kept.save_briefs("s", briefs)
-        place.kept.forget("s", ["m1"], ["t2"])
-        assert [update.topic for update in place.kept.briefs("s")] == ["t1"]
-        assert place.kept.briefs("other") == ()

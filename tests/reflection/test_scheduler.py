@@ -50,8 +50,7 @@ class Memory:
     def get_state(self, session: str) -> DueState:
         if session in self.broken:
             raise OSError("cannot be read")
-        found = self.leases.leases(session, self.clock().timestamp())
-        return replace(self.found[session], processing=max(found.values(), default=None))
+        return self.found[session]
 
     def acquire_lease(self, session: str, owner: str, since: float) -> bool:
         return self.leases.acquire_lease(session, owner, since, POLICY)

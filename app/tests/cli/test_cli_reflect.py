@@ -45,10 +45,9 @@ class TestReflect:
         run("reflect", met, "--force")
         assert run("facts", met).out.split()[-1] == "m1"
         (fact,) = kept_facts(run, met)
-        assert (fact["fact"], fact["messages"]) == (NUTS, ["m1"])
-        assert set(fact) == {"key", "fact", "messages", "at", "refs"}
+        assert (fact["fact"], fact["thread"], fact["messages"]) == (NUTS, met, ["m1"])
 
-    def test_new_briefs_are_told_and_taken_in(self, run: Run, recording: Path) -> None:
+    def test_a_session_that_was_split_is_read_whole(self, run: Run, recording: Path) -> None:
         arguments = ("--session", "talk", "--no-questions", "--window", "1000")
         assert run("replay", str(recording), *arguments).code == 0
         assert "read 32 messages, up to m32" in run("reflect", "talk").out

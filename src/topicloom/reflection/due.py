@@ -34,7 +34,7 @@ class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     """Seconds from one review of a session to the next, where reviews are given to the scheduler:
     a day."""
     lease_seconds: float = Field(default=900.0, gt=0)
-    """Seconds that a reflection may take; after that, its `processing` mark counts no more."""
+    """Seconds that a reflection may take; after that, its lease counts no more."""
     messages: int = Field(default=200, ge=1)
     """Messages that one reflection reads, in whole rounds; what is left is read by the next."""
     at_once: int = Field(default=4, ge=1)
@@ -89,8 +89,6 @@ class DueState:
     last_at: float | None
     """When the newest message was said; None if unknown."""
     progress: ReflectionProgress = field(default_factory=ReflectionProgress)
-    processing: float | None = None
-    """When a reflection began that has not ended, be it in another process."""
     waiting: bool = False
     """True if the newest pending round has no reply yet."""
 
@@ -98,11 +96,9 @@ class DueState:
 def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Reason | None:
     """The reason why a session is due now; None if it is not.
 
-    One that is being processed is not due, nor one whose last reflection failed a short while ago.
+    One whose last reflection failed a short while ago is not due.
     """
-    # A mark counts for some time only: a crash must not block a session for ever.
-    busy = is_within(state.processing, now, policy.lease_seconds)
-    if state.pending <= 0 or busy or _is_backing_off(state, now, policy):
+    if state.pending <= 0 or _is_backing_off(state, now, policy):
         return None
     if state.pending - state.waiting >= policy.turns:
         return "count"
@@ -112,7 +108,7 @@ def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Re
 def is_review_due(state: DueState, now: float, policy: ReflectionPolicy) -> bool:
     """True if it is time for a review: a day after the last, in silence, if anything was said."""
     said, last = state.last_at, state.progress.reviewed_at
-    if said is None or is_within(state.processing, now, policy.lease_seconds):
+    if said is None:
         return False
     waits = is_within(said, now, policy.idle_seconds) or _is_backing_off(state, now, policy)
     again = last is None or (said > last and not is_within(last, now, policy.review_seconds))

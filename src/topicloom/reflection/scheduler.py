@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from threading import Thread
@@ -209,10 +209,9 @@ class ReflectionScheduler:
             await self._try_in_thread(session, partial(sessions.release_lease, *lease))
 
     async def _reflect_with_lease(self, session: str) -> ReflectionProgress | None:
-        # Whoever held the lease a moment ago may have done what was due. Other leases that are
-        # there now belong to processes that are about to give way.
+        # Whoever held the lease a moment ago may have done what was due.
         state = await self._try_in_thread(session, partial(self._sessions.get_state, session))
-        reason = self._find_reason(replace(state, processing=None)) if state else None
+        reason = self._find_reason(state) if state else None
         if state is None or reason is None:
             return None
         (outcome,) = await asyncio.gather(

@@ -42,8 +42,7 @@ class StoredSessionSource:
         found, written_at = self._load_session(session)
         rounds, said_at, waiting = self._count_unread(found, progress)
         last_at = written_at if said_at is None else said_at
-        began = self.store.leases(session, self.clock()).values()
-        return DueState(session, rounds, last_at, progress, max(began, default=None), waiting)
+        return DueState(session, rounds, last_at, progress, waiting)
 
     def open(self, session: str) -> tuple[Session, SessionStore]:
         """A session as its newest checkpoint has it, and its storage."""

@@ -1,11 +1,10 @@
-"""Facts, progress and briefs to apply of reflection, in a LangGraph store.
+"""Facts and progress of reflection, in a LangGraph store.
 
     (topicloom, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
     (topicloom, %owners)            session -> the user and the scope that it belongs to
     (topicloom, %people, <user>)    session -> its facts, as the user's other sessions see them
     (topicloom, %reflected)         session -> how far it was reflected upon
     (topicloom, %talks, <user>)     session -> its profile; see `storage/thread_profiles.py`
-    (topicloom, %briefs)            session -> briefs for the graph to take in
     (topicloom, %reflecting, <session>)  its leases; see `leases.py`
 
 The first is for the application to read and search; the others are our own. What is kept of a user
@@ -14,7 +13,7 @@ is a copy, an item a session, so that nobody writes what another writes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +25,6 @@ from topicloom.reflection.fact_spans import ThreadFact
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.leases import Leases
 from topicloom.reflection.own_items import PREFIX, clean, read_item
-from topicloom.state.changes import BriefUpdate
 from topicloom.state.persons import Person, sees
 from topicloom.storage.store_items import (
     Namespace,
@@ -143,26 +141,11 @@ class ReflectionStore(Leases):
     def save_progress(self, session: str, progress: ReflectionProgress) -> None:
         self._put_own((PREFIX, "%reflected"), label(session), progress.model_dump(mode="json"))
 
-    def briefs(self, session: str) -> tuple[BriefUpdate, ...]:
-        """Briefs left for the graph, the ones that it has taken in among them."""
-        with self._lock:
-            items = items_at(self.store, (PREFIX, "%briefs"), [label(session)])
-        read = (read_item(_Briefs, item.value) for item in items)
-        return tuple(update for found in read if found for update in found.briefs)
-
-    def save_briefs(self, session: str, updates: Sequence[BriefUpdate]) -> None:
-        """Leave briefs for the graph, in place of those left before."""
-        rows = [u.model_dump(mode="json") for u in updates]
-        self._put_own((PREFIX, "%briefs"), label(session), {"briefs": rows})
-
-    def forget(
-        self, session: str, messages: Collection[str], topics: Collection[str]
-    ) -> dict[str, Fact]:
+    def forget(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
         """Remove what rests on messages that are to be purged; returns those facts, by key.
 
         A fact goes if any of the messages that it rests on does, for its words may be from any of
         them. Messages on other branches have the same short ids; what rests on those goes too.
-        Briefs left behind go with the topics.
         """
         gone = self.find_resting_on(session, messages)
         if (person := self.person(session)) is not None:
@@ -172,14 +155,10 @@ class ReflectionStore(Leases):
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
         self.change_facts(session, FactChanges(changed, tuple(gone)))
-        briefs = self.briefs(session)
-        left = [update for update in briefs if update.topic not in topics]
-        if len(left) < len(briefs):
-            self.save_briefs(session, left)
         return gone
 
     def delete(self, session: str) -> None:
-        """Remove all that is kept of a session: its facts, its progress, briefs left for it."""
+        """Remove all that is kept of a session: its facts and its progress."""
         facts, person = self.facts_namespace(session), self.person(session)
         with self._lock:
             if person is not None:
@@ -187,7 +166,7 @@ class ReflectionStore(Leases):
                 delete_profile(self.store, person, session)
             keys = [item.key for item in items_in(self.store, facts)]
             delete_items(self.store, facts, keys)
-            for own in ("%briefs", "%reflected", _OWNERS):
+            for own in ("%reflected", _OWNERS):
                 delete_items(self.store, (PREFIX, own), [label(session)])
 
     def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
@@ -215,12 +194,6 @@ class _Shared(_Owner, frozen=True):
 
     def read_facts(self) -> list[Fact]:
         return [fact for value in self.facts if (fact := Fact.of(value)) is not None]
-
-
-class _Briefs(BaseModel, frozen=True):
-    """Briefs that are left for the graph."""
-
-    briefs: tuple[BriefUpdate, ...] = ()
 
 
 def _read_owners(items: Iterable[Item]) -> list[_Owner]:
