@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicloom.reflection.facts import Fact, Said
+from topicloom import Fact, Said
 
 
 def fact(text: str, day: int = 1, message: str = "m1", *replaces: str) -> Fact:

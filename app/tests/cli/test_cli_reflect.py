@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import Run, assert_one_line
 
-from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.store import ReflectionStore
-from topicloom.settings import Settings
+from topicloom import ReflectionPolicy, ReflectionStore, Settings
 from topicloom_app.cli.context import make_context
 
 NUTS = "I'm allergic to nuts."
@@ -45,7 +43,8 @@ class TestReflect:
         run("reflect", met, "--force")
         assert run("facts", met).out.split()[-1] == "m1"
         (fact,) = kept_facts(run, met)
-        assert (fact["fact"], fact["thread"], fact["messages"]) == (NUTS, met, ["m1"])
+        assert (fact["fact"], fact["messages"]) == (NUTS, ["m1"])
+        assert fact["since"] == fact["at"]
 
     def test_a_session_that_was_split_is_read_whole(self, run: Run, recording: Path) -> None:
         arguments = ("--session", "talk", "--no-questions", "--window", "1000")
