@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import getnode, uuid4
 
 from langgraph.store.base import BaseStore
@@ -22,14 +23,14 @@ from pydantic import BaseModel, Field
 
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, is_within
-from topicloom.reflection.own_items import PREFIX, OwnItems, read_item
-from topicloom.storage.store_items import Namespace, delete_items, items_in, label
+from topicloom.reflection.own_items import PREFIX, clean, find_lock, read_item
+from topicloom.storage.store_items import Namespace, delete_items, items_in, label, put_items
 
 _LOOKS = 3
 """How often the one who goes first looks if the others have given way."""
 
 
-class Leases(OwnItems):
+class Leases:
     """The leases of a store, for all sessions. Safe for several threads and processes."""
 
     def __init__(self, store: BaseStore, *, pause: float = 0.02) -> None:
@@ -37,7 +38,9 @@ class Leases(OwnItems):
 
         The pause is that between two looks at who else wants a lease, in seconds.
         """
-        super().__init__(store)
+        self.store = store
+        """Where they are kept."""
+        self._lock = find_lock(store)
         self._pause = pause
 
     def leases(self, session: str, now: float) -> dict[str, float]:
@@ -49,7 +52,7 @@ class Leases(OwnItems):
             owner: lease.since
             for owner, lease in read.items()
             if lease and is_within(lease.since, now, lease.seconds)
-            if not lease.process.has_ended()
+            if not lease.has_ended()
         }
 
     def acquire_lease(
@@ -72,7 +75,9 @@ class Leases(OwnItems):
 
     def renew_lease(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> None:
         """Have a lease that is held begin anew."""
-        lease = _Lease(since=since, seconds=policy.lease_seconds, process=_Process.current())
+        lease = _Lease(
+            since=since, seconds=policy.lease_seconds, host=_name_host(), pid=os.getpid()
+        )
         self._put_own(_find_leases(session), owner, lease.model_dump())
 
     @contextmanager
@@ -100,20 +105,22 @@ class Leases(OwnItems):
         with self._lock:
             delete_items(self.store, _find_leases(session), [owner])
 
+    def _put_own(self, namespace: Namespace, key: str, value: Mapping[str, Any]) -> None:
+        with self._lock:
+            put_items(self.store, namespace, {key: clean(value)})
+
 
 def _find_leases(session: str) -> Namespace:
     return (PREFIX, "%reflecting", label(session))
 
 
-class _Process(BaseModel, frozen=True):
-    """A process that holds a lease."""
+class _Lease(BaseModel, frozen=True):
+    """Since when a session is reflected upon, for how many seconds at most, and by whom."""
 
+    since: float
+    seconds: float
     host: str
     pid: int = Field(gt=0, lt=2**31)
-
-    @classmethod
-    def current(cls) -> _Process:
-        return cls(host=_name_host(), pid=os.getpid())
 
     def has_ended(self) -> bool:
         """True if it ran on this machine and has ended; False also if that cannot be told.
@@ -127,14 +134,6 @@ class _Process(BaseModel, frozen=True):
         except OSError as error:
             return isinstance(error, ProcessLookupError)
         return False
-
-
-class _Lease(BaseModel, frozen=True):
-    """Since when a session is reflected upon, for how long at most, and by whom."""
-
-    since: float
-    seconds: float
-    process: _Process
 
 
 def _name_host() -> str:
