@@ -35,9 +35,6 @@ from topicloom_app.cli.console import (
 from topicloom_app.cli.context import CliContext, open_context, open_roles
 from topicloom_app.cli.words import say
 
-_NAMED = 6
-"""Topics with new briefs that are named."""
-
 
 def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> None:
     """Review a session and print the report, for people or as one JSON object.
@@ -102,18 +99,10 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool, as_json: bool) -> No
     if as_json:
         print_json(_to_row(reflection) for reflection in result.reflections)
         return
-    names = {update.topic: update.name for r in result.reflections for update in r.briefs}
     if not result.reflections:
         print_dim(console, _explain_not_due(result.state, context.settings.reflection))
     for reflection in result.reflections:
         _print_reflection(console, reflection)
-    if names:
-        shown = ", ".join(f"{topic} “{text}”" for topic, text in list(names.items())[:_NAMED])
-        more = say(" and {rest} more", rest=len(names) - _NAMED) if len(names) > _NAMED else ""
-        line = say(
-            "new briefs, from the next turn in a chat on: {briefs}{more}", briefs=shown, more=more
-        )
-        print_dim(console, to_one_line(line))
 
 
 def _to_row(done: Reflection) -> dict[str, Any]:
