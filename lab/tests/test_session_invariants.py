@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from topicloom.errors import BrokenInvariantError
-from topicloom.state.session import Session
-from topicloom.state.stored_message import MessageRole, StoredMessage
-from topicloom.state.topics import Topic
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
-from topicloom_app.recordings.conversations import RecordedMessage
+from topicloom import BrokenInvariantError, FileStorage, Session, SessionStore, StoredMessage, Topic
+from topicloom.state.stored_message import MessageRole
+from topicloom_app import RecordedMessage
 from topicloom_lab.conservation import check_session
 
 

@@ -15,6 +15,7 @@ import pytest
 from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
 from tables import each_row
 
+from topicloom import Answer, Call, LocalRole, Selection, SelectRequest, TurnPlan
 from topicloom.domain.curation import (
     ConversationPosition,
     Curation,
@@ -23,11 +24,8 @@ from topicloom.domain.curation import (
     TurnInterest,
 )
 from topicloom.domain.curator import Curator
-from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
-from topicloom.domain.selector import Selection, SelectRequest
-from topicloom.roles.base import Answer, LocalRole
+from topicloom.domain.plan import DomainWeights, SearchIntent
 from topicloom.state.layers import CuratedEntry
-from topicloom.state.receipt import Call
 from topicloom.testing import FailingRole, FixedRole
 
 POLICY = CurationPolicy(deadline=0.05, age=3, kept=2, running=2)

@@ -14,21 +14,38 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from sessions import chatter, check_kept, copy_saver, kept, open_graph, past, record, tell, thread
+from sessions import (
+    chatter,
+    check_kept,
+    copy_saver,
+    kept,
+    open_after,
+    open_graph,
+    past,
+    tell,
+    thread,
+)
 
-from topicloom.errors import InputError
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph, get_session, open_session
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.base import Answer, Role
-from topicloom.roles.splitter import SplitRequest
+from topicloom import (
+    Answer,
+    Assignment,
+    Fact,
+    FactChanges,
+    FileStorage,
+    InputError,
+    Memory,
+    Quote,
+    Reading,
+    ReflectionStore,
+    Role,
+    SessionStore,
+    SplitRequest,
+    StoredMessage,
+    get_session,
+    open_session,
+)
+from topicloom.hosting import REMOVED, Graph
 from topicloom.state.changes import make_brief_update
-from topicloom.state.recall import Quote, Reading
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import REMOVED, StoredMessage
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import FixedRole, ScriptedResponder, fake_roles, read_tag
 
 SECRET = "ZANZIBAR47"
@@ -188,8 +205,7 @@ def test_what_another_topic_was_lent_is_told_no_more(tmp_path: Path, again: bool
 
 def test_a_later_message_is_rewritten_by_it_no_more(tmp_path: Path) -> None:
     rewriter = FixedRole(lambda r: f"{r.text} ({SECRET})" if "几点" in r.text else r.text)
-    graph = open_graph(tmp_path, fake_roles(rewriter=rewriter))
-    record(graph, thread(), *past("茶", "雨"))
+    graph = open_after(past("茶", "雨"), tmp_path, fake_roles(rewriter=rewriter))
     tell(graph, thread(), f"海：{SECRET}", "海：几点？", keep=4)
     tell(graph, thread(), *(f"山：{n}" for n in range(4)), keep=2)
     memory = Memory.of(graph, thread())

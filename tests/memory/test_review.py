@@ -13,22 +13,23 @@ from langgraph.store.memory import InMemoryStore
 from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
 from sessions import last_receipt, past, record, tell, thread
 
-from topicloom.errors import MissingThreadError, NoNewMessageError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.review import (
+from topicloom import (
+    MERGER,
+    REVIEWER,
+    FileStorage,
+    MissingThreadError,
+    NoNewMessageError,
     ReviewOptions,
+    Settings,
+    TurnOptions,
     areview_session,
     build_review_graph,
+    build_session_graph,
     review_session,
 )
 from topicloom.review.channels import build_report
-from topicloom.review.merger import MERGER
-from topicloom.review.reviewer import REVIEWER
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, fake_roles, make_topic_search
 
 ALIKE = {"review": {"alike": -1.0}}

@@ -157,7 +157,7 @@ class SplitDraft:
                 request,
                 rounds=left,
                 segments=[request.segments[i] for i in places],
-                ties=request.ties and request.ties.of_rounds(places),
+                affinities=request.affinities and request.affinities.of_rounds(places),
                 previous=_find_before(request, portions, left[0]).topic,
             )
             answer, call = yield from ask_role("splitter", splitter, asked, waits=self.waits)
@@ -235,7 +235,7 @@ class SplitDraft:
                 rounds=rounds[start:stop],
                 segments=labels[start:stop],
                 topics=named,
-                ties=None,
+                affinities=None,
                 active=frozenset(t.id for t in named),
                 previous=None,
                 language=self.session.language,
