@@ -584,6 +584,7 @@ class TestRunningTurn:
         *_, older, newest = prompts_of_a_turn(60)[7][2::2]
         assert COUNTER.message(newest) > 1.5 * COUNTER.message(older)
 
+    @pytest.mark.slow
     def test_what_stands_before_the_newest_changes_seldom(self) -> None:
         found = [sent(messages) for messages in prompts_of_a_turn(60)[:40]]
         kept = [b[: len(a) - 1] == a[:-1] for a, b in itertools.pairwise(found)]

@@ -381,6 +381,7 @@ class TestTenants:
         assert review_session(world.graph, other, **options).archived
         return world
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("make", [in_memory, in_faiss, lambda: Everyones(Hashed())])
     def test_nothing_of_another_session(
         self, tmp_path: Path, make: Callable[[], VectorStore]
@@ -417,6 +418,7 @@ class TestTenants:
             row["metadata"] = {**row["metadata"], "topic": simple.id_of("雨")}
         assert found(ask(simple)) == ()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("metadata", [{}, {"session": "s"}, {"session": "s", "topic": ["t1"]}])
     def test_documents_that_somebody_else_put_there(
         self, simple: World, metadata: dict[str, Any]

@@ -69,6 +69,7 @@ def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(
     assert all(f"{tag}：第1次" in prompt for tag in tags)
 
 
+@pytest.mark.slow
 def test_it_goes_on_sleeping(tmp_path: Path) -> None:
     graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
     tell(graph, CONFIG, "谢谢")

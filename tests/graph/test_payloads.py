@@ -187,13 +187,12 @@ def list_turns(form: str) -> list[tuple[list[AnyMessage], list[AIMessage]]]:
     ("form", "kind"),
     [
         ("anthropic", "session"),
-        ("chat", "agent"),
         *(
             pytest.param(form, "session", marks=pytest.mark.slow)
             for form in FORMS
             if form != "anthropic"
         ),
-        *(pytest.param(form, "agent", marks=pytest.mark.slow) for form in FORMS if form != "chat"),
+        *(pytest.param(form, "agent", marks=pytest.mark.slow) for form in FORMS),
     ],
 )
 @pytest.mark.filterwarnings("ignore:left out of the prompt")

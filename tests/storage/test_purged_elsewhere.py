@@ -226,7 +226,11 @@ def test_nobody_serves_a_session_that_another_deleted(place: Place) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["files", "sqlite", *(pytest.param(k, marks=pytest.mark.long) for k in ("postgres", "dicts"))],
+    [
+        "files",
+        pytest.param("sqlite", marks=pytest.mark.slow),
+        *(pytest.param(k, marks=pytest.mark.long) for k in ("postgres", "dicts")),
+    ],
 )
 def test_an_agent_serves_it_no_more(make_reopen: Callable[[str], Reopen], kind: str) -> None:
     """By its memory at once, by its prompts and its channel from its next turn on."""
