@@ -49,7 +49,7 @@ def find_canaries(folder: Path) -> list[str]:
 
 
 def test_all_of_a_user_is_shown(people: People) -> None:
-    person = PersonMemory.of(people.graph, USER)
+    person = PersonMemory(people.graph, USER)
     slack, web = person.threads()
     assert (slack.thread, slack.scope, slack.messages, slack.facts) == (SLACK, SCOPE, 4, 1)
     assert (web.thread, web.scope, web.messages, web.facts) == (WEB, "", 6, 2)

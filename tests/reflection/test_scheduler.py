@@ -239,7 +239,7 @@ async def test_two_schedulers_on_one_store_do_not_double(clock: Clock) -> None:
     names = [f"s{n}" for n in range(20)]
     sessions = Memory(InMemoryStore(), clock, **dict.fromkeys(names, 6))
     work = Work(sessions)
-    both = [ReflectionScheduler(sessions, work, POLICY, clock, owner=o) for o in ("a", "b")]
+    both = [ReflectionScheduler(sessions, work, POLICY, clock) for _ in range(2)]
     async with both[0], both[1]:
         await asyncio.gather(*(s.tick() for s in both))
         await asyncio.gather(*(s.wait_idle() for s in both))

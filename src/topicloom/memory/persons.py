@@ -59,7 +59,7 @@ class DeletionReceipt:
 class PersonMemory:
     """Everything of one user over all threads and scopes. Each method has an async form: `ashow`.
 
-        person = PersonMemory.of(graph, "ann")
+        person = PersonMemory(graph, "ann")
         receipt = person.delete()
 
     It looks through all sessions of the storage: whose they are stands in each of them.
@@ -83,11 +83,6 @@ class PersonMemory:
         self._graph, self._deps = graph, find_deps(graph)
         self._storage = self._deps.workspaces.choose_storage(graph.store)
         self._facts_store = open_facts(graph.store)
-
-    @classmethod
-    def of(cls, graph: Graph, user_id: str) -> PersonMemory:
-        """As `PersonMemory(graph, user_id)`."""
-        return cls(graph, user_id)
 
     def _threads(self) -> Step[list[PersonThread]]:
         """The user's threads, those with the newest message first."""

@@ -85,7 +85,6 @@ class ReflectionScheduler:
         clock: Callable[[], datetime] | None = None,
         *,
         review: Callable[[str], Awaitable[object]] | None = None,
-        owner: str | None = None,
     ) -> None:
         """A scheduler, not started.
 
@@ -95,7 +94,6 @@ class ReflectionScheduler:
             policy: When sessions are due; the defaults if not given.
             clock: Tells the time, with its zone; the system's if not given.
             review: Reviews a session likewise, by `areview_session`; nobody does if not given.
-            owner: Name of this scheduler in leases, unlike any other's; made up if not given.
         """
         self.reports: deque[ReflectionReport] = deque(maxlen=_REPORTS)
         """The newest reports, newest last; failures are logged too."""
@@ -104,7 +102,7 @@ class ReflectionScheduler:
         self._review = review
         self._policy = policy or ReflectionPolicy()
         self._clock = clock or read_system_clock
-        self._owner = owner or uuid4().hex
+        self._owner = uuid4().hex
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.Task[None] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}

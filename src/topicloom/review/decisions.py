@@ -170,7 +170,6 @@ def _join_stats(kept: TopicStats, other: TopicStats) -> TopicStats:
         topic=kept.topic,
         awake=kept.awake or other.awake,
         spoken=(*kept.spoken, *other.spoken) if dated else (),
-        uses=kept.uses + other.uses,
     )
 
 
