@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -245,18 +242,6 @@ class TestLore:
             assert (index.find("a van of 12 cubic metres", 3).cosine is None) == down
             best = LoreSource(index).search("a van of 12 cubic metres", ANY, 3)[0]
             assert (best.title, best.score > 0.5) == ("Moving van", True), "by its words alone"
-
-    def test_a_closed_index_stops_to_embed(self) -> None:
-        closed = Event()
-        index = DocumentLoreIndex(DOCUMENTS, Counting(), closed=closed)
-        closed.set()
-        with pytest.raises(CancelledError):
-            index.prepare()
-
-    def test_langchain_community_does_not_warn(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            DocumentLoreIndex(DOCUMENTS[:2], HASHING).prepare()
 
     def test_what_is_named_twice_in_a_store_is_found_once(self) -> None:
         store = stored([*DOCUMENTS[:2], *DOCUMENTS[:2]])

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event
 
-from topicloom.domain.curation import Candidate, ConversationPosition, TurnInterest
-from topicloom.domain.curator import CurationRequest
+from topicloom.domain.curation import Candidate
+from topicloom.domain.curator import CurationOrigin, CurationRequest
 from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.domain.sources import CandidateSource
@@ -75,19 +75,26 @@ def work(
     turn: int,
     *sources: Texts,
     session: str = "s",
-    position: ConversationPosition | None = None,
+    head: str | None = None,
+    removals: tuple[int, str | None] = (0, None),
+    focus: str | None = None,
+    terms: frozenset[str] = frozenset({"temple", "key"}),
     plan: TurnPlan | None = None,
     seen: tuple[CuratedEntry, ...] = (),
 ) -> CurationRequest:
-    """What a turn wants, with a position of its own unless one is given."""
+    """What a turn wants, with a newest message of its own unless one is given."""
     own = TurnPlan(search=SearchIntent(keywords=("temple", "key")))
     listed: dict[str, CandidateSource] = {s.kind: s for s in sources or (lore("lore_1", "lore_2"),)}
     return CurationRequest(
-        session=session,
-        turn=turn,
-        position=position or ConversationPosition(turn, ref(turn)),
-        basis="",
-        interest=TurnInterest(None, frozenset({"temple", "key"})),
+        origin=CurationOrigin(
+            session=session,
+            turn=turn,
+            head=head or ref(turn),
+            removals=removals,
+            basis="",
+            focus=focus,
+            terms=terms,
+        ),
         query=f"The key, for the {turn}th time?",
         tail=(),
         plan=plan or own,

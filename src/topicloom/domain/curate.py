@@ -10,13 +10,8 @@ from concurrent.futures import Future, wait
 from langchain_core.runnables import Runnable
 
 from topicloom.domain import Domain
-from topicloom.domain.curation import (
-    ConversationPosition,
-    CurationResult,
-    TurnInterest,
-    build_curated_layer,
-)
-from topicloom.domain.curator import CurationRequest, Curator
+from topicloom.domain.curation import Curation
+from topicloom.domain.curator import CurationOrigin, CurationRequest, Curator
 from topicloom.domain.document import DocumentEvent, digest_json, list_events
 from topicloom.domain.event_source import EventSource
 from topicloom.domain.lore import LoreIndex, LoreSource
@@ -50,21 +45,18 @@ def curate(
         request = _build_request(deps, state, plan, lore, domain)
         future = curator.begin(request)
         if future is not None:
-            left = max(0.0, began + curator.policy.deadline - time.monotonic())
+            left = max(0.0, began + domain.deadline - time.monotonic())
             yield from either(lambda: wait([future], left), lambda: _wait_for(future, left))
         session, _, workspace = open_turn(deps.workspaces, state)
         refs = workspace.store.transcript_refs(session)
         made, calls = curator.collect(request, future, refs, time.monotonic() - began)
-        layer = build_curated_layer(made)
-        update: Update = {"calls": dumped(calls)}
-        if layer is not None:
-            update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
-        return update
+        layers = {"layers": dumped([made.layer])} if made.layer else {}
+        return {"calls": dumped(calls), **layers}
 
     return node(step, "curate")
 
 
-async def _wait_for(future: Future[CurationResult], seconds: float) -> None:
+async def _wait_for(future: Future[Curation], seconds: float) -> None:
     """Wait for a while, on the event loop. The work itself goes on whatever happens here."""
     waiting = asyncio.wrap_future(future)
     try:
@@ -82,15 +74,18 @@ def _build_request(
     store, document = workspace.store, state.get("document") or {}
     notes = deps.window.layout.select_shown(store.notes(session), turn.user)
     terms = words_of(" ".join(plan.search.keywords) or turn.query)
-    return CurationRequest(
+    origin = CurationOrigin(
         session=session.id,
         turn=session.turn + 1,
-        position=ConversationPosition(
-            session.count, session.transcript, (store.log.purges, session.superseded)
-        ),
+        head=session.transcript,
+        removals=(store.log.purges, session.superseded),
         basis=f"{digest_json(plan.model_dump(mode='json'))}{digest_json(document)}",
+        focus=plan.focus,
         # A single CJK character says nothing: it stands in words of all kinds.
-        interest=TurnInterest(plan.focus, frozenset(t for t in terms if len(t) > 1)),
+        terms=frozenset(t for t in terms if len(t) > 1),
+    )
+    return CurationRequest(
+        origin=origin,
         query=turn.query,
         tail=store.messages(session, turn.first - _TAIL, turn.first - 1),
         plan=plan,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from threading import Event, RLock
-from typing import Protocol
+from threading import Lock
 
 import numpy as np
 from langchain_core.documents import Document
@@ -75,16 +73,6 @@ class LoreMatches:
         return max(_UNSURE, (self.cosine - chance) / (SURE_COSINE - chance))
 
 
-class LoreIndex(Protocol):
-    """An index over lore."""
-
-    def find(self, query: str, limit: int) -> LoreMatches:
-        """Everything that may be found by a query, at least `limit` passages if there are.
-
-        May raise whatever its store raises.
-        """
-
-
 class LoreSource:
     """Searches lore in two hops: by the standardised sum of meaning and words, then by names.
 
@@ -128,11 +116,8 @@ class DocumentLoreIndex:
         documents: Iterable[Document],
         embedder: Embedder,
         open_log: Callable[[Embedder], VectorLog] | None = None,
-        closed: Event | None = None,
     ) -> None:
         """Metadata may have a `title` (or `name`), by which others refer to it, and `tags`.
-
-        Embedding stops when `closed` is set.
 
         Raises:
             ConfigurationError: Two documents have the same id.
@@ -143,16 +128,12 @@ class DocumentLoreIndex:
         self._names = NameFinder([p.title for p in self.passages])
         self._words = build_word_index(tuple(self.passages))
         self._vectors: Vectors | None = None
-        self._lock = RLock()
-        self._closed = closed or Event()
+        self._lock = Lock()
 
     def prepare(self) -> None:
         """Embed what is not embedded yet; otherwise the first search does.
 
         Where the encoder is down, a later search does, and until then only words count.
-
-        Raises:
-            CancelledError: It was closed meanwhile.
         """
         with self._lock:
             if self._vectors is None and self.passages:
@@ -176,8 +157,6 @@ class DocumentLoreIndex:
         known = dict(zip(*log.load(embedder.dimension), strict=True)) if log else {}
         missing = [key for key in texts if key not in known]
         for start in range(0, len(missing), _BATCH):
-            if self._closed.is_set():
-                raise CancelledError
             keys = missing[start : start + _BATCH]
             with defer_exit():
                 fresh = embedder.embed([texts[key] for key in keys])
@@ -202,6 +181,9 @@ class VectorStoreLoreIndex:
         words, cover = build_word_index(tuple(passages)).scores(query)
         dense = -np.arange(len(passages), dtype=float)
         return LoreMatches(passages, NameFinder([p.title for p in passages]), dense, words, cover)
+
+
+LoreIndex = DocumentLoreIndex | VectorStoreLoreIndex
 
 
 def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Passage]:

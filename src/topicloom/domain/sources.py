@@ -126,9 +126,7 @@ def list_best(
 
 def make_preview(text: str) -> str:
     """The beginning of a text in one line, as a selector is shown it."""
-    whole = collapse_whitespace(text[: 8 * PREVIEW_TOKENS])
-    preview = truncate(whole, PREVIEW_TOKENS)
-    return preview if preview != whole or len(text) <= 8 * PREVIEW_TOKENS else f"{whole}…"
+    return truncate(collapse_whitespace(text), PREVIEW_TOKENS)
 
 
 def truncate(text: str, tokens: int) -> str:

@@ -11,18 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Annotated, Any, cast, get_type_hints
 
 from filelock import FileLock
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
-from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from topicloom.domain import Domain
 from topicloom.domain.curate import curate
-from topicloom.domain.curation import CurationPolicy
 from topicloom.domain.curator import Curator
 from topicloom.domain.document import Document, list_active_events
 from topicloom.domain.edit import edit
@@ -87,13 +84,12 @@ class DomainRuntime:
             ConfigurationError: If its schema, a template, a source or a number of it cannot be
                 used, or two documents of its lore have the same id.
         """
+        _check_numbers(domain)
         check_sources(domain.sources)
         check = make_checker(domain.schema) if domain.schema is not None else None
         skeletons = SkeletonService(SkeletonRenderer(domain), deps)
-        closed = Event()
-        lore = running.lore if running else _open_lore(domain, deps, closed)
-        selector = deps.roles.get(SELECTOR) or EmbeddedSelector()
-        curator = Curator(selector, _make_policy(domain), closed)
+        lore = running.lore if running else _open_lore(domain, deps)
+        curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), domain)
         nodes = {
             "decline": decline(deps),
             "refuse": refuse(),
@@ -121,24 +117,21 @@ def _set_document_channel(name: str, schema: type[Any], document: Any) -> type[A
     return made
 
 
-def _make_policy(domain: Domain) -> CurationPolicy:
-    try:
-        return CurationPolicy(
-            deadline=domain.deadline, candidates=domain.candidates, picks=domain.picks
-        )
-    except ValidationError as error:
-        wrong = "; ".join(f"{e['loc'][0]}={e['input']!r}: {e['msg']}" for e in error.errors())
-        raise ConfigurationError(f"domain: {wrong}") from error
+def _check_numbers(domain: Domain) -> None:
+    for name, least in (("deadline", 0), ("candidates", 1), ("picks", 1)):
+        number = getattr(domain, name)
+        if not number >= least:
+            raise ConfigurationError(f"domain: {name}={number!r} has to be at least {least}")
 
 
-def _open_lore(domain: Domain, deps: Deps, closed: Event) -> LoreIndex | None:
+def _open_lore(domain: Domain, deps: Deps) -> LoreIndex | None:
     if isinstance(domain.lore, VectorStore):
         return VectorStoreLoreIndex(domain.lore)
     storage, folder = deps.workspaces.storage, deps.settings.folder
     if folder is None and isinstance(storage, FileStorage):
         folder = storage.root
     open_log = partial(_open_vector_log, folder) if folder is not None else None
-    return DocumentLoreIndex(domain.lore, deps.embedder, open_log, closed) if domain.lore else None
+    return DocumentLoreIndex(domain.lore, deps.embedder, open_log) if domain.lore else None
 
 
 def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
