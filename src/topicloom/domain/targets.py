@@ -75,29 +75,26 @@ def resolve_path(nodes: Mapping[str, DocumentNode], path: str, *, new: bool = Fa
     Raises:
         EditRefusedError: If it means nothing, or goes deeper than one field.
     """
-    if path in nodes and path:
+    if path and path in nodes:
         return EditTarget(path, nodes[path])
     anchor, dot, field = path.rpartition(".")
-    if dot and anchor in nodes and anchor and field:
+    if anchor and field and anchor in nodes:
         return EditTarget(path, nodes[anchor], field)
     if dot and ("." in anchor or "[" in path):
         raise EditRefusedError(
             f"{path[:80]!r} goes too deep: name the innermost thing by its own anchor, "
             f"then one field, such as anchor.field{suggest_similar(anchor, nodes)}"
         )
-    if new and not dot and path not in nodes[""].value:
-        return EditTarget(path, nodes[""], path)
-    if dot or path not in nodes[""].value:
-        names = [*nodes, *nodes[""].value]
-        raise EditRefusedError(
-            f"there is nothing with the anchor {(anchor or path)[:80]!r}"
-            f"{suggest_similar(anchor or path, names)}"
-        )
-    value = nodes[""].value[path]
+    document = nodes[""]
+    if dot or not (new or path in document.value):
+        name = anchor or path
+        similar = suggest_similar(name, [*nodes, *document.value])
+        raise EditRefusedError(f"there is nothing with the anchor {name[:80]!r}{similar}")
+    value = document.value.get(path)
     inner = get_anchor(value) if isinstance(value, dict) else None
     if inner is not None:
         raise EditRefusedError(f"{path} has an anchor of its own: call it {inner}")
-    return EditTarget(path, nodes[""], path)
+    return EditTarget(path, document, path)
 
 
 def suggest_similar(name: str, names: Iterable[str]) -> str:
