@@ -23,13 +23,13 @@ candidates = st.builds(
     Candidate,
     id=st.sampled_from([f"lore_{n}" for n in range(9)]),
     kind=st.sampled_from(KINDS),
-    preview=st.just("…"),
+    text=st.just("…"),
     score=shares,
 )
 
 
-def candidate(name: str, score: float = 0.5, kind: str = "lore", **more: str) -> Candidate:
-    return Candidate(id=name, kind=kind, score=score, preview=more.pop("preview", name), **more)
+def candidate(name: str, score: float = 0.5, kind: str = "lore", text: str = "") -> Candidate:
+    return Candidate(id=name, kind=kind, score=score, text=text or name)
 
 
 def weigh(**given: float) -> SearchIntent:
@@ -95,12 +95,12 @@ class TestMerged:
 class TestUnseen:
     def test_what_is_shown_is_left_out(self) -> None:
         shown = [CuratedEntry(id="lore_1", kind="lore", text="A key\nof jade, and more of it")]
-        found = [candidate("lore_1", preview="A key of jade…"), candidate("lore_2")]
+        found = [candidate("lore_1", text="A key of jade…"), candidate("lore_2")]
         assert [c.id for c in drop_shown(found, shown)] == ["lore_2"]
 
     def test_what_has_changed_since_counts_as_new(self) -> None:
         shown = [CuratedEntry(id="event_q", kind="event", text="status: waiting")]
-        assert drop_shown([candidate("event_q", preview="status: done")], shown)
+        assert drop_shown([candidate("event_q", text="status: done")], shown)
 
     @given(st.text())
     def test_a_text_in_one_line(self, text: str) -> None:

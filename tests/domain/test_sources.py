@@ -17,7 +17,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from tables import each_row
 
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.domain.curation import PREVIEW_TOKENS, collapse_whitespace
+from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace, truncate
 from topicloom.domain.event_source import EventSource
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource, VectorStoreLoreIndex
 from topicloom.domain.plan import SearchIntent, TurnPlan
@@ -26,9 +26,7 @@ from topicloom.domain.session_sources import NarrativeSource, TopicSource
 from topicloom.domain.sources import (
     CandidateSource,
     add_keywords,
-    make_preview,
     scale_scores,
-    truncate,
 )
 from topicloom.errors import ConfigurationError
 from topicloom.search.embedder import Vectors
@@ -167,9 +165,9 @@ class TestScale:
             assert beginning.endswith("…")
 
     def test_previews_of_long_texts(self) -> None:
-        assert make_preview("word " * 10_000).endswith("…")
-        assert make_preview(" \n" * 10_000 + "word") in ("…", "word")
-        assert make_preview("钥" * 300) == "钥" * PREVIEW_TOKENS + "…"
+        assert Candidate("lore_1", "lore", "word " * 10_000).preview.endswith("…")
+        assert Candidate("lore_1", "lore", " \n" * 10_000 + "word").preview in ("…", "word")
+        assert Candidate("lore_1", "lore", "钥" * 300).preview == "钥" * PREVIEW_TOKENS + "…"
 
     def test_keywords_are_not_said_twice(self) -> None:
         intent = SearchIntent(keywords=("Iron Sword", "Blacksmith", "Blacksmith"))
@@ -291,8 +289,8 @@ class TestEvents:
     def test_all_fields_are_told(self) -> None:
         found = EventSource(EVENTS, "van").search("Who painted the van?", ANY, 9)
         texts = {c.id: c.text for c in found}
-        assert "result: Miller 300" in texts["event_quote"]
-        assert "guests: Ann, Bo" in texts["event_party"]
+        assert 'result: {"Miller": 300}' in texts["event_quote"]
+        assert 'guests: ["Ann", "Bo"]' in texts["event_party"]
 
 
 class TestTopics:

@@ -127,7 +127,7 @@ def main_prompt(order: LayoutName) -> Build:
         view = said(text)
         found = TopicNote(topic="t1", name=text, score=1, quotes=("m1", "m2", "m3"), summary=text)
         curated = CuratedEntry(id="lore_1", kind="lore", title=text, text=text)
-        recalled = curated.model_copy(update={"kind": "narrative"})
+        recalled = replace(curated, kind="narrative")
         skeleton, _ = SkeletonRenderer(Domain()).render({"note": text}, TurnPlan(goal=text))
         note = Note(
             after=7,
@@ -205,9 +205,9 @@ def planner(text: str, language: Language) -> list[BaseMessage]:
 
 
 def selector(text: str, language: Language) -> list[BaseMessage]:
-    told = Candidate(id="lore_1", kind="lore", title=text, preview=text, score=1, tags=(text,))
+    told = Candidate(id="lore_1", kind="lore", title=text, text=text, score=1, tags=(text,))
     # The anchor of an event is any text in one line.
-    named = told.model_copy(update={"id": f"event_{' '.join(text.split())}", "kind": "event"})
+    named = replace(told, id=f"event_{' '.join(text.split())}", kind="event")
     plan = TurnPlan(goal=text)
     request = SelectRequest("s", text, said(text), plan, [told, named], 1, language)
     return build_selector_prompt(request, WINDOW)

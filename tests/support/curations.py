@@ -33,7 +33,7 @@ class Texts:
         if self.error is not None:
             raise self.error
         return [
-            Candidate(id=i, kind=self.kind, title=i, preview=t[:40], text=t, score=1 - n / 100)
+            Candidate(id=i, kind=self.kind, title=i, text=t, score=1 - n / 100)
             for n, (i, t) in enumerate(list(self.texts.items())[:limit])
         ]
 

@@ -12,11 +12,10 @@ from langchain_core.runnables import Runnable
 from topicloom.domain import Domain
 from topicloom.domain.curation import Curation
 from topicloom.domain.curator import CurationOrigin, CurationRequest, Curator
-from topicloom.domain.document import DocumentEvent, digest_json, list_events
+from topicloom.domain.document import Document, digest_json, list_events
 from topicloom.domain.event_source import EventSource
 from topicloom.domain.lore import LoreIndex, LoreSource
 from topicloom.domain.plan import TurnPlan
-from topicloom.domain.recall_source import RecallSource
 from topicloom.domain.session_sources import NarrativeSource, TopicSource
 from topicloom.domain.sources import ApplicationSource, CandidateSource
 from topicloom.domain.state import DomainState
@@ -90,15 +89,7 @@ def _build_request(
         tail=store.messages(session, turn.first - _TAIL, turn.first - 1),
         plan=plan,
         language=session.language,
-        sources=make_sources(
-            session,
-            workspace,
-            events=list_events(document, domain.events),
-            focus=plan.focus,
-            notes=notes,
-            lore=lore,
-            own=domain.sources,
-        ),
+        sources=make_sources(session, workspace, document, plan.focus, notes, lore, domain),
         own={source.kind: source for source in domain.sources},
         seen=tuple(entry for note in notes for entry in note.curated),
     )
@@ -107,12 +98,11 @@ def _build_request(
 def make_sources(
     session: Session,
     workspace: Workspace,
-    *,
-    events: Sequence[DocumentEvent],
+    document: Document,
     focus: str | None,
     notes: Sequence[Note],
     lore: LoreIndex | None,
-    own: Sequence[RecallSource],
+    domain: Domain,
 ) -> dict[str, CandidateSource]:
     """All sources of a turn, by kind; topics that are read in this turn are none of them."""
     store = workspace.store
@@ -122,8 +112,8 @@ def make_sources(
     dormant = [t for t in table.open() if t.id not in session.active]
     sources: dict[str, CandidateSource] = {
         "narrative": NarrativeSource([*dormant, *table.archived()]),
-        "event": EventSource(events, focus),
+        "event": EventSource(list_events(document, domain.events), focus),
         "topic": TopicSource(dormant, workspace.index.search, store.topic_messages, shown),
-        **{source.kind: ApplicationSource(source, session) for source in own},
+        **{source.kind: ApplicationSource(source, session) for source in domain.sources},
     }
     return sources if lore is None else {**sources, "lore": LoreSource(lore)}

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from pydantic import BaseModel
-
 from topicloom.domain.plan import SearchIntent
+from topicloom.state.language import CJK_RUN
 from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.receipt import Call
 
 
-class Candidate(BaseModel, frozen=True):
-    """Something that may be worth knowing for the reply, by its preview."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that may be worth knowing for the reply."""
 
     id: str
     """Its id among the candidates: `lore_3`, `narrative_t12`."""
     kind: str
     """The kind of its source."""
-    knowledge: bool = False
-    """True if it says how things are, not what happened."""
+    text: str
+    """All of it."""
     title: str = ""
     """Its name, if it has one: others may mention it by that."""
-    preview: str
-    """Its beginning, about 100 tokens, in one line: all that a selector is shown."""
-    text: str = ""
-    """All of it."""
-    score: float
+    score: float = 0.0
     """Fit with the query, 0 to 1, comparable between kinds."""
     tags: tuple[str, ...] = ()
     """Remarks of the source, such as "archived"."""
+    knowledge: bool = False
+    """True if it says how things are, not what happened."""
+
+    @property
+    def preview(self) -> str:
+        """Its beginning in one line: all that a selector is shown."""
+        return truncate(collapse_whitespace(self.text), PREVIEW_TOKENS)
 
 
 STAND_IN = 3
@@ -94,8 +97,7 @@ def merge_candidates(
 ) -> list[Candidate]:
     """The best candidates of all sources by weighted score, each id once, best first."""
     weighed = (
-        c.model_copy(update={"score": c.score * weights.get(c.kind, 0.0)})
-        for c in chain.from_iterable(found)
+        replace(c, score=c.score * weights.get(c.kind, 0.0)) for c in chain.from_iterable(found)
     )
     unique = {c.id: c for c in reversed(list(weighed))}
     return sorted(unique.values(), key=lambda c: (-c.score, c.id))[:limit]
@@ -115,3 +117,16 @@ def drop_shown(candidates: Iterable[Candidate], seen: Collection[CuratedEntry]) 
 
 def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
+
+
+def truncate(text: str, tokens: int) -> str:
+    """The beginning of a text, an ellipsis at its end if there is more.
+
+    A token is a CJK character or four others.
+    """
+    left = 4 * tokens
+    for place, character in enumerate(text):
+        left -= 4 if CJK_RUN.match(character) else 1
+        if left < 0:
+            return text[:place].rstrip() + "…"
+    return text

@@ -24,11 +24,12 @@ from topicloom.domain.curation import (
     drop_shown,
     merge_candidates,
     scale_weights,
+    truncate,
 )
 from topicloom.domain.plan import TurnPlan
 from topicloom.domain.recall_source import RecallSource
 from topicloom.domain.selector import Selector, SelectRequest
-from topicloom.domain.sources import CandidateSource, truncate
+from topicloom.domain.sources import CandidateSource
 from topicloom.effects import Step, run_step
 from topicloom.roles.calls import ask_role
 from topicloom.state.language import Language

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from topicloom.domain.curation import Candidate
 from topicloom.domain.document import DocumentEvent, get_anchor, get_label, is_active
 from topicloom.domain.plan import SearchIntent
-from topicloom.domain.sources import Passage, add_keywords, list_best, score_words
+from topicloom.domain.sources import add_keywords, list_best, score_words
+from topicloom.domain.yaml_text import format_yaml
 
 Direction = Literal["before", "after"]
 
@@ -23,10 +25,8 @@ def find_related_events(
     A walk keeps its direction: what else comes after a predecessor is neither. The focus is not in
     the result, links to no event lead nowhere, and rings are walked once.
     """
-    earlier, later = _link_events(events)
-    walks: dict[Direction, dict[str, set[str]]] = {"before": earlier, "after": later}
     found: dict[str, tuple[int, Direction]] = {}
-    for direction, links in walks.items():
+    for direction, links in _link_events(events).items():
         reached = {focus}
         for step in range(1, depth + 1):
             reached = {n for i in reached for n in links.get(i, ())} - found.keys() - {focus}
@@ -36,23 +36,19 @@ def find_related_events(
 
 def _link_events(
     events: Sequence[DocumentEvent],
-) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    earlier: dict[str, set[str]] = {anchor: set() for e in events if (anchor := get_anchor(e))}
-    later: dict[str, set[str]] = {anchor: set() for anchor in earlier}
+) -> Mapping[Direction, Mapping[str, set[str]]]:
+    """The events right before and right after each, by anchor."""
+    known = {get_anchor(event) for event in events} - {None}
+    earlier, later = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for event in events:
-        own = get_anchor(event) or ""
-        pairs = [(i, own) for i in _read_ids(event.get("after"))]
-        pairs += [(own, i) for i in _read_ids(event.get("before"))]
-        for first, second in pairs:
-            if first in earlier and second in earlier:
-                later[first].add(second)
-                earlier[second].add(first)
-    return earlier, later
-
-
-def _read_ids(value: object) -> list[str]:
-    listed = value if isinstance(value, list) else [value]
-    return [str(i) for i in listed if isinstance(i, str | int) and not isinstance(i, bool)]
+        for field, there, back in (("after", earlier, later), ("before", later, earlier)):
+            listed = event.get(field)
+            for other in map(str, listed if isinstance(listed, list) else [listed]):
+                own = get_anchor(event)
+                if own is not None and other in known:
+                    there[own].add(other)
+                    back[other].add(own)
+    return {"before": earlier, "after": later}
 
 
 _DEPTH = 2
@@ -68,29 +64,20 @@ class EventSource:
     def __init__(self, events: Sequence[DocumentEvent], focus: str | None) -> None:
         near = find_related_events(events, focus, _DEPTH) if focus else {}
         over = {get_anchor(e): e for e in events if not is_active(e)}
-        passages = {
-            anchor: Passage(
-                f"event_{anchor}", get_label(e), _format_event(e), near.get(anchor, ())[1:]
+        candidates = {
+            anchor: Candidate(
+                id=f"event_{anchor}",
+                kind="event",
+                text=format_yaml(event, {}),
+                title=get_label(event),
+                tags=near.get(anchor, ())[1:],
             )
-            for anchor, e in over.items()
+            for anchor, event in over.items()
             if anchor and anchor != focus
         }
-        self._passages = list(passages.values())
-        self._near = [_NEAR[near[i][0] - 1] if i in near else 0.0 for i in passages]
+        self._candidates = list(candidates.values())
+        self._near = [_NEAR[near[i][0] - 1] if i in near else 0.0 for i in candidates]
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        words = score_words(self._passages, add_keywords(query, intent))
-        scores = np.maximum(words, self._near)
-        return list_best("event", self._passages, scores, limit)
-
-
-def _format_event(event: DocumentEvent) -> str:
-    return "\n".join(f"{k}: {_format_value(v)}" for k, v in event.items() if k != "_anchor")
-
-
-def _format_value(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_format_value(inner)}" for key, inner in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_format_value, value))
-    return str(value)
+        words = score_words(self._candidates, add_keywords(query, intent))
+        return list_best(self._candidates, np.maximum(words, self._near), limit)

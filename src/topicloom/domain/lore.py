@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 import numpy as np
@@ -14,14 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
 from topicloom.domain.plan import SearchIntent
-from topicloom.domain.sources import (
-    NOT_IN_ID,
-    Passage,
-    add_keywords,
-    build_word_index,
-    list_candidates,
-    scale_scores,
-)
+from topicloom.domain.sources import NOT_IN_ID, add_keywords, build_word_index, scale_scores
 from topicloom.errors import ConfigurationError
 from topicloom.search.embedder import Embedder, FixedEmbedder, Vectors, dot_products
 from topicloom.search.hits import SURE_COSINE, SURE_COVER
@@ -52,7 +45,7 @@ _BATCH = 8
 class LoreMatches:
     """The scores of n passages for a query."""
 
-    passages: Sequence[Passage]
+    passages: Sequence[Candidate]
     names: NameFinder
     dense: Floats
     """[n], similarity in meaning, on any scale."""
@@ -89,9 +82,7 @@ class LoreSource:
         scores = scale_scores(standardize(found.dense) + standardize(found.words), found.sureness)
         order = np.argsort(-scores, kind="stable").tolist()
         best = _add_named(order, found, limit)
-        return list_candidates(
-            "lore", ((found.passages[row], scores[row]) for row in best), knowledge=True
-        )
+        return [replace(found.passages[row], score=float(scores[row])) for row in best]
 
 
 def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
@@ -152,7 +143,8 @@ class DocumentLoreIndex:
 
     def _load_vectors(self, embedder: Embedder) -> Vectors | None:
         """Vectors [n, d] of the passages; None if the encoder is down."""
-        texts = {digest_text(p.headed): p.headed for p in self.passages}
+        headed = [f"{p.title}: {p.text}" if p.title else p.text for p in self.passages]
+        texts = {digest_text(text): text for text in headed}
         log = self._open_log(embedder) if self._open_log else None
         known = dict(zip(*log.load(embedder.dimension), strict=True)) if log else {}
         missing = [key for key in texts if key not in known]
@@ -166,7 +158,7 @@ class DocumentLoreIndex:
             if log is not None:
                 whole = np.flatnonzero(fresh.any(axis=1))
                 log.append([keys[i] for i in whole], fresh[whole])
-        return np.stack([known[digest_text(p.headed)] for p in self.passages])
+        return np.stack([known[digest_text(text)] for text in headed])
 
 
 class VectorStoreLoreIndex:
@@ -186,9 +178,9 @@ class VectorStoreLoreIndex:
 LoreIndex = DocumentLoreIndex | VectorStoreLoreIndex
 
 
-def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Passage]:
+def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Candidate]:
     """The passages of documents, long ones cut unless they are to stay whole."""
-    found: dict[str, Passage] = {}
+    found: dict[str, Candidate] = {}
     for number, document in enumerate(documents, start=1):
         name = document.id or (digest_text(document.page_content) if whole else str(number))
         for passage in _cut_document(document, f"lore_{NOT_IN_ID.sub('-', name)}", whole):
@@ -200,10 +192,17 @@ def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> li
     return list(found.values())
 
 
-def _cut_document(document: Document, name: str, whole: bool) -> Iterator[Passage]:
+def _cut_document(document: Document, name: str, whole: bool) -> Iterator[Candidate]:
     title = str(document.metadata.get("title") or document.metadata.get("name") or "")
     listed = document.metadata.get("tags")
     tags = tuple(map(str, listed)) if isinstance(listed, list | tuple) else ()
     texts = [document.page_content] if whole else passages_of(document.page_content, _PASSAGE)
     for part, text in enumerate(texts, start=1):
-        yield Passage(name if len(texts) == 1 else f"{name}.{part}", title, text, tags)
+        yield Candidate(
+            id=name if len(texts) == 1 else f"{name}.{part}",
+            kind="lore",
+            text=text,
+            title=title,
+            tags=tags,
+            knowledge=True,
+        )

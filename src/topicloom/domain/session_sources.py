@@ -10,7 +10,7 @@ import numpy as np
 from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
 from topicloom.domain.plan import SearchIntent
-from topicloom.domain.sources import Passage, add_keywords, list_best, list_candidates, score_words
+from topicloom.domain.sources import add_keywords, list_best, score_words
 from topicloom.search.hits import Hits
 from topicloom.state.recall import parse_message_number
 from topicloom.state.stored_message import StoredMessage
@@ -26,12 +26,13 @@ class NarrativeSource:
     def __init__(self, topics: Sequence[Topic]) -> None:
         described = [t for t in topics if t.summary or t.brief]
         self._newest = np.array([t.newest for t in described], dtype=float)
-        self._passages = [
-            Passage(
-                f"narrative_{t.id}",
-                t.name,
-                t.summary or t.brief,
-                ("archived",) if t.status == "archived" else (),
+        self._candidates = [
+            Candidate(
+                id=f"narrative_{t.id}",
+                kind="narrative",
+                text=t.summary or t.brief,
+                title=t.name,
+                tags=("archived",) if t.status == "archived" else (),
             )
             for t in described
         ]
@@ -39,8 +40,8 @@ class NarrativeSource:
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         age = 1 - self._newest / self._newest.max(initial=1.0)
         recency = 1 - (1 - _OLDEST) * age
-        scores = score_words(self._passages, add_keywords(query, intent), recency)
-        return list_best("narrative", self._passages, scores, limit)
+        scores = score_words(self._candidates, add_keywords(query, intent), recency)
+        return list_best(self._candidates, scores, limit)
 
 
 _TOPICS = 8
@@ -68,14 +69,17 @@ class TopicSource:
         known = [t for t in hits.topics if t in topics]
         ranked = sorted(known, key=lambda t: -hits.topics[t])[: min(limit, _TOPICS)]
         quotes = {t: self._format_quotes(topics[t], hits.weights) for t in ranked}
-        return list_candidates(
-            "topic",
-            (
-                (Passage(f"topic_{t}", topics[t].name, text), hits.topics[t])
-                for t, text in quotes.items()
-                if text
-            ),
-        )
+        return [
+            Candidate(
+                id=f"topic_{t}",
+                kind="topic",
+                text=text,
+                title=topics[t].name,
+                score=float(hits.topics[t]),
+            )
+            for t, text in quotes.items()
+            if text
+        ]
 
     def _format_quotes(self, topic: Topic, weights: Mapping[str, float]) -> str:
         """The best messages of a topic, in conversation order; empty if all are shown."""

@@ -1,22 +1,21 @@
-"""Sources of candidates: what every source does, its scores and previews; those of applications."""
+"""Sources of candidates: what every source does, its scores, and those of applications."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
-from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace
+from topicloom.domain.curation import Candidate
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.recall_source import RecallQuery, RecallSource, check_hit
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.hits import SURE_COVER
 from topicloom.search.ranking import Floats
-from topicloom.state.language import CJK_RUN
 from topicloom.state.session import Session
 
 
@@ -58,88 +57,33 @@ def scale_scores(scores: Floats, sure: float) -> Floats:
     return shares
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A text that may be worth knowing, or a part of a long one."""
-
-    id: str
-    title: str
-    text: str
-    tags: tuple[str, ...] = ()
-
-    @property
-    def headed(self) -> str:
-        """The text under its title, as it is searched."""
-        return f"{self.title}: {self.text}" if self.title else self.text
-
-
 NOT_IN_ID = re.compile(r"[^\w.-]+")
 """Characters that an id of a candidate cannot have: a model has to be able to repeat it."""
 
 
 @lru_cache(maxsize=16)
-def build_word_index(passages: tuple[Passage, ...]) -> LexicalIndex:
-    """A lexical index over passages. The last few are kept: turn by turn they are equal."""
+def build_word_index(candidates: tuple[Candidate, ...]) -> LexicalIndex:
+    """A lexical index over candidates. The last few are kept: turn by turn they are equal."""
     index = LexicalIndex()
-    for passage in passages:
-        index.add(passage.title, passage.text)
+    for candidate in candidates:
+        index.add(candidate.title, candidate.text)
     return index
 
 
-def score_words(passages: Sequence[Passage], query: str, weights: Floats | float = 1.0) -> Floats:
-    """Scores [n] of passages by the query's words, 0 to 1; `weights` [n] weigh one against another.
-
-    None of no passages.
-    """
-    if not passages:
+def score_words(
+    candidates: Sequence[Candidate], query: str, weights: Floats | float = 1.0
+) -> Floats:
+    """Scores [n] by the query's words, 0 to 1; `weights` [n] weigh one against another."""
+    if not candidates:
         return np.zeros(0)
-    words, cover = build_word_index(tuple(passages)).scores(query)
+    words, cover = build_word_index(tuple(candidates)).scores(query)
     return scale_scores(words * weights, cover / SURE_COVER)
 
 
-def list_candidates(
-    kind: str, found: Iterable[tuple[Passage, float]], *, knowledge: bool = False
-) -> list[Candidate]:
-    """Passages as candidates of a kind, each with its score."""
-    return [
-        Candidate(
-            id=p.id,
-            kind=kind,
-            knowledge=knowledge,
-            title=p.title,
-            preview=make_preview(p.text),
-            text=p.text,
-            score=float(score),
-            tags=p.tags,
-        )
-        for p, score in found
-    ]
-
-
-def list_best(
-    kind: str, passages: Sequence[Passage], scores: Floats, limit: int
-) -> list[Candidate]:
-    """The passages with the highest scores [n], over 0, as candidates, best first."""
+def list_best(candidates: Sequence[Candidate], scores: Floats, limit: int) -> list[Candidate]:
+    """The candidates with the highest scores [n], over 0, best first."""
     best = np.argsort(-scores, kind="stable")[:limit].tolist()
-    return list_candidates(kind, ((passages[n], scores[n]) for n in best if scores[n] > 0))
-
-
-def make_preview(text: str) -> str:
-    """The beginning of a text in one line, as a selector is shown it."""
-    return truncate(collapse_whitespace(text), PREVIEW_TOKENS)
-
-
-def truncate(text: str, tokens: int) -> str:
-    """The beginning of a text, an ellipsis at its end if there is more.
-
-    A token is a CJK character or four others.
-    """
-    left = 4 * tokens
-    for place, character in enumerate(text):
-        left -= 4 if CJK_RUN.match(character) else 1
-        if left < 0:
-            return text[:place].rstrip() + "…"
-    return text
+    return [replace(candidates[n], score=float(scores[n])) for n in best if scores[n] > 0]
 
 
 _LONGEST_TEXT = 20_000
@@ -168,10 +112,16 @@ class ApplicationSource:
                 when=intent.when,
             )
         )
-        found: dict[str, tuple[Passage, float]] = {}
+        found: dict[str, Candidate] = {}
         for hit in (check_hit(kind, hit) for hit in hits):
-            name = f"{kind}_{NOT_IN_ID.sub('-', hit.id)}"
-            passage = Passage(name, hit.title, hit.text[:_LONGEST_TEXT], hit.tags)
-            found.setdefault(name, (passage, hit.score))
-        best = sorted(found.values(), key=lambda pair: -pair[1])[:limit]
-        return list_candidates(kind, best, knowledge=self.source.knowledge)
+            candidate = Candidate(
+                id=f"{kind}_{NOT_IN_ID.sub('-', hit.id)}",
+                kind=kind,
+                text=hit.text[:_LONGEST_TEXT],
+                title=hit.title,
+                score=hit.score,
+                tags=hit.tags,
+                knowledge=self.source.knowledge,
+            )
+            found.setdefault(candidate.id, candidate)
+        return sorted(found.values(), key=lambda c: -c.score)[:limit]
