@@ -242,7 +242,8 @@ class Bench:
     def archived_days(self) -> dict[date, str]:
         """Days that archived topics had messages on, with a message of each, evenly chosen."""
         session, store = self.session, self.store
-        stored = [r for t in store.topic_table(session).archived() for r in store.topic_messages(t)]
+        archived = store.topic_table(session).archived()
+        stored = [r for t in archived for r in store.topic_messages(session, t)]
         days = {date.fromisoformat(r.day): r.text for r in sorted(stored, key=lambda r: -r.seq)}
         step = max(1, len(days) // ASKED_DAYS)
         return dict(sorted(days.items())[::step][:ASKED_DAYS])
@@ -257,7 +258,7 @@ def asked_by_date(bench: Bench) -> str:
         archived = {
             r.text
             for t in bench.store.topic_table(bench.session).archived()
-            for r in bench.store.topic_messages(t)
+            for r in bench.store.topic_messages(bench.session, t)
             if r.day == day.isoformat()
         }
         bench.ask(f"What did we talk about on {day:%-d %B %Y}?", f"q{day}")

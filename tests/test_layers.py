@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tables import each_row
 
+from topicloom import hosting
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "topicloom"
 APP = ROOT / "app" / "src" / "topicloom_app"
@@ -161,6 +163,17 @@ print(turn["messages"][-1].content)
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("Hello!"), done.stderr
+
+
+def test_hosting_has_no_more_than_the_application_uses() -> None:
+    used = {
+        alias.name
+        for _, tree in modules(APP)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "topicloom.hosting"
+        for alias in node.names
+    }
+    assert set(hosting.__all__) == used
 
 
 def test_nothing_private_of_a_dependency_is_imported() -> None:

@@ -96,7 +96,9 @@ def test_topics_are_those_that_are_known_or_one(tmp_path: Path, known: bool) -> 
     session = get_session(graph, config)
     store = SessionStore(storage.open(session.id))
     topics = store.topic_table(session).topics.values()
-    held = [{labels[str(m.source)] for m in store.topic_messages(topic)} for topic in topics]
+    held = [
+        {labels[str(m.source)] for m in store.topic_messages(session, topic)} for topic in topics
+    ]
     if not known:
         assert held == [{"garden", "chain", "tea", None}]
         return

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from topicloom.errors import BrokenInvariantError
-from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import MessageRole, StoredMessage
 from topicloom.state.topics import Topic
@@ -28,9 +27,9 @@ class Kept:
 
     def move(self, topic: str, *numbers: int) -> None:
         """Put messages into a topic, whatever it had."""
-        rounds = group_rounds([self.messages[n - 1] for n in numbers])
-        row = self.store.move(Topic(id=topic, name=topic), rounds)
-        self.session = self.store.save_topics(self.session, [row])
+        said = [self.messages[n - 1] for n in numbers]
+        session, row = self.store.assign(self.session, Topic(id=topic, name=topic), said)
+        self.session = self.store.save_topics(session, [row])
 
     def check(self, said: list[RecordedMessage] | None = None) -> None:
         check_session(self.store, self.session, said)

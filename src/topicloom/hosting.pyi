@@ -16,9 +16,6 @@ from .graph.deps import (
     choose_models as choose_models,
     open_role_model as open_role_model,
 )
-from .graph.parts import (
-    GraphParts as GraphParts,
-)
 from .graph.postgres import (
     open_postgres_saver as open_postgres_saver,
     open_postgres_store as open_postgres_store,

@@ -235,6 +235,9 @@ from .storage.thread_profiles import (
     hash_words as hash_words,
     read_profiles as read_profiles,
 )
+from .storage.topic_reader import (
+    TopicReader as TopicReader,
+)
 from .texts import (
     FilledText as FilledText,
 )

@@ -6,7 +6,9 @@ import json
 import re
 import shlex
 import tomllib
+from contextlib import closing
 from pathlib import Path
+from shutil import copytree
 from textwrap import dedent
 from typing import Any
 
@@ -35,26 +37,39 @@ GROUPS = {"eval", "import", "topic", "train"}
 FOLDERS = r"bin|\.ci|app|scripts|tests|benchmarks|notebooks|lab"
 PLACES = [ROOT, ROOT / "src" / "topicloom", ROOT / "app" / "src" / "topicloom_app"]
 """Where the modules are that pages name by their folder."""
+LAKE: Any = {"configurable": {"thread_id": "lake"}}
 SEPARATE = {"docs/guides/frontends.md"}
 """Pages whose blocks need packages of their own: `test_frontends.py`."""
 
 
+@pytest.fixture(scope="session")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a user who has a session of some turns."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TOPICLOOM_FOLDER", raising=False)  # as a reader has it
+        patch.setenv("XDG_DATA_HOME", str(home))
+        with closing(local_checkpointer()) as checkpointer:
+            graph = build_session_graph().compile(checkpointer=checkpointer)
+            for number in range(7):
+                graph.invoke({"messages": [("user", f"This is message {number}.")]}, LAKE)
+    return home
+
+
 @pytest.fixture
 def surroundings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
+    talked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
 ) -> dict[str, Any]:
     """A folder, a model, and a session of some turns, for examples that go on with one."""
     openai_server.otherwise(Reply("Noted."))
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.delenv("TOPICLOOM_FOLDER", raising=False)  # as a reader has it
+    monkeypatch.delenv("TOPICLOOM_FOLDER", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    copytree(talked, tmp_path, dirs_exist_ok=True)
     graph: Any = build_session_graph().compile(checkpointer=local_checkpointer())
-    thread = {"configurable": {"thread_id": "lake"}}
-    for number in range(7):
-        graph.invoke({"messages": [("user", f"This is message {number}.")]}, thread)
-    return {"graph": graph, "thread": thread}
+    return {"graph": graph, "thread": LAKE}
 
 
 WITH_CODE = [

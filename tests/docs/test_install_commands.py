@@ -36,7 +36,7 @@ def list_requirements() -> Iterator[tuple[str, str]]:
 
 def test_hints_name_the_packages_of_the_extras() -> None:
     given = {name: tuple(p) for name, p in read_project()["optional-dependencies"].items()}
-    assert given.pop("app") == ("topicloom-app",)
+    assert given.pop("app") == ("topicloom-app==0.2.0",)
     assert given == EXTRAS
     assert name_install("providers") == 'pip install "langchain>=1.4,<2"'
     peers = read_project("lab")["optional-dependencies"]["peers"]

@@ -24,8 +24,9 @@ def examples() -> dict[str, dict[str, Any]]:
 
 def sent() -> Iterator[tuple[str, set[str]]]:
     """Type and further fields of every event in the source."""
-    for path in (ROOT / "src" / "topicloom").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    texts = (path.read_text("utf-8") for path in (ROOT / "src" / "topicloom").rglob("*.py"))
+    for text in texts:
+        for node in ast.walk(ast.parse(text)) if "emit(" in text else ():
             match node:
                 case ast.Call(func=ast.Name(id="emit"), args=[ast.Constant(value=str(kind))]):
                     yield kind, {keyword.arg or "" for keyword in node.keywords}

@@ -82,7 +82,7 @@ def homes_of(session: Session, store: SessionStore) -> dict[str, str]:
     """The topic of each message that was split, by short ids; "loose" for loose ends."""
     table = store.topic_table(session)
     homes = {t.id: "loose" if t.loose else t.id for t in table}
-    return {m.id: homes[t.id] for t in table for m in store.topic_messages(t)}
+    return {m.id: homes[t.id] for t in table for m in store.topic_messages(session, t)}
 
 
 @pytest.mark.parametrize("preset", PRESETS)

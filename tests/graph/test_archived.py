@@ -91,7 +91,8 @@ def test_without_a_model_it_is_found_too(tmp_path: Path) -> None:
         tell(graph, CONFIG, text)
     session, store = get_session(graph, CONFIG), kept(tmp_path, get_session(graph, CONFIG))
     topics = store.topic_table(session)
-    name = next(t.name for t in topics if any("boiler" in m.text for m in store.topic_messages(t)))
+    said = {t.name: store.topic_messages(session, t) for t in topics}
+    name = next(n for n, messages in said.items() if any("boiler" in m.text for m in messages))
     archive(tmp_path, graph, name)
     tell(graph, CONFIG, "Did you forget about the boiler?")
     receipt = last_receipt(tmp_path, graph, CONFIG)

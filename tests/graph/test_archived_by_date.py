@@ -142,5 +142,5 @@ def test_nothing_else_is(world: World, message: str) -> None:
     tell(world.graph, CONFIG, message)
     assert world.named()["茶"] == "archived"
     prompt = "\n".join(world.responder.prompts[-1])
-    put_away = world.store.topic_messages(world.topic_table[world.id_of("茶")])
+    put_away = world.store.topic_messages(world.session, world.topic_table[world.id_of("茶")])
     assert not any(r.text in prompt for r in put_away if r.text != message)

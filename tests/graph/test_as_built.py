@@ -128,9 +128,9 @@ def test_purged_checked_and_repaired_where_it_is(tmp_path: Path) -> None:
     assert check_kept(store, session)
     assert purge_messages(graph, thread(), None, store.plan_purge(session, [1])).entries
     assert check_session(graph, thread()) == []
-    rows = FileStorage(tmp_path / "own").backend("s").entries("timeline")
+    rows = FileStorage(tmp_path / "own").backend("s").entries("turns")
     rows.replace([], [list(rows.scan())[-1].key])
     faults = check_session(graph, thread())
-    assert [fault.place for fault in faults] == ["timeline"]
+    assert [fault.place for fault in faults] == ["turns"]
     assert repair_session(graph, thread()) == faults
     assert check_session(graph, thread()) == []

@@ -111,7 +111,7 @@ def check(folder: Path, graph: Any, listeners: Listeners) -> None:
     check_kept(store, session)
     assert SECRET not in repr([store.messages(session), store.notes(session)])
     table = store.topic_table(session)
-    assert SECRET not in repr([(t, store.topic_messages(t)) for t in table])
+    assert SECRET not in repr([(t, store.topic_messages(session, t)) for t in table])
 
 
 @pytest.mark.parametrize("keep", [None, 2])

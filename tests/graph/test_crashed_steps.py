@@ -49,7 +49,7 @@ def story(folder: Path, storage: FailingStorage, durability: Any, **changes: Any
     store = kept(folder, session)
     said: list[Said] = [(r.role, r.text) for r in check_kept(store, session)]
     topics = [
-        (t.name, t.count, [r.id for r in store.topic_messages(t)])
+        (t.name, t.count, [r.id for r in store.topic_messages(session, t)])
         for t in store.topic_table(session)
     ]
     assert [r.turn for r in store.receipts(session)] == list(range(1, TURNS + 1))

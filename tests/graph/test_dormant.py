@@ -87,7 +87,8 @@ def test_one_more_model_reads_what_is_found_in_topics_without_a_reader(tmp_path:
     own = [r for r in reader.requests if r.topic.id != OTHER_TOPICS]
     (elsewhere,) = (r for r in reader.requests if r.topic.id == OTHER_TOPICS)
     store = kept(tmp_path, session)
-    homes = {m.id: t.id for t in store.topic_table(session) for m in store.topic_messages(t)}
+    table = store.topic_table(session)
+    homes = {m.id: t.id for t in table for m in store.topic_messages(session, t)}
     read = {r.topic.id for r in own}
     shown = [m.seq for m in elsewhere.messages]
     assert shown == sorted(set(shown))

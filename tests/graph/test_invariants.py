@@ -313,7 +313,7 @@ def seen_again(folder: Path, session: Session, config: RunnableConfig) -> Moment
         config,
         session,
         check_kept(store, session),
-        {t.id: (t, store.topic_messages(t)) for t in store.topic_table(session)},
+        {t.id: (t, store.topic_messages(session, t)) for t in store.topic_table(session)},
         store.notes(session),
         store.days(session),
     )

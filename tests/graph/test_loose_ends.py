@@ -51,7 +51,7 @@ def test_a_single_question_is_a_loose_end_that_no_reader_reads(tmp_path: Path) -
         tmp_path, [*said("oak", range(4)), *question, *said("lisbon", range(4))]
     )
     (loose,) = table.loose()
-    assert SINGLE in {m.text for m in store.topic_messages(loose)}
+    assert SINGLE in {m.text for m in store.topic_messages(session, loose)}
     assert loose.name == "Loose ends"
     assert loose.id not in session.active
     assert loose.id not in {t.id for t in table.open()}
@@ -98,7 +98,7 @@ def test_loose_ends_that_were_emptied_leave_their_name(tmp_path: Path) -> None:
 
 
 def test_loose_ends_become_a_topic_once_they_gather(tmp_path: Path) -> None:
-    _, _, store, table = started(
+    _, session, store, table = started(
         tmp_path,
         [*said("oak", range(4)), *said("piano", range(1))],
         [*said("lisbon", range(4)), *said("piano", range(1, 2))],
@@ -107,7 +107,7 @@ def test_loose_ends_become_a_topic_once_they_gather(tmp_path: Path) -> None:
     homes = {
         topic.id
         for topic in table
-        for message in store.topic_messages(topic)
+        for message in store.topic_messages(session, topic)
         if "Piano" in message.text
     }
     assert len(homes) == 1

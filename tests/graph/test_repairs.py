@@ -66,7 +66,7 @@ class Talk:
         check_kept(store, session)
 
         def subjects(topic: Topic) -> set[str]:
-            texts = [m.text for m in store.topic_messages(topic)]
+            texts = [m.text for m in store.topic_messages(session, topic)]
             return {s for s in SUBJECTS for t in texts if SUBJECTS[s][:12] in t}
 
         return [subjects(t) for t in store.topic_table(session) if t.count]

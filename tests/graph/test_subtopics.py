@@ -97,10 +97,10 @@ def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, TopicTabl
     return session, store, store.topic_table(session)
 
 
-def check_sizes(store: SessionStore, table: TopicTable) -> None:
+def check_sizes(store: SessionStore, session: Session, table: TopicTable) -> None:
     """No open topic is too large, but for one of a single round."""
     for topic in table.open():
-        users = [r for r in store.topic_messages(topic) if r.role == "user"]
+        users = [r for r in store.topic_messages(session, topic) if r.role == "user"]
         assert topic.tokens <= LIMIT or len(users) == 1
         if topic.parent is not None:
             assert table[topic.parent].status == "divided"
@@ -114,13 +114,13 @@ class TestDivision:
         tell(graph, CONFIG, "Hello", keep=0)
         session, store, table = opened(tmp_path, graph)
         tea, rain = table["t1"], table["t2"]
-        assert (tea.name, tea.status, tea.count, tea.head) == ("茶", "divided", 0, None)
+        assert (tea.name, tea.status, tea.count, tea.content) == ("茶", "divided", 0, "")
         children = [t for t in table if t.parent == "t1"]
         assert [t.name for t in children] == ["茶之奇", "茶之偶"]
         assert all(t.brief and t.first_at and t.tokens for t in children)
         assert set(session.active) == {t.id for t in table.open()}
         assert rain.status == "divided"
-        check_sizes(store, table)
+        check_sizes(store, session, table)
         request = splitter.divisions[0]
         assert (request.dividing and request.dividing.name) == "茶"
         assert (request.topics, request.previous) == ([], None)
@@ -143,12 +143,12 @@ class TestDivision:
         graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
         record(graph, CONFIG, *past("茶", rounds=12))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, table = opened(tmp_path, graph)
+        session, store, table = opened(tmp_path, graph)
         assert len(table.open()) >= 2
         assert {strip_number(t.name) for t in table} == {"万事"}
         assert len({t.name for t in table}) == len(table)
-        check_sizes(store, table)
-        seen = [r.seq for t in table.open() for r in store.topic_messages(t)]
+        check_sizes(store, session, table)
+        seen = [r.seq for t in table.open() for r in store.topic_messages(session, t)]
         assert seen == sorted(seen), "each part is a part of the conversation"
 
     def test_without_a_splitter_that_works(self, tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ class TestDivision:
         graph = open_graph(tmp_path, roles, **SMALL)
         record(graph, CONFIG, *past("茶", rounds=12))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, table = opened(tmp_path, graph)
+        session, store, table = opened(tmp_path, graph)
         assert len(table.open()) >= 2
-        check_sizes(store, table)
+        check_sizes(store, session, table)
 
     @pytest.mark.slow
     def test_the_embedded_roles(self, tmp_path: Path) -> None:
@@ -167,19 +167,19 @@ class TestDivision:
         for n in range(6):
             record(graph, CONFIG, *past("茶", "雨", rounds=5, characters=90 + n))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, table = opened(tmp_path, graph)
+        session, store, table = opened(tmp_path, graph)
         assert [t for t in table if t.status == "divided"]
-        check_sizes(store, table)
+        check_sizes(store, session, table)
 
     def test_a_message_that_is_too_large_stays_a_topic(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
         huge = "茶：" + "很长的一段话，" * 400
         record(graph, CONFIG, *past("雨", rounds=2), HumanMessage(huge), *past("山", rounds=2))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, table = opened(tmp_path, graph)
+        session, store, table = opened(tmp_path, graph)
         (large,) = [t for t in table.open() if t.tokens > LIMIT]
-        assert [r.text for r in store.topic_messages(large)] == [huge]
-        check_sizes(store, table)
+        assert [r.text for r in store.topic_messages(session, large)] == [huge]
+        check_sizes(store, session, table)
 
 
 class TestAfterwards:
@@ -219,10 +219,10 @@ class TestAfterwards:
             record(graph, CONFIG, *past("茶", rounds=4, characters=100 + n))
             tell(graph, CONFIG, "Hello", keep=0)
         session, store, table = opened(tmp_path, graph)
-        check_sizes(store, table)
+        check_sizes(store, session, table)
         assert len([t for t in table if t.status == "divided"]) >= 3
         assert [t.id for t in find_successors("t1", table.topics)] == [t.id for t in table.open()]
-        assert session.home in {t.id for t in table.open()}
+        assert store.ranges(session).topic_of(session.tail - 1) in {t.id for t in table.open()}
         assert all(len(t.name) < 20 for t in table)
 
     def test_parts_take_the_place_of_an_active_topic(self, tmp_path: Path) -> None:
@@ -257,9 +257,9 @@ class TestAfterwards:
         _, _, later = opened(tmp_path, graph)
         assert later["t1"].status == "divided"
         graph.invoke({"messages": [HumanMessage("And tea?")]}, before)
-        _, store, table = opened(tmp_path, graph)
+        session, store, table = opened(tmp_path, graph)
         assert [t.status for t in table] == ["open"]
-        assert len(store.topic_messages(table["t1"])) == 4
+        assert len(store.topic_messages(session, table["t1"])) == 4
 
 
 class TestReferences:
@@ -273,13 +273,14 @@ class TestReferences:
         record(graph, CONFIG, *past("雨", rounds=2))
         reader.requests.clear()
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, table = opened(tmp_path, graph)
+        session, store, table = opened(tmp_path, graph)
         tea, rain = table["t1"], next(t for t in table if t.name == "雨")
         seen = {r.topic.name: [x.text[0] for x in r.messages] for r in reader.requests}
         assert seen["茶"] == ["茶"] * 4 + ["雨"] * 4
         assert seen["雨"] == ["雨"] * 4
-        assert [r.text[0] for r in store.topic_messages(tea)] == ["茶"] * 4
-        assert (tea.borrowed is None, rain.borrowed) == (False, None)
+        assert [r.text[0] for r in store.topic_messages(session, tea)] == ["茶"] * 4
+        ranges = store.ranges(session)
+        assert (bool(ranges.references(tea.id)), ranges.references(rain.id)) == (True, ())
         first = next(r.messages for r in reader.requests if r.topic.name == "茶")
         tell(graph, CONFIG, chatter("茶", 9), chatter("雨", 10))
         tell(graph, CONFIG, "Hello", keep=0)
@@ -287,7 +288,7 @@ class TestReferences:
         assert list(again[: len(first)]) == list(first)
         assert len(again) > len(first)
 
-    def test_quotes_of_borrowed_messages_are_followed(self, tmp_path: Path) -> None:
+    def test_quotes_of_messages_of_other_topics_are_followed(self, tmp_path: Path) -> None:
         reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0, quotes=9)
         graph = open_graph(tmp_path, fake_roles(reader=reader, splitter=Sharing()))
         record(graph, CONFIG, *past("茶", rounds=1))
@@ -344,8 +345,8 @@ def test_no_reader_s_prompt_is_over_its_limit(
     graph = open_graph(folder, roles, **SMALL)
     for number, (tag, characters) in enumerate(said):
         tell(graph, CONFIG, chatter(tag, number, characters=characters))
-        _, store, table = opened(folder, graph)
-        check_sizes(store, table)
+        session, store, table = opened(folder, graph)
+        check_sizes(store, session, table)
 
 
 def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
@@ -356,22 +357,24 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     rounds = group_rounds(
         StoredMessage(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
     )
-    whole = store.move(Topic(id="t1", name="House"), rounds)
-    before = TopicTable({"t1": whole})
+    said = [r.messages[0] for r in rounds]
+    session = store.append(Session(id="s"), said)
+    session, whole = store.assign(session, Topic(id="t1", name="House"), said)
+    before = session, TopicTable({"t1": whole})
     fresh = group_rounds(
         StoredMessage(seq=n, role="user", text=f"word{n - 4}", time="2026-03-02")
         for n in range(5, 9)
     )
 
-    def tied(table: TopicTable) -> set[str]:
-        return set(workspace.indexed(table).ties(fresh, [0.0] * 4, table.open()).topics)
+    def tied(session: Session, table: TopicTable) -> set[str]:
+        return set(workspace.indexed(session, table).ties(fresh, [0.0] * 4, table.open()).topics)
 
-    assert tied(before) == {"t1"}
-    parts = [
-        store.move(Topic(id=f"t{n}", name=f"Part {n}", parent="t1"), held)
-        for n, held in ((2, rounds[:1]), (3, rounds[1:]))
-    ]
-    after = TopicTable({"t1": mark_divided(whole, ())} | {t.id: t for t in parts})
-    assert tied(after) == {"t2", "t3"}
-    assert "t1" not in workspace.indexed(after).search("word3").topics
-    assert tied(before) == {"t1"}, "back again"
+    assert tied(*before) == {"t1"}
+    table = {"t1": mark_divided(whole, ())}
+    for topic_id, held in (("t2", said[:1]), ("t3", said[1:])):
+        part = Topic(id=topic_id, name=f"Part {topic_id}", parent="t1")
+        session, table[topic_id] = store.assign(session, part, held)
+    after = session, TopicTable(table)
+    assert tied(*after) == {"t2", "t3"}
+    assert "t1" not in workspace.indexed(*after).search("word3").topics
+    assert tied(*before) == {"t1"}, "back again"

@@ -80,7 +80,7 @@ class TestStreams:
                     await pending
             session = get_session(graph, CONFIG)
             transcript = kept(folder, session).messages(session)
-            facts = session.model_dump(exclude={"turns", "transcript", "roster", "timeline"})
+            facts = session.model_dump(exclude={"turns", "transcript", "roster", "ranges"})
             said = [r.model_dump(exclude={"source", "time"}) for r in transcript]
             outcomes.append((facts, said))
         assert outcomes[0][0]["topics"] > 0

@@ -208,7 +208,7 @@ class TestMerge:
         assert world.topic_table[stays].count == 12
         assert world.topic_table[stays].summary.endswith("12 summed up")
         assert any(t.startswith(f"merged {gone} “") for t in report.told)
-        assert world.topic_table[stays].reviewed == world.topic_table[stays].head
+        assert world.topic_table[stays].reviewed == world.topic_table[stays].content
         again = world.review()
         assert (again.merged, again.changes) == ((), ())
 

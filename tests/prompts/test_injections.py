@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -127,7 +128,7 @@ def main_prompt(order: LayoutName) -> Build:
         view = said(text)
         found = TopicNote(topic="t1", name=text, score=1, quotes=("m1", "m2", "m3"), summary=text)
         curated = CuratedEntry(id="lore_1", kind="lore", title=text, text=text)
-        recalled = replace(curated, kind="narrative")
+        recalled = curated.model_copy(update={"kind": "narrative"})
         skeleton, _ = SkeletonRenderer(Domain()).render({"note": text}, TurnPlan(goal=text))
         note = Note(
             after=7,

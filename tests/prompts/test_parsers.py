@@ -389,6 +389,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @each_row("parse", PARSERS)
 @each_row("piece", HOSTILE)
 def test_a_megabyte_of_anything_is_read_or_refused(

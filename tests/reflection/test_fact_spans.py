@@ -135,10 +135,10 @@ def test_a_branch_sees_what_was_said_on_it() -> None:
     assert limit_to_branch(Fact(ULM, ("m1",), times[0]), []) is not None, "said elsewhere"
 
 
-def test_a_fact_of_before_has_the_time_that_it_has() -> None:
-    old = Fact(ULM, ("m1", "m3"), "2026-02-01T09:00:00", refs=("a", "c"))
-    assert list_said(old) == (Said("2026-02-01T09:00:00", "m3", "c"),)
-    assert Fact.of(old.value) == old
+def test_a_fact_that_an_application_wrote_has_its_own_time() -> None:
+    own = Fact(ULM, ("m1", "m3"), "2026-02-01T09:00:00")
+    assert list_said(own) == (Said("2026-02-01T09:00:00", "m3"),)
+    assert Fact.of(own.value) == own
     new = said(ULM, "02-01", since="2026-01-01", quote="in Ulm")
     assert Fact.of(new.value) == new
     assert Fact.of({**new.value, "said": [["a"], 3]}) is not None

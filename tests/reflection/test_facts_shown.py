@@ -15,7 +15,7 @@ from sessions import chatter, last_receipt, open_graph, past, record, tell, thre
 
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.memory.stored import Graph, get_session
-from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import get_text
@@ -28,8 +28,10 @@ FACTS = [
 ]
 
 
-def head_of(graph: Graph, config: RunnableConfig) -> str:
-    return str(get_session(graph, config).transcript)
+def newest_of(graph: Graph, config: RunnableConfig) -> Said:
+    """A fact that is said with the newest message."""
+    session = get_session(graph, config)
+    return Said("2026-02-25T09:00:00", f"m{session.count}", str(session.transcript))
 
 
 class Remembering:
@@ -99,13 +101,13 @@ def test_a_fork_shows_what_was_said_on_it(tmp_path: Path) -> None:
     """A ref tells of the branch; what was said elsewhere is of all."""
     session = Remembering(tmp_path)
     before = next(session.graph.get_state_history(CONFIG)).config
-    shared = head_of(session.graph, CONFIG)
+    shared = newest_of(session.graph, CONFIG)
     session.turn()
-    own = head_of(session.graph, CONFIG)
+    own = newest_of(session.graph, CONFIG)
     session.keep(
-        Fact("The user has a cat.", ("m3",), "2026-02-25T09:00:00", refs=(shared,)),
-        Fact("The user has a dog.", ("m17",), "2026-02-26T09:00:00", refs=(own,)),
-        Fact("The user has a horse.", ("m17",), "2026-02-27T09:00:00", refs=(shared, own)),
+        Fact("The user has a cat.", (shared.message,), shared.time, said=(shared,)),
+        Fact("The user has a dog.", (own.message,), own.time, said=(own,)),
+        Fact("The user has a horse.", (own.message,), own.time, said=(shared, own)),
     )
     assert {"cat", "dog", "horse", "peanuts"} <= set(re.findall("[a-z]+", session.turn(keep=0)))
     session.graph.invoke(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tables import each_row
 
-from topicloom.reflection.facts import Claim
+from topicloom.reflection.facts import Claim, Said
 from topicloom.reflection.grounding import find_flaw, ground_claims
 from topicloom.state.stored_message import MessageRole, StoredMessage
 
@@ -267,7 +267,7 @@ def test_what_is_dropped_is_counted_and_what_is_kept_is_dated() -> None:
     kept = ground_claims(claims, RECORDS, {"m1": "a", "m3": "c", "m4": "d"}, {"m3": "r3"})
     ((fact, supersedes),) = kept.facts
     assert (fact.messages, fact.at, supersedes) == (("a", "c"), RECORDS[2].time, ("old",))
-    assert fact.refs == ("r3",)
+    assert fact.said == (Said(fact.at, "c", "r3"),)
     assert kept.dropped == {
         "is not what the user said": 2,
         "rests on a message that was not shown": 1,

@@ -15,7 +15,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
 from topicloom.reflection.due import ReflectionMark, ReflectionPolicy, ReflectionProgress
-from topicloom.reflection.facts import Fact, FactChanges, merge_facts
+from topicloom.reflection.fact_spans import record_facts
+from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.changes import BriefUpdate
 from topicloom.storage.stores import StoreStorage
@@ -94,10 +95,10 @@ def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: Reflection
 
 
 def test_a_fact_is_known_by_what_a_store_can_hold(kept: ReflectionStore) -> None:
-    odd = Fact("Likes\0 tea", ("m1",), NUTS.at)
-    kept.change_facts("s", merge_facts([(odd, ())], {}))
+    odd = Fact("Likes\0 tea", ("m1",), NUTS.at, said=(Said(NUTS.at, "m1"),))
+    kept.change_facts("s", record_facts([(odd, ())], {}, {}))
     assert [fact.key for fact in kept.facts("s").values()] == list(kept.facts("s"))
-    assert merge_facts([(odd, ())], kept.facts("s")) == FactChanges(), "twice is once"
+    assert record_facts([(odd, ())], kept.facts("s"), {}) == FactChanges(), "twice is once"
 
 
 def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) -> None:

@@ -139,8 +139,6 @@ def test_without_a_user_nothing_else_is_kept(people: People) -> None:
     people.learn("web", BONN, "home", config=thread("web"))
     items = people.store.search(("topicloom",), limit=100)
     assert {item.namespace[1] for item in items} == {"web", "%reflected", "%briefs"}
-    (fact,) = (item.value for item in items if item.namespace[-1] == "facts")
-    assert set(fact) == {"fact", "messages", "at", "replaces", "refs"}
 
 
 def test_a_first_turn_that_records_knows_too(people: People) -> None:

@@ -20,6 +20,7 @@ from topicloom.memory.review import areview_session
 from topicloom.memory.stored import Graph, get_session
 from topicloom.reflection.due import ReflectionPolicy, find_due_reason
 from topicloom.reflection.facts import Claim
+from topicloom.reflection.persons import find_facts
 from topicloom.reflection.reflect import ReflectionRunner, reflect_beside
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.reflection.sessions import StoredSessionSource
@@ -95,8 +96,11 @@ class World:
         )
         return ReflectionRunner(self.sessions(policy), roles, external)
 
-    def facts(self, session: str = "s") -> dict[str, tuple[str, ...]]:
-        return {f.text: f.messages for f in ReflectionStore(self.store).facts(session).values()}
+    def facts(self, thread: str = "s") -> dict[str, tuple[str, ...]]:
+        """The facts that hold, each with its messages."""
+        session, store = self.sessions().open(thread)
+        found = find_facts(ReflectionStore(self.store), store, session, self.now())
+        return {fact.text: fact.messages for fact in found.values()}
 
     def items(self) -> list[tuple[Any, ...]]:
         """Everything in the store but leases, with the time of its last writing."""
@@ -118,7 +122,7 @@ def test_facts_are_kept_with_their_messages(world: World) -> None:
     session, store = world.sessions().open("s")
     refs = store.transcript_refs(session)
     facts = ReflectionStore(world.store).facts("s").values()
-    assert [f.refs for f in facts] == [(refs[0],), (refs[4],)]
+    assert [[one.ref for one in f.said] for f in facts] == [[refs[0]], [refs[4]]]
     assert (found.upto, found.read, found.source, found.dropped) == (6, 6, "native", {})
 
 
@@ -141,7 +145,7 @@ def test_a_crash_before_the_mark_costs_nothing(world: World) -> None:
     assert facts == {"I live in Oslo now.": ("m3",), "I have two kids.": ("m5",)}
     world.store.delete(("topicloom", "%reflected"), "s")
     again = world.reflecting().run("s")
-    assert (again.facts, again.retired, again.dropped) == ((), (), {"is outdated": 1})
+    assert again.dropped == {}
     assert world.facts() == facts
 
 
@@ -292,7 +296,7 @@ def test_external_records_are_used_if_they_are_well_formed(world: World) -> None
     tell(world.graph(), thread(), "I have two kids.")
     found = world.reflecting(external=lambda session: [*rows, {"role": "user"}]).run("s")
     assert found.source == "native"
-    assert found.reports[0].startswith("chat record 2: content is")
+    assert found.reports[0].startswith("chat record 2: content: ")
     assert "I have two kids." in world.facts()
 
 

@@ -42,7 +42,7 @@ def ago(days: float) -> str:
 
 
 def topic(number: int = 1, **more: Any) -> Topic:
-    given = {"name": f"Tea {number}", "head": f"h{number}", "count": 4, "tokens": 100}
+    given = {"name": f"Tea {number}", "content": f"h{number}", "count": 4, "tokens": 100}
     return Topic.model_validate({"id": f"t{number}", **given, "last_at": ago(9), **more})
 
 
@@ -209,11 +209,10 @@ class TestFitting:
     @each_row(
         "update",
         [
-            {"head": "h2"},
+            {"content": "h2"},
             {"name": "Coffee"},
             {"brief": "other"},
             {"summary": "other"},
-            {"borrowed": "r1"},
             {"status": "archived"},
         ],
     )

@@ -13,12 +13,12 @@ import pytest
 
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.session_index import SessionIndex
 
 MANY = 400
@@ -49,7 +49,8 @@ class Opened:
     index: SessionIndex
 
     def update(self) -> None:
-        self.index.update(self.store.topic_table(self.session), self.store.topic_messages)
+        reader = TopicReader(self.store, self.session)
+        self.index.update(self.store.topic_table(self.session), reader)
 
     def wait(self) -> None:
         self.embedder.may.set()
@@ -66,10 +67,10 @@ def opened(tmp_path: Path) -> Opened:
     said = enumerate(texts, 1)
     messages = [StoredMessage(seq=n, role="user", text=t, time="") for n, t in said]
     session = store.append(Session(id="s"), messages)
-    topic = store.move(Topic(id="t1", name="notes"), group_rounds(messages))
+    session, topic = store.assign(session, Topic(id="t1", name="notes"), messages)
     session = store.save_topics(session, [topic])
     before = SessionIndex(HashingEmbedder(64), store.log, 500)
-    before.update(store.topic_table(session), store.topic_messages)
+    before.update(store.topic_table(session), TopicReader(store, session))
     assert not before.waiting, "a session that is new to every encoder is embedded at once"
     embedder = HeldEmbedder()
     return Opened(store, session, embedder, SessionIndex(embedder, store.log, 500))
@@ -87,7 +88,8 @@ def test_words_find_what_is_not_embedded_yet(opened: Opened) -> None:
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=0.01)
     made = opened.embedder.made
     again = SessionIndex(opened.embedder, opened.store.log, 500)
-    again.update(opened.store.topic_table(opened.session), opened.store.topic_messages)
+    reader = TopicReader(opened.store, opened.session)
+    again.update(opened.store.topic_table(opened.session), reader)
     assert (again.waiting, opened.embedder.made) == (0, made)
     assert again.search("note 17").weights == opened.index.search("note 17").weights
 
@@ -97,9 +99,6 @@ def test_what_is_purged_meanwhile_gets_no_vector(opened: Opened) -> None:
     assert opened.embedder.began.wait(60)
     refs = opened.store.transcript_refs(opened.session)
     log = opened.store.log
-    topic = opened.store.topic_table(opened.session).get("t1")
-    assert topic is not None
-    log.purge(topic.chain, log.refs(topic.chain, topic.head)[-40:])
     log.purge("transcript", refs[-40:])
     opened.wait()
     assert opened.embedder.made < MANY
@@ -119,14 +118,15 @@ def test_what_an_encoder_failed_at_is_taken_in_anew_once_it_is_back(opened: Open
     index = SessionIndex(embedder, opened.store.log, 500)
     table = opened.store.topic_table(opened.session)
 
-    def messages(topic: Topic, first: int) -> Sequence[StoredMessage]:
-        read.append(first)
-        return opened.store.topic_messages(topic, first)
+    class Counting(TopicReader):
+        def read(self, topic: Topic, after: int = 0) -> Sequence[StoredMessage]:
+            read.append(after)
+            return self.store.topic_messages(self.session, topic, after)
 
     # Once more when the vectors are there, which are made in the background.
     for failure, reads in (("down", 1), ("down", 1), ("", 2), ("", 3), ("", 3)):
         embedder.failure = failure
-        index.update(table, messages)
+        index.update(table, Counting(opened.store, opened.session))
         assert len(read) == reads
         while index.waiting:
             time.sleep(0.01)

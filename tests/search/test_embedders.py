@@ -517,7 +517,7 @@ def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
     session, store = open_stored()
     before = len(theirs.embedded)
     topics = store.topic_table(session).open()
-    rows = [stored.of(store.topic_messages(topic)) for topic in topics]
+    rows = [stored.of(store.topic_messages(session, topic)) for topic in topics]
     assert all(row.any(axis=1).all() for row in rows)
     assert len(theirs.embedded) == before, "what it missed was made up for"
 
@@ -542,6 +542,7 @@ def test_an_encoder_that_is_down_from_the_first(tmp_path: Path) -> None:
     session, store = open_stored()
     before = len(theirs.embedded)
     stored = StoredVectors(ForeignEmbedder(theirs), FileStorage(tmp_path).open("s"))
-    rows = [stored.of(store.topic_messages(t)) for t in store.topic_table(session).open()]
+    topics = store.topic_table(session).open()
+    rows = [stored.of(store.topic_messages(session, t)) for t in topics]
     assert all(row.any(axis=1).all() for row in rows)
     assert len(theirs.embedded) <= before + 1, "what it missed was made up for"

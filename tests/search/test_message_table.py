@@ -23,6 +23,7 @@ from topicloom.state.topics import Topic
 from topicloom.storage.references import merge_topics
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
+from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.session_index import SessionIndex
 
 WORDS = "雨 茶 山 海 书 琴".split()
@@ -79,16 +80,21 @@ class Life:
 
     def grow(self, choice: int) -> None:
         topic = self.open(choice) if choice % 3 else None
-        rounds = group_rounds(self.messages(2))
-        self.save(self.store.move(topic or self.new(), rounds))
+        messages = self.messages(2)
+        self.session = self.store.append(self.session, messages)
+        self.save(self.put(topic or self.new(), messages))
+
+    def put(self, topic: Topic, messages: Sequence[StoredMessage]) -> Topic:
+        self.session, topic = self.store.assign(self.session, topic, messages)
+        return topic
 
     def divide(self, choice: int) -> None:
         topic = self.open(choice)
         if topic is None or topic.count < 4:
             return
-        rounds = group_rounds(self.store.topic_messages(topic))
-        parts = [rounds[::2], rounds[1::2]]
-        heirs = [self.store.move(self.new(parent=topic.id), part) for part in parts]
+        rounds = group_rounds(self.store.topic_messages(self.session, topic))
+        parts = [[m for r in part for m in r.messages] for part in (rounds[::2], rounds[1::2])]
+        heirs = [self.put(self.new(parent=topic.id), part) for part in parts]
         self.save(mark_divided(topic, ()), *heirs)
 
     def merge(self, choice: int) -> None:
@@ -113,10 +119,14 @@ class Life:
     def save(self, *topics: Topic) -> None:
         self.session = self.store.save_topics(self.session, topics)
 
+    @property
+    def reader(self) -> TopicReader:
+        return TopicReader(self.store, self.session)
+
     def check(self) -> None:
         made_anew = self.fresh()
         for index in (self.index, made_anew):
-            index.update(self.store.topic_table(self.session), self.store.topic_messages)
+            index.update(self.store.topic_table(self.session), self.reader)
         for query in QUERIES:
             kept, anew = self.index.search(query), made_anew.search(query)
             assert kept.weights == pytest.approx(anew.weights, abs=1e-4)
@@ -170,11 +180,11 @@ def test_the_index_ties_rounds_as_if_it_were_made_anew() -> None:
     table = life.store.topic_table(life.session)
     rounds = group_rounds(m.model_copy(update={"seq": m.seq + 100}) for m in life.messages(6))
     found = life.index.ties(rounds, [0.0] * len(rounds), table)
-    assert set(found.topics) == {t.id for t in table if t.head is not None}
+    assert set(found.topics) == {t.id for t in table if t.count}
     assert found.among == pytest.approx(found.among.T)
     fresh = life.fresh()
     assert fresh.ties(rounds, [0.0] * len(rounds), table).topics == {}, "nothing is taken in yet"
-    fresh.update(table, life.store.topic_messages)
+    fresh.update(table, life.reader)
     again = fresh.ties(rounds, [0.0] * len(rounds), table)
     assert again.among == pytest.approx(found.among)
     for topic, odds in found.topics.items():
@@ -191,11 +201,13 @@ def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() 
     life.grow(3)
     read: list[tuple[str, int]] = []
 
-    def reading(topic: Topic, start: int) -> Sequence[StoredMessage]:
-        read.append((topic.id, start))
-        return life.store.topic_messages(topic, start)
+    class Reading(TopicReader):
+        def read(self, topic: Topic, after: int = 0) -> Sequence[StoredMessage]:
+            read.append((topic.id, after))
+            return self.store.topic_messages(self.session, topic, after)
 
-    life.index.update(life.store.topic_table(life.session), reading)
+    reader = Reading(life.store, life.session)
+    life.index.update(life.store.topic_table(life.session), reader)
     assert sorted(read) == [("t1", 0), ("t4", 0)]
     life.check()
 
@@ -219,13 +231,14 @@ def test_what_was_read_before_a_topic_could_not_be_is_found_later() -> None:
     life = Life()
     life.grow(0)
     life.grow(0)
-    table, read = life.store.topic_table(life.session), life.store.topic_messages
+    table = life.store.topic_table(life.session)
 
-    def fail(topic: Topic, start: int) -> Sequence[StoredMessage]:
-        if topic.id == "t2":
-            raise OSError("cannot be read")
-        return read(topic, start)
+    class Failing(TopicReader):
+        def read(self, topic: Topic, after: int = 0) -> Sequence[StoredMessage]:
+            if topic.id == "t2":
+                raise OSError("cannot be read")
+            return self.store.topic_messages(self.session, topic, after)
 
     with pytest.raises(OSError, match="cannot be read"):
-        life.index.update(table, fail)
+        life.index.update(table, Failing(life.store, life.session))
     life.check()

@@ -15,7 +15,6 @@ from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.vectors import StoredVectors
 from topicloom.state.lifecycle import mark_archived, mark_divided
-from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -24,6 +23,7 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.references import merge_topics
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
+from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.session_index import SessionIndex
 
 
@@ -62,7 +62,7 @@ class Kept:
         """The index that such a process makes, and what it embeds for it."""
         store, embedder = self.store(), CountingEmbedder()
         index = SessionIndex(embedder, store.log, 500)
-        index.update(store.topic_table(self.session), store.topic_messages)
+        index.update(store.topic_table(self.session), TopicReader(store, self.session))
         return index, embedder
 
     def brief(self, topic: Topic, brief: str) -> Topic:
@@ -95,7 +95,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
     store = SessionStore(reopen().open("s"))
     messages = said(1, 12)
     session = store.append(Session(id="s"), messages)
-    topic = store.move(Topic(id="t1", name="雨"), group_rounds(messages))
+    session, topic = store.assign(session, Topic(id="t1", name="雨"), messages)
     session = store.save_topics(session, [topic])
     kept = Kept(reopen, session, topic)
     assert kept.embedded() == 12
@@ -106,10 +106,12 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
 def parts(kept: Kept) -> list[Topic]:
     """The topic divided into two."""
     store = kept.store()
-    rounds = group_rounds(store.topic_messages(kept.topic))
-    first = store.move(Topic(id="t2", name="雨 (1)", parent="t1"), rounds[:2])
-    second = store.move(Topic(id="t3", name="雨 (2)", parent="t1"), rounds[2:])
-    kept.session = store.save_topics(kept.session, [mark_divided(kept.topic, ()), first, second])
+    said = store.topic_messages(kept.session, kept.topic)
+    one = Topic(id="t2", name="雨 (1)", parent="t1")
+    session, first = store.assign(kept.session, one, said[:4])
+    other = Topic(id="t3", name="雨 (2)", parent="t1")
+    session, second = store.assign(session, other, said[4:])
+    kept.session = store.save_topics(session, [mark_divided(kept.topic, ()), first, second])
     return [first, second]
 
 
@@ -127,9 +129,9 @@ def test_nor_does_a_merge(kept: Kept) -> None:
 def test_nor_in_the_same_process(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     index = SessionIndex(embedder, store.log, 500)
-    index.update(store.topic_table(kept.session), store.topic_messages)
+    index.update(store.topic_table(kept.session), TopicReader(store, kept.session))
     parts(kept)
-    index.update(store.topic_table(kept.session), store.topic_messages)
+    index.update(store.topic_table(kept.session), TopicReader(store, kept.session))
     assert embedder.made == 0
     assert set(index.search("雨第3次").topics) == {"t2", "t3"}
 
@@ -137,7 +139,8 @@ def test_nor_in_the_same_process(kept: Kept) -> None:
 def test_a_review_shares_them(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     topics = parts(kept)
-    centroids = compute_centroids(TopicVectorSums().compute(store, embedder, topics), embedder, [])
+    reader = TopicReader(store, kept.session)
+    centroids = compute_centroids(TopicVectorSums().compute(reader, embedder, topics), embedder, [])
     assert embedder.made == 0
     assert centroids.rows.shape == (2, 64)
     assert centroids.compare("t2", "t3") < 1
@@ -146,24 +149,25 @@ def test_a_review_shares_them(kept: Kept) -> None:
 def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
     store, embedder, sums = kept.store(), CountingEmbedder(), TopicVectorSums()
     one, other = parts(kept)
-    before = sums.compute(store, embedder, [one, other])
-    grown = store.move(other, group_rounds(said(21, 2)))
     read: list[str] = []
-    messages = store.topic_messages
 
-    def counted(topic: Topic, start: int = 0) -> Sequence[StoredMessage]:
-        read.append(topic.id)
-        return messages(topic, start)
+    class Counting(TopicReader):
+        def read(self, topic: Topic, after: int = 0) -> Sequence[StoredMessage]:
+            read.append(topic.id)
+            return store.topic_messages(self.session, topic, after)
 
-    store.topic_messages = counted  # type: ignore[method-assign]
-    after = sums.compute(store, embedder, [one, grown])
+    before = sums.compute(Counting(store, kept.session), embedder, [one, other])
+    read.clear()
+    session = store.append(kept.session, said(13, 2))
+    session, grown = store.assign(session, other, said(13, 2))
+    after = sums.compute(Counting(store, session), embedder, [one, grown])
     assert read == ["t3"]
     assert after["t2"] is before["t2"]
     assert after["t3"][1] == before["t3"][1] + 2
 
 
 def test_they_are_those_of_the_messages_in_their_order(kept: Kept) -> None:
-    messages = kept.store().topic_messages(kept.topic)[::-1]
+    messages = kept.store().topic_messages(kept.session, kept.topic)[::-1]
     made = HashingEmbedder(64).embed([r.line for r in messages])
     stored = StoredVectors(CountingEmbedder(), kept.store().log).of(messages)
     np.testing.assert_array_equal(stored, made.astype(np.float16).astype(np.float32))
@@ -184,9 +188,11 @@ def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
     topic = kept.brief(kept.topic, "雪和雷")
     index, embedder = kept.opened()
     store = kept.store()
-    kept.session = store.save_topics(kept.session, [store.move(topic, group_rounds(said(13, 2)))])
+    session = store.append(kept.session, said(13, 2))
+    session, topic = store.assign(session, topic, said(13, 2))
+    kept.session = store.save_topics(session, [topic])
     embedder.texts.clear()
-    index.update(store.topic_table(kept.session), store.topic_messages)
+    index.update(store.topic_table(kept.session), TopicReader(store, kept.session))
     assert embedder.made == len(embedder.texts) == 2
 
 
@@ -203,12 +209,12 @@ def test_one_that_is_put_away_is_found_by_its_summary(kept: Kept) -> None:
 
 def test_words_of_what_it_was_a_part_of_go_too(kept: Kept) -> None:
     store = kept.store()
-    rounds = group_rounds(store.topic_messages(kept.topic))
-    names = ("诉讼", "花园")
-    one, other = (
-        store.move(Topic(id=f"t{n}", name=name, brief="b", parent="t1"), held)
-        for n, name, held in zip((2, 3), names, (rounds[:2], rounds[2:]), strict=True)
-    )
+    held, parts = store.topic_messages(kept.session, kept.topic), list[Topic]()
+    for n, name, part in ((2, "诉讼", held[:4]), (3, "花园", held[4:])):
+        topic = Topic(id=f"t{n}", name=name, brief="b", parent="t1")
+        kept.session, topic = store.assign(kept.session, topic, part)
+        parts.append(topic)
+    one, other = parts
     whole = mark_divided(kept.topic.model_copy(update={"name": "离婚"}), ())
     kept.session = store.save_topics(kept.session, [whole, one, other])
     assert kept.opened()[1].texts == ["离婚 / 诉讼. b", "离婚 / 花园. b"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from topicloom.state.changes import apply_brief_updates, make_brief_update
 from topicloom.state.topics import Topic, TopicTable
 
-TEA = Topic(id="t1", name="Tea", brief="Old.", head="r1", count=2)
-OAK = Topic(id="t2", name="Oak", brief="Old.", head="r2", count=2)
+TEA = Topic(id="t1", name="Tea", brief="Old.", content="r1", count=2)
+OAK = Topic(id="t2", name="Oak", brief="Old.", content="r2", count=2)
 
 
 def topic_table(*topics: Topic) -> TopicTable:
@@ -24,7 +24,12 @@ def test_an_update_changes_name_and_brief_and_nothing_else() -> None:
 def test_what_has_changed_since_is_left_alone() -> None:
     update = make_brief_update(TEA, "Tea", "New.")
     assert update is not None
-    for change in ({"head": "r9"}, {"brief": "Newer."}, {"name": "Teas"}, {"status": "archived"}):
+    for change in (
+        {"content": "r9"},
+        {"brief": "Newer."},
+        {"name": "Teas"},
+        {"status": "archived"},
+    ):
         assert apply_brief_updates(topic_table(TEA.model_copy(update=change)), [update]) == []
     assert apply_brief_updates(topic_table(OAK), [update]) == []
 

@@ -36,7 +36,7 @@ def topic(
         parent=f"t{parent}" if parent else None,
         merged_into=f"t{into}" if into else None,
         newest=last,
-        head=None if status in ("divided", "merged") else "0" * 16,
+        count=0 if status in ("divided", "merged") else 2,
     )
 
 

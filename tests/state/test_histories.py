@@ -173,9 +173,8 @@ class World:
             return
         kept, gone = merge_topic_rows(survivor, other, self.active)
         messages = merge_in_order(self.contents[survivor.id], self.contents[other.id])
-        assert kept.count == len(messages)
-        self.topics |= {kept.id: kept, gone.id: gone}
-        self.contents |= {kept.id: messages, gone.id: []}
+        self.topics[gone.id], self.contents[gone.id] = gone, []
+        self.keep(kept, messages)
         self.active = transfer_activation(self.active, other.id, [survivor.id])
 
     def states(self) -> dict[str, TopicState]:

@@ -112,10 +112,9 @@ def test_a_divided_topic_keeps_its_name_and_brief_only(state: TopicState) -> Non
     full = topic.model_copy(
         update={
             "brief": "Of tea.",
-            "head": "0" * 16,
+            "content": "0" * 16,
             "count": 4,
             "tokens": 90,
-            "borrowed": "1" * 16,
         }
     )
     assert mark_divided(full, active) == Topic(

@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.references import (
     MAX_SHOWN,
-    Reference,
     collect_references,
     distribute_references,
     select_newest,
@@ -17,6 +16,7 @@ from topicloom.state.references import (
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import Portion
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topic_ranges import Range
 
 
 def message(seq: int, text: str = "x") -> StoredMessage:
@@ -27,8 +27,8 @@ def some_blocks(count: int) -> list[Round]:
     return group_rounds(message(n) for n in range(1, 2 * count + 1))
 
 
-def reference(first: int, home: str = "t1") -> Reference:
-    return Reference(first=first, last=first + 1, home=home)
+def reference(first: int) -> Range:
+    return first, first + 1
 
 
 def test_others_refer_to_small_blocks_of_a_portion() -> None:
@@ -65,16 +65,16 @@ def test_parts_get_the_references_that_came_after_what_they_have() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from("ho"), min_size=1, max_size=6), min_size=1, max_size=8))
-def test_a_window_with_borrowed_messages_grows_at_its_end(splits: list[list[str]]) -> None:
+def test_a_window_with_messages_of_others_grows_at_its_end(splits: list[list[str]]) -> None:
     own: list[StoredMessage] = []
-    borrowed: list[StoredMessage] = []
+    others: list[StoredMessage] = []
     before: list[StoredMessage] = []
     number = 0
     for kinds in splits:
         for kind in kinds:
             number += 1
-            (own if kind == "h" else borrowed).append(message(number))
-        window = merge_in_order(borrowed, own)
+            (own if kind == "h" else others).append(message(number))
+        window = merge_in_order(others, own)
         assert window[: len(before)] == before
         assert len(window) == number
         before = window

@@ -39,7 +39,7 @@ def test_a_topic_survives_its_row() -> None:
         id="t7",
         name="Garden",
         brief="tomatoes",
-        head="0123456789abcdef",
+        content="0123456789abcdef",
         count=3,
         tokens=90,
         first_at="2026-03-02",
@@ -48,19 +48,10 @@ def test_a_topic_survives_its_row() -> None:
         parent="t2",
     )
     assert TopicTable.fold([topic.model_dump(mode="json")])["t7"] == topic
-    assert topic.chain == "topics/topic-t7"
-    assert topic.references == "references/topic-t7"
-
-
-def test_rows_of_before_there_were_archives_are_read() -> None:
-    old = {"id": "t1", "name": "Garden", "count": 2, "status": "open", "parent": None}
-    (topic,) = TopicTable.fold([old])
-    assert (topic.borrowed, topic.merged_into, topic.summary) == (None, None, "")
-    assert (topic.importance, topic.archived) == (None, "")
 
 
 def test_an_emptied_topic_keeps_what_it_is_about() -> None:
-    topic = Topic(id="t7", name="Garden", brief="tomatoes", head="0" * 16, count=3, tokens=90)
+    topic = Topic(id="t7", name="Garden", brief="tomatoes", content="0" * 16, count=3, tokens=90)
     assert topic.emptied() == Topic(id="t7", name="Garden", brief="tomatoes")
 
 

@@ -20,7 +20,6 @@ from topicloom.storage.chain import (
     join_line,
     link,
     load_body,
-    merged,
     split_line,
     split_tail,
     tombstone,
@@ -107,7 +106,6 @@ def test_a_tombstone(body: dict[str, Any], keep: dict[str, Any], prev: str | Non
     assert repr(found) == repr(joined(keep))
     assert split_line(join_line(left)) == left
     assert not is_intact(left._replace(ref="0" * 16))
-    assert merged([raw], [left]) == merged([left], [raw]) == {raw.ref: left}
 
 
 @each_row("body", [b"", b"{", b"[]", b"null", b'{"purged":1}', b'{"purged":null}'])

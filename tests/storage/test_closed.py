@@ -75,15 +75,14 @@ def test_what_storage_makes_is_closed(tmp_path: Path) -> None:
     storage = FileStorage(root)
     with storage.lock("s"):
         log = storage.open("s")
-        head = log.append("topics/topic-t1", None, [{"text": "a"}, {"text": "b"}])
-        log.append("topics/topic-t2", None, [{"text": "c"}])
-        log.vectors("space").append(list(log.refs("topics/topic-t1", head)), np.ones((2, 3)))
-        log.archive("topics/topic-t1", "2026-03")
-        log.purge("topics/topic-t1", list(log.refs("topics/topic-t1", head))[:1])
-        with (root / "s/topics/topic-t2.jsonl").open("ab") as file:
+        head = log.append("one", None, [{"text": "a"}, {"text": "b"}])
+        log.append("two", None, [{"text": "c"}])
+        log.vectors("space").append(list(log.refs("one", head)), np.ones((2, 3)))
+        log.purge("one", list(log.refs("one", head))[:1])
+        with (root / "s/two.jsonl").open("ab") as file:
             file.write(b'{"torn')
-        FileStorage(root).open("s").entries("topics/topic-t2")
-    assert (root / "s/topics/topic-t2.jsonl.torn").exists()
+        FileStorage(root).open("s").entries("two")
+    assert (root / "s/two.jsonl.torn").exists()
     assert open_to_others(root) == {}
 
 
@@ -96,18 +95,6 @@ def test_a_reserved_name_is_a_session_like_any(name: str, tmp_path: Path) -> Non
     assert FileStorage(tmp_path).sessions() == [name]
     with make_context(tmp_path, Settings()).open_checkpoints() as saver:
         assert list(saver.list(None)) == []
-
-
-@pytest.mark.parametrize("name", RESERVED)
-def test_one_that_has_its_folder_from_before_stays_there(name: str, tmp_path: Path) -> None:
-    head = FileStorage(tmp_path).open(name).append("transcript", None, [{"text": "x"}])
-    (tmp_path / safe_name(name)).rename(tmp_path / name)
-    storage = FileStorage(tmp_path)
-    assert storage.open(name).refs("transcript", head) == [head]
-    with storage.lock(name):
-        storage.open(name).append("transcript", head, [{"text": "y"}])
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert storage.sessions() == [name]
 
 
 def test_a_chat_may_be_called_as_the_file_of_checkpoints(run: Run) -> None:

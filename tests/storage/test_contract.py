@@ -24,14 +24,14 @@ def texts(bodies: list[dict[str, Any]]) -> list[str]:
 
 def test_what_is_appended_is_read_by_everybody(reopen: Reopen) -> None:
     log = reopen().open("s")
-    first = log.append("topics/topic-t1", None, said("a", "b"))
-    head = log.append("topics/topic-t1", first, said("c"))
+    first = log.append("ranges", None, said("a", "b"))
+    head = log.append("ranges", first, said("c"))
     for reader in (log, reopen().open("s")):
-        refs = reader.refs("topics/topic-t1", head)
+        refs = reader.refs("ranges", head)
         assert len(refs) == 3
         assert refs[-1] == head
-        assert texts(reader.read("topics/topic-t1", refs)) == ["a", "b", "c"]
-        assert texts(reader.read("topics/topic-t1", refs[::-1])) == ["c", "b", "a"]
+        assert texts(reader.read("ranges", refs)) == ["a", "b", "c"]
+        assert texts(reader.read("ranges", refs[::-1])) == ["c", "b", "a"]
         assert reader.reports() == []
 
 
@@ -93,8 +93,8 @@ def test_an_unknown_head_is_an_error_that_names_it(reopen: Reopen) -> None:
 
 def test_chains_and_sessions_are_apart(reopen: Reopen) -> None:
     storage = reopen()
-    head = storage.open("s").append("topics/topic-t1", None, said("x"))
-    for session, chain in (("s", "topics/topic-t10"), ("s", "topics"), ("s2", "topics/topic-t1")):
+    head = storage.open("s").append("ranges", None, said("x"))
+    for session, chain in (("s", "ranges0"), ("s", "range"), ("s2", "ranges")):
         with pytest.raises(MissingRecordError):
             storage.open(session).refs(chain, head)
 

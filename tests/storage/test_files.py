@@ -60,10 +60,10 @@ def test_files_lie_where_the_layout_says(tmp_path: Path) -> None:
     assert storage.sessions() == []
     assert list(tmp_path.iterdir()) == []
     log.append("transcript", None, said("x"))
-    log.append("topics/topic-t1", None, said("x"))
+    log.append("ranges", None, said("x"))
     folder = tmp_path / "deep" / "root" / "Ann%20Lee"
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    assert found - {".lock"} == {"session.json", "transcript.jsonl", "topics/topic-t1.jsonl"}
+    assert found - {".lock"} == {"session.json", "transcript.jsonl", "ranges.jsonl"}
     assert json.loads((folder / "session.json").read_text())["name"] == "Ann Lee"
 
 

@@ -6,7 +6,6 @@ that line. Where the reader holds the lock, no other process could move anything
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 MOVES = ("jsonl.py", "chains.py", "archive.py", "files.py", "disk.py")
 SOURCES = {str(Path(topicloom.storage.__file__).with_name(name)) for name in MOVES}
-CHAIN = "topics/topic-t1"
+CHAIN = "transcript"
 TEXTS = ["a", "b", "c"]
 
 
@@ -60,35 +59,28 @@ def run_with_steps(
 
 
 class Place:
-    """A chain of three entries, one who moves it, and readers."""
+    """A chain of three entries, one who purges a fourth by writing the file anew, and readers."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._log = self.reopen().open("s")
         self.head = self._log.append(CHAIN, None, [{"text": text} for text in TEXTS])
+        self._other = str(self._log.append(CHAIN, None, [{"text": "other" * 9}]))
 
     def reopen(self) -> FileStorage:
         """Its storage, as another process would open it."""
         return FileStorage(self._root, fsync=False, cache_bytes=0)
 
-    def archive(self) -> None:
-        self._log.archive(CHAIN, "2026-03")
+    def purge_other(self) -> None:
+        self._log.purge(CHAIN, [self._other])
 
-    def restore(self) -> None:
-        self._log.restore(CHAIN)
-
-    def moves(self, archived: bool) -> tuple[Callable[[], None], Callable[[], None]]:
-        """What brings the chain to its place, and what takes it away from there."""
-        return (self.archive, self.restore) if archived else (self.restore, self.archive)
-
-    def unless_locked(self, *moves: Callable[[], None]) -> Callable[[], None]:
+    def unless_locked(self, act: Callable[[], None]) -> Callable[[], None]:
         def step() -> None:
             try:
                 FileLock(self._root / "s/.lock", timeout=0).acquire().lock.release()
             except Timeout:
                 return
-            for move in moves:
-                move()
+            act()
 
         return step
 
@@ -100,31 +92,17 @@ class Place:
 
 
 @pytest.mark.parametrize("warm", [False, True])
-@pytest.mark.parametrize("archived", [False, True])
-def test_a_move_before_any_line(tmp_path: Path, archived: bool, warm: bool) -> None:
-    place = Place(tmp_path / "root")
-    begin, move = place.moves(archived)
+def test_a_purge_before_any_line(tmp_path: Path, warm: bool) -> None:
     line, lines = 0, 1
     while line < lines:
         line += 1
-        begin()
+        place = Place(tmp_path / f"root {line}")
         reader = place.reopen()
         if warm:
             place.read(reader)
-        steps = {line: place.unless_locked(move)}
+        steps = {line: place.unless_locked(place.purge_other)}
         lines = run_with_steps(partial(place.read, reader), steps)
     assert line > 20
-
-
-@pytest.mark.parametrize("archived", [False, True])
-def test_two_moves_while_a_file_is_looked_for(tmp_path: Path, archived: bool) -> None:
-    """A file that was taken away and put back meanwhile is found."""
-    place = Place(tmp_path / "root")
-    begin, move = place.moves(archived)
-    for first, second in itertools.combinations(range(1, 20), 2):
-        begin()
-        steps = {first: place.unless_locked(move), second: place.unless_locked(begin)}
-        run_with_steps(partial(place.read, place.reopen()), steps, within="_look")
 
 
 def test_a_file_that_was_written_anew_is_not_read_from_the_middle(tmp_path: Path) -> None:
@@ -133,7 +111,7 @@ def test_a_file_that_was_written_anew_is_not_read_from_the_middle(tmp_path: Path
     log, reader = storage.open("s"), FileStorage(tmp_path, fsync=False, cache_bytes=0).open("s")
     head = log.append(CHAIN, None, [{"text": "a"}])
     nested = log.append(CHAIN, head, [{"x": {"text": "b" * 50}}])
-    path = tmp_path / "s/topics/topic-t1.jsonl"
+    path = tmp_path / "s/transcript.jsonl"
     first, second = path.read_bytes().splitlines(keepends=True)
     assert reader.read(CHAIN, [str(nested)]) == [{"x": {"text": "b" * 50}}]
     # As a purge of the first entry may: it is now shorter by what stood before the inner brace.

@@ -113,7 +113,7 @@ def hold_store(place: Place) -> Look:
     session, store = open_session(place.open_graph(), CONFIG)
 
     def look() -> str:
-        held = [store.topic_messages(topic) for topic in store.topic_table(session)]
+        held = [store.topic_messages(session, topic) for topic in store.topic_table(session)]
         return str([store.messages(session), store.message(session, 3), held, store.notes(session)])
 
     return look

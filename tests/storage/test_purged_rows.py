@@ -239,8 +239,8 @@ def test_the_journals() -> None:
         "author": "Ann",
         "time": "2026-03-02T09:00:00+08:00",
         "event": "archived t1 “The shed”",
-        "before": None,
-        "after": "0123456789abcdef",
+        "before": [None, None],
+        "after": ["0123456789abcdef", "fedcba9876543210"],
     }
     left = GONE.strip_change(change)
     assert left == {**change, "event": "archived t1 “…”"}

@@ -10,9 +10,10 @@ import pytest
 
 from topicloom.errors import InputError, MissingRecordError
 from topicloom.storage import Storage
+from topicloom.storage.chain import link
 
 Reopen = Callable[[], Storage]
-CHAIN = "topics/topic-t1"
+CHAIN = "ranges"
 
 
 def said(*texts: str) -> list[dict[str, Any]]:
@@ -24,8 +25,7 @@ def texts_at(storage: Storage, head: str | None) -> list[str | None]:
     return [body.get("text") for body in log.read(CHAIN, log.refs(CHAIN, head))]
 
 
-@pytest.mark.parametrize("archived", [False, True])
-def test_the_chain_stays_whole(reopen: Reopen, archived: bool) -> None:
+def test_the_chain_stays_whole(reopen: Reopen) -> None:
     storage, watcher = reopen(), reopen()
     log = storage.open("s")
     trunk = log.append(CHAIN, None, said("a", "b"))
@@ -34,8 +34,6 @@ def test_the_chain_stays_whole(reopen: Reopen, archived: bool) -> None:
     refs = list(log.refs(CHAIN, right))
     log.read(CHAIN, refs)
     watcher.open("s").refs(CHAIN, right)
-    if archived:
-        log.archive(CHAIN, "2026-03")
     assert log.purge(CHAIN, [refs[1], refs[2], refs[1]]) == 2
     assert log.purge(CHAIN, refs[1:]) == 0
     # What another process has in memory stays there; the refs are the same in any case.
@@ -49,13 +47,10 @@ def test_the_chain_stays_whole(reopen: Reopen, archived: bool) -> None:
     assert list(body) == ["purged"]
 
 
-@pytest.mark.parametrize("archived", [False, True])
-def test_what_is_to_stay_stays(reopen: Reopen, archived: bool) -> None:
+def test_what_is_to_stay_stays(reopen: Reopen) -> None:
     log = reopen().open("s")
     head = log.append(CHAIN, None, [{"seq": 1, "text": "secret", "time": "8:00"}, {"seq": 2}])
     refs = log.refs(CHAIN, head)
-    if archived:
-        log.archive(CHAIN, "2026-03")
     log.purge(CHAIN, refs[:1], {refs[0]: {"seq": 1, "time": "8:00"}})
     first, second = reopen().open("s").read(CHAIN, refs)
     assert first.pop("purged")
@@ -66,22 +61,15 @@ def test_it_does_not_come_back(reopen: Reopen) -> None:
     log = reopen().open("s")
     head = log.append(CHAIN, None, said("a", "b"))
     log.purge(CHAIN, [log.refs(CHAIN, head)[0]])
-    for move in (
-        lambda at: None,
-        lambda at: at.archive(CHAIN, "2026-03"),
-        lambda at: at.restore(CHAIN),
-    ):
-        move(log)
-        assert reopen().open("s").append(CHAIN, None, said("a", "b")) == head
-        assert texts_at(reopen(), head) == [None, "b"]
+    assert reopen().open("s").append(CHAIN, None, said("a", "b")) == head
+    assert texts_at(reopen(), head) == [None, "b"]
 
 
 def test_it_does_not_come_back_through_who_knew_it_before(reopen: Reopen) -> None:
-    """A step that another process runs again finds the entry, though it has moved meanwhile."""
+    """A step that another process runs again finds the entry, though it was purged meanwhile."""
     log, other = reopen().open("s"), reopen().open("s")
     head = log.append(CHAIN, None, said("a", "b"))
     first, _ = other.refs(CHAIN, head)
-    log.archive(CHAIN, "2026-03")
     log.purge(CHAIN, [str(head)])
     assert other.append(CHAIN, first, said("b")) == head
     assert texts_at(reopen(), head) == ["a", None]
@@ -95,34 +83,23 @@ def test_the_chain_goes_on(reopen: Reopen) -> None:
     assert texts_at(reopen(), later) == [None, "b"]
 
 
-def test_what_was_added_to_an_archived_chain_is_purged_too(reopen: Reopen) -> None:
-    log = reopen().open("s")
-    head = log.append(CHAIN, None, said("a", "b"))
-    log.archive(CHAIN, "2026-03")
-    head = log.append(CHAIN, head, said("c", "d"))
-    refs = log.refs(CHAIN, head)
-    assert log.purge(CHAIN, refs[1:3]) == 2
-    assert texts_at(reopen(), head) == ["a", None, None, "d"]
-    log.archive(CHAIN, "2026-03")
-    assert texts_at(reopen(), head) == ["a", None, None, "d"]
-
-
 def test_vectors_go_too(reopen: Reopen) -> None:
     log = reopen().open("s")
     refs = list(log.refs(CHAIN, log.append(CHAIN, None, said("a", "b", "c"))))
+    keys = [link(None, body) for body in said("a", "b", "c")]
     vectors = np.arange(9, dtype=np.float32).reshape(3, 3)
     for space in ("one", "two/2"):
-        log.vectors(space).append(refs[:2], vectors[:2])
-        log.vectors(space).append(refs[2:], vectors[2:])
-    log.vectors("three").append(refs[:1], vectors[:1])
+        log.vectors(space).append(keys[:2], vectors[:2])
+        log.vectors(space).append(keys[2:], vectors[2:])
+    log.vectors("three").append(keys[:1], vectors[:1])
     log.purge(CHAIN, refs[:1])
     for space in ("one", "two/2"):
-        keys, left = reopen().open("s").vectors(space).load()
-        assert sorted(keys) == sorted(refs[1:])
-        np.testing.assert_array_equal(left[[keys.index(ref) for ref in refs[1:]]], vectors[1:])
+        found, left = reopen().open("s").vectors(space).load()
+        assert sorted(found) == sorted(keys[1:])
+        np.testing.assert_array_equal(left[[found.index(key) for key in keys[1:]]], vectors[1:])
     assert log.vectors("three").load()[0] == []
-    log.vectors("three").append(refs[1:2], vectors[1:2])
-    assert log.vectors("three").load()[0] == refs[1:2]
+    log.vectors("three").append(keys[1:2], vectors[1:2])
+    assert log.vectors("three").load()[0] == keys[1:2]
 
 
 def test_unknown_refs(reopen: Reopen) -> None:

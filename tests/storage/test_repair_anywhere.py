@@ -37,7 +37,7 @@ def lose(storage: Storage, chain: str) -> None:
     rows.replace([], [list(rows.scan())[-1].key])
 
 
-@pytest.mark.parametrize("chain", ["turns", "ledger", "timeline", "roster", "topics/topic-t1"])
+@pytest.mark.parametrize("chain", ["turns", "ledger", "ranges", "roster"])
 def test_what_the_transcript_tells_is_made_anew(
     reopen: Callable[[], Storage], tmp_path: Path, chain: str
 ) -> None:
@@ -71,7 +71,7 @@ def test_so_it_is_for_an_agent(tmp_path: Path) -> None:
             agent.invoke({"messages": [HumanMessage(told[number])]}, thread())
 
     say(*range(16))
-    for number, chain in enumerate(["turns", "timeline", "roster"], start=16):
+    for number, chain in enumerate(["turns", "ranges", "roster"], start=16):
         lose(FileStorage(tmp_path), chain)
         agent = open_agent(ScriptedModel(), remember(tmp_path), checkpointer=saver)
         faults = check_session(agent, thread(), FileStorage(tmp_path))

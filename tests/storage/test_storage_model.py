@@ -15,7 +15,7 @@ from topicloom.storage import FileStorage, Storage, StoreStorage
 
 pytestmark = pytest.mark.slow
 
-chains = st.sampled_from(["transcript", "topics/topic-t1"])
+chains = st.sampled_from(["transcript", "ranges"])
 bodies = st.lists(
     st.fixed_dictionaries(
         {"text": st.sampled_from(["a", "b", "\ud800", "\n"])},
@@ -25,14 +25,13 @@ bodies = st.lists(
 )
 
 
-months = st.sampled_from(["2026-02", "2026-03"])
 openings = st.integers(0, 1)
 
 
 class Branching(RuleBasedStateMachine):
-    """Appends after any head seen so far, archives, restores and purges, through two openings.
+    """Appends after any head seen so far and purges, through two openings.
 
-    Moving changes nothing. What is purged is gone for everyone who opens the place afterwards; an
+    What is purged is gone for everyone who opens the place afterwards; an
     opening that has read it before may remember it.
     """
 
@@ -61,19 +60,6 @@ class Branching(RuleBasedStateMachine):
     @rule(target=heads, chain=chains)
     def another(self, chain: str) -> tuple[str, str | None]:
         return chain, None
-
-    @rule(chain=chains, month=months, which=openings)
-    def archive(self, chain: str, month: str, which: int) -> None:
-        log = self.storages[which].open("s")
-        if log.entries(chain):
-            log.archive(chain, month)
-            assert not log.archive(chain, month)
-
-    @rule(chain=chains, which=openings)
-    def restore(self, chain: str, which: int) -> None:
-        log = self.storages[which].open("s")
-        log.restore(chain)
-        assert not log.restore(chain)
 
     @rule(at=heads, which=openings, chosen=st.sets(st.integers(0, 5), max_size=3))
     def purge(self, at: tuple[str, str | None], which: int, chosen: set[int]) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -18,6 +17,7 @@ from topicloom.storage import Storage
 from topicloom.storage.chain import link
 from topicloom.storage.message_rows import to_row
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.session_index import SessionIndex
 
 Reopen = Callable[[], Storage]
@@ -49,10 +49,10 @@ def begin(storage: Storage, count: int) -> tuple[Session, list[StoredMessage]]:
         for n in range(1, count + 1)
     ]
     session = store.append(Session(id="s"), messages)
-    topic = store.move(Topic(id="t1", name="雨", brief="雪"), group_rounds(messages))
+    session, topic = store.assign(session, Topic(id="t1", name="雨", brief="雪"), messages)
     session = store.save_topics(session, [topic])
     SessionIndex(HashingEmbedder(64), store.log, 500).update(
-        store.topic_table(session), store.topic_messages
+        store.topic_table(session), TopicReader(store, session)
     )
     return session, messages
 
@@ -63,13 +63,16 @@ def embed(storage: Storage, session: Session, embedder: HashingEmbedder) -> None
     table, index = store.topic_table(session), SessionIndex(embedder, store.log, 500)
     known: dict[int, StoredMessage] = {}
 
-    def read(topic: Topic, first: int) -> list[StoredMessage]:
-        """As they were said, purged or not: so does one who has them in memory."""
-        known.update((m.seq, m) for m in store.topic_messages(topic) if m.seq not in known)
-        return list(known.values())[first:]
+    class Remembering(TopicReader):
+        """Reads messages as they were said, purged or not, as one does who has them in memory."""
+
+        def read(self, topic: Topic, after: int = 0) -> list[StoredMessage]:
+            found = store.topic_messages(session, topic)
+            known.update((m.seq, m) for m in found if m.seq not in known)
+            return [m for m in known.values() if m.seq > after]
 
     for _ in range(2):
-        index.update(table, read)
+        index.update(table, Remembering(store, session))
         if isinstance(embedder, Meanwhile):
             embedder.updated.set()
         settle(index)
@@ -109,22 +112,9 @@ def test_a_session_that_is_deleted_meanwhile(
     embedder = Meanwhile(lambda: (reopen() if elsewhere else storage).delete("s"))
     store = SessionStore(storage.open("s"))
     table, index = store.topic_table(session), SessionIndex(embedder, store.log, 500)
-    index.update(table, store.topic_messages)
+    index.update(table, TopicReader(store, session))
     embedder.updated.set()
     settle(index)
     assert embedder.act is None
     assert reopen().sessions() == []
     assert reopen().open("s").vectors(embedder.fingerprint).load()[0] == []
-
-
-def test_an_archived_topic_keeps_its_vectors(reopen: Reopen) -> None:
-    storage = reopen()
-    session, messages = begin(storage, FEW)
-    store = SessionStore(storage.open("s"))
-    (topic,) = store.topic_table(session).open()
-    store.archive(topic, "2026-03")
-    embedder = HashingEmbedder(96)
-    embed(reopen(), session, embedder)
-    keys = reopen().open("s").vectors(embedder.fingerprint).load()[0]
-    assert {link(None, to_row(m)) for m in messages} <= set(keys)
-    assert len(keys) == FEW + 1, "and that of its brief"

@@ -7,12 +7,15 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from topicloom_app.cli import main
+from topicloom_app.cli import main, program
+from topicloom_app.cli.words import wants_chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,9 @@ class Outcome:
 
 Run = Callable[..., Outcome]
 
+_get_english_command = cache(get_command)
+"""Typer needs a tenth of a second for all commands. Chinese is written into what it makes."""
+
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
@@ -37,6 +43,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
     def command(*arguments: str, stdin: str = "", folder: Path | None = None) -> Outcome:
         monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        chinese = wants_chinese(arguments, os.environ)
+        monkeypatch.setattr(
+            program, "get_command", get_command if chinese else _get_english_command
+        )
         with pytest.raises(SystemExit) as end:
             main(["--folder", str(folder or tmp_path / "sessions"), *arguments])
         said = capsys.readouterr()

@@ -124,7 +124,7 @@ def check_kept(store: SessionStore, session: Session) -> list[StoredMessage]:
     homes: Counter[str] = Counter()
     where: dict[str, str] = {}
     for topic in store.topic_table(session):
-        messages = store.topic_messages(topic)
+        messages = store.topic_messages(session, topic)
         assert len(messages) == topic.count
         assert [r.seq for r in messages] == sorted(r.seq for r in messages)
         for record in messages:

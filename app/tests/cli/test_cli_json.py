@@ -19,7 +19,7 @@ WITHOUT = {"chat", "serve", "ui", "mcp", "export"}
 def list_commands(commands: typer.Typer) -> dict[str, bool]:
     """The package's commands, and if they have the option."""
     functions = [c.callback for c in commands.registered_commands if c.callback and not c.hidden]
-    own = [f for f in functions if f.__module__.startswith("topicloom.")]
+    own = [f for f in functions if f.__module__.startswith("topicloom_app.")]
     return {f.__name__: "json" in signature(f).parameters for f in own}
 
 

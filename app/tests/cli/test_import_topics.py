@@ -57,7 +57,7 @@ def topics_of(graph: Graph) -> list[tuple[Topic, list[StoredMessage]]]:
     session, store = open_session(graph, thread())
     check_kept(store, session)
     assert check_session(graph, thread()) == []
-    held = [(t, list(store.topic_messages(t))) for t in store.topic_table(session)]
+    held = [(t, list(store.topic_messages(session, t))) for t in store.topic_table(session)]
     return [(topic, messages) for topic, messages in held if messages]
 
 

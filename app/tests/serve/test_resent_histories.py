@@ -284,4 +284,4 @@ def test_what_was_purged_is_no_other_conversation(talk: Talk) -> None:
     talk.ask([], "茶：密码是 4711", **CHAT)
     Memory.of(talk.graph, {"configurable": {"thread_id": "c1"}}).forget("m1", "m2")
     other: Any = [{"role": "user", "content": "山：一"}, {"role": "assistant", "content": "甲"}]
-    assert talk.ask(other, "山：二", **CHAT) == talk.remembered("c1.beside")
+    assert talk.ask(other, "山：二", **CHAT) == talk.remembered("c1.side")

@@ -197,7 +197,9 @@ def test_short_words_are_no_quotes() -> None:
 
 def test_a_question_that_came_before_the_reply_had_ended() -> None:
     newest = Newest(ASKED, "Not", "talk", streamed=True, instructed=False, seconds=-2.0)
-    turn = TurnRequest(session="u", whole=False, model="m", messages=(), instructions="Name this.")
+    turn = TurnRequest(
+        session="u", complete=False, model="m", messages=(), instructions="Name this."
+    )
     assert is_side_call(turn, f"Name it: {ASKED}", newest)
     assert not is_side_call(turn, "What about the oven?", newest)
 

@@ -70,7 +70,7 @@ def _homes(
     homes: dict[int, str] = {}
     for topic in store.topic_table(session):
         last = 0
-        for stored in store.topic_messages(topic):
+        for stored in store.topic_messages(session, topic):
             if stored.seq >= session.tail:
                 raise _broken(session, stored, f"is in the tail and in {topic.id}")
             if stored.seq in homes:

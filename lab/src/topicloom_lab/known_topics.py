@@ -11,6 +11,7 @@ from topicloom import (
     ConfigurationError,
     LocalRole,
     Round,
+    Session,
     SessionStore,
     SplitRequest,
     Storage,
@@ -50,6 +51,15 @@ def find_labels(labels: Mapping[str, Labels], conversation: Conversation) -> Lab
             conversation=conversation.id,
         )
     return found
+
+
+def open_unfinished(storage: Storage, name: str) -> tuple[SessionStore, Session]:
+    """A session without forks as it is in the middle of a turn: its messages, and their topics."""
+    store = SessionStore(storage.open(name))
+    chains = "transcript", "ranges"
+    heads = {c: next(reversed(list(store.log.entries(c))), None) for c in chains}
+    count = len(store.log.refs("transcript", heads["transcript"]))
+    return store, Session(id=name, count=count, **heads)
 
 
 class KnownSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
@@ -92,7 +102,7 @@ class KnownSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
             return {}  # these are parts in the making, which hold nothing yet
         if self._labels is None:
             return {ONE: request.topics[-1].id} if request.topics else {}
-        store = SessionStore(self._storage.open(request.session))
+        store, session = open_unfinished(self._storage, request.session)
         held = sorted(request.topics, key=lambda topic: topic.newest)
-        labels = ((self._find_label(store.topic_messages(topic)), topic.id) for topic in held)
+        labels = ((self._find_label(store.topic_messages(session, t)), t.id) for t in held)
         return {label: topic for label, topic in labels if label is not None}

@@ -350,7 +350,7 @@ def questions_by_date(store: SessionStore, session: Session) -> list[Question]:
     """
     found = []
     for topic in store.topic_table(session).archived():
-        stored_messages = store.topic_messages(topic)
+        stored_messages = store.topic_messages(session, topic)
         said = [r for r in stored_messages if r.day == stored_messages[-1].day]
         if (day := _date(said)) is not None:
             found.append(_question(topic, day, said, session.language))

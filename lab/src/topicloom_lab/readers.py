@@ -23,7 +23,6 @@ from topicloom import (
     Roles,
     Route,
     RouteRequest,
-    SessionStore,
     Storage,
 )
 from topicloom.lab import (
@@ -38,6 +37,7 @@ from topicloom.lab import (
 )
 from topicloom_app.recordings.conversations import Conversation, Question
 from topicloom_lab.asking import AnsweringModel
+from topicloom_lab.known_topics import open_unfinished
 
 ReaderKind = Literal["embedded", "ideal", "noisy", "silent", "garbage"]
 SimulatedRole = Literal["reader", "router"]
@@ -144,9 +144,12 @@ class SimulatedReaders:
 
     def expect_topics(self, request: RouteRequest) -> None:
         """Learn which candidates of a search hold the evidence; their briefs need not say so."""
-        store = SessionStore(self._storage.open(request.session))
-        held = {t.id: {r.id for r in store.topic_messages(t)} for t in request.topics}
-        self._gold |= {topic for topic, ids in held.items() if ids & self._gold}
+        store, session = open_unfinished(self._storage, request.session)
+        ranges, gold = store.ranges(session), set(self._gold)
+        for topic in request.topics:
+            # Forks may be there: what came later is none of it.
+            held = (f"m{n}" for n in ranges.numbers(topic.id) if n <= topic.newest)
+            self._gold |= set() if gold.isdisjoint(held) else {topic.id}
 
     def play(self, roles: Roles, window: int) -> Roles:
         """The roles with reader and router, of that window, played by these; stand-ins stay."""

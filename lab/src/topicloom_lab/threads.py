@@ -40,7 +40,7 @@ from topicloom import (
     default_embedder,
     embedded_roles,
 )
-from topicloom.lab import Graph, SessionIndex, Turn, TurnContext, find_path
+from topicloom.lab import Graph, SessionIndex, TopicReader, Turn, TurnContext, find_path
 from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_app.recordings.records import read_records
 from topicloom_app.recordings.replay import as_message
@@ -233,7 +233,7 @@ class _MessageTopics:
             return
         if self._index is None:
             self._index = SessionIndex(default_embedder(), store.log, WINDOW)
-        self._index.update(store.topic_table(session), store.topic_messages)
+        self._index.update(store.topic_table(session), TopicReader(store, session))
         first, last, _ = turn.before
         read = partial(store.messages, session, first, last) if first else tuple
         context = TurnContext(turn.before, read)
@@ -260,7 +260,7 @@ def _label(
         message.seq: wholes[topic.id]
         for topic in topics.values()
         if not topic.loose
-        for message in store.topic_messages(topic)
+        for message in store.topic_messages(session, topic)
     }
     first = dict[str, int]()
     for seq in sorted(homes):

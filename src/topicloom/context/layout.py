@@ -70,7 +70,7 @@ class MainPrompt:
     """Quoted originals, those of the newest note first."""
 
     left_out: tuple[str, ...] = ()
-    """What is not in it of what the turn was just given, in words."""
+    """Lines that name what the turn was just given and is not in it."""
 
     @property
     def messages(self) -> list[BaseMessage]:
@@ -148,7 +148,7 @@ class Layout:
     def _show_parts(
         self, stored: StoredMessage, text: str, language: Language, day: str, media: bool
     ) -> AnyMessage:
-        """What a user or a tool said with blocks that are too large: its text, lines, and media."""
+        """A user's or tool's message with blocks that are too large: text, lines, and media."""
         said = self._describe(stored, text, language, day, media=not media)
         blocks = [{"type": "text", "text": said}, *stored.media] if media and stored.media else said
         return stored.message.model_copy(update={"content": blocks})

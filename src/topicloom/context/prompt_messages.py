@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shortening:
-    """How much is shown of the messages of a prompt, by how often their limits are halved."""
+    """A way to make the messages of a prompt fit, by how often their limits are halved."""
 
     view: int = 0
     """Of each message before the running turn's, but for the newest."""
@@ -104,9 +104,9 @@ class Shortening:
     last: int = 0
     """Of the newest message before them, which is to be answered."""
     left_view: int = 0
-    """How many of the oldest rounds in view are left out."""
+    """Number of the oldest rounds in view that are left out."""
     left: int = 0
-    """How many of the oldest calls of the running turn are left out, with their results."""
+    """Number of the oldest calls of the running turn that are left out, with their results."""
 
 
 def list_shortenings(halvings: int, view: int, calls: int) -> list[Shortening]:
@@ -168,7 +168,7 @@ class PromptMessages:
         self._shown: dict[tuple[int, int, str], AnyMessage] = {}
 
     def find_shortening(self, room: int) -> Shortening:
-        """How much of it fits so many tokens; the least, if nothing does."""
+        """The mildest way by which all fit so many tokens; the strongest, if none does."""
         halvings = max(0, (self._layout.cap // SMALLEST).bit_length() - 1)
         ways = list_shortenings(halvings, len(self._rounds), len(self._calls))
         place = bisect_left(ways, True, key=lambda cut: self.count(cut) <= room)
@@ -202,7 +202,7 @@ class PromptMessages:
         return [self._all[n].seq for n in places[:view]], shown[:view], shown[view:]
 
     def list_left_out(self, cut: Shortening) -> tuple[str, ...]:
-        """What is not shown of what this turn was just given: of its message and newest results."""
+        """Lines that name what is not shown of this turn's message and of its newest results."""
         given = [self._begins - 1] if self._begins else []
         given += range(max(self._begins, self._newest), len(self._all))
         found = ((self._all[n], self._show(n, cut)) for n in given)
@@ -212,7 +212,7 @@ class PromptMessages:
         return tuple(filter(None, described))
 
     def count_lead(self, numbers: Sequence[int]) -> int:
-        """How many of the messages that are shown are instructions before all others."""
+        """The number of shown messages that are instructions before all others."""
         view = {m.seq: m for m in self._all[: self._begins]}
         lead = list(takewhile(lambda n: view[n].role == "system", numbers))
         return len(lead) if len(lead) < len(self._all) else 0

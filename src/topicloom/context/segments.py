@@ -167,7 +167,7 @@ class SegmentLayout:
     counter: TokenCounter
     summaries: SummaryManager
     policy: ContextWindowPolicy = ContextWindowPolicy()
-    """What stays in view."""
+    """The rounds that stay in view."""
 
     def build_prompt(
         self, system: str, messages: Sequence[StoredMessage], budget: int, language: Language

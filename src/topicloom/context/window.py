@@ -22,12 +22,12 @@ from topicloom.state.stored_message import StoredMessage
 
 @dataclass(frozen=True)
 class MainWindow:
-    """What the main model's prompt is made of, and how large it may get. Sizes are in tokens."""
+    """The main model's window: the fixed parts of its prompt, and sizes in tokens."""
 
     largest: int
     """The whole window, as set."""
     most_recall: int
-    """What one turn's recall may add to it."""
+    """Tokens that one turn's recall may add to it."""
     counter: TokenCounter
     """Counts tokens."""
     order: LayoutName
@@ -41,7 +41,7 @@ class MainWindow:
     edit: BaseTool | None = None
     """`edit_state`; None where the application has no domain."""
     beginning: SegmentLayout | None = None
-    """What is shown until the first split; None for the whole conversation so far."""
+    """The layout until the first split; None to show the whole conversation so far."""
     context: Callable[[], int | None] = lambda: None
     """Tokens that the main model's server is known to take by now; None if that is not known."""
     media: Callable[[], bool] = lambda: True
@@ -54,7 +54,7 @@ class MainWindow:
 
     @property
     def recall(self) -> int:
-        """What one turn's recall may add: the same share of a window that is smaller than set."""
+        """Tokens that one turn's recall may add; fewer if the window is smaller than set."""
         return self.most_recall * self.size // self.largest
 
     @property

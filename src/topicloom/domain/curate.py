@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 
 from langchain_core.runnables import Runnable
 
@@ -110,10 +111,11 @@ def make_sources(
     shown |= {f"m{n}" for n in range(session.view, session.count + 1)}
     table = store.topic_table(session)
     dormant = [t for t in table.open() if t.id not in session.active]
+    read = partial(store.topic_messages, session)
     sources: dict[str, CandidateSource] = {
         "narrative": NarrativeSource([*dormant, *table.archived()]),
         "event": EventSource(list_events(document, domain.events), focus),
-        "topic": TopicSource(dormant, workspace.index.search, store.topic_messages, shown),
+        "topic": TopicSource(dormant, workspace.index.search, read, shown),
         **{source.kind: ApplicationSource(source, session) for source in domain.sources},
     }
     return sources if lore is None else {**sources, "lore": LoreSource(lore)}

@@ -40,7 +40,7 @@ class TurnPlan(BaseModel, frozen=True):
     focus: str | None = None
     """Anchor of the active event that the turn is about."""
     goal: str = ""
-    """What the reply is to achieve, in a sentence."""
+    """The goal of the reply, in a sentence."""
     template: str = "default"
     """The template that renders the skeleton."""
     search: SearchIntent = SearchIntent()

@@ -82,7 +82,7 @@ class PlanRequest:
     events: Sequence[DocumentEvent]
     """The active events of the document; the focus has to be one of them."""
     templates: Mapping[str, str]
-    """What each template is for, by its name."""
+    """The purpose of each template, by its name."""
     previous: TurnPlan | None
     language: Language
 

@@ -37,12 +37,12 @@ _KIND = re.compile(r"[a-z][a-z0-9]{0,29}")
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What a turn looks for."""
+    """A turn's search."""
 
     text: str
     """The user's message with the keywords of the planner that it does not say itself."""
     limit: int
-    """How many hits are of use at most."""
+    """The largest number of hits that is of use."""
     session: str
     """The thread."""
     user_id: str = ""
@@ -65,7 +65,7 @@ class RecallHit:
     text: str
     """All of it. The selector is shown its first 100 tokens, the main model its first 500."""
     score: float
-    """How well it fits, 0 to 1: 1 if it is what was asked for, 0 if nothing in it fits."""
+    """Fit with the query: 1 if it is what was asked for, 0 if nothing in it fits."""
     title: str = ""
     """Its name, if it has one: others may mention it by that."""
     tags: tuple[str, ...] = ()

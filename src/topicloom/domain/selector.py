@@ -62,7 +62,7 @@ class SelectRequest:
     limit: int
     language: Language
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """What is in the application's own sources, by their kinds."""
+    """Descriptions of the application's own sources, by their kinds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class SkeletonRenderer:
         )
         self._environment.filters["yaml"] = _to_yaml
         self.templates: dict[str, str] = {}
-        """What each template is for, by its name: the comment that it begins with, or ""."""
+        """The purpose of each template, by its name: the comment that it begins with, or ""."""
         for name in self._environment.list_templates(extensions=[_SUFFIX[1:]]):
             try:
                 self._environment.get_template(name)

@@ -115,11 +115,8 @@ def _find_topic(
     store: SessionStore, table: TopicTable, session: Session, message: StoredMessage
 ) -> Topic | None:
     """The topic of a table that holds a message; None if none does."""
-    that_day = store.days(session).get(message.day, ())
-    likely = [t for t in table if t.first_at <= message.time <= t.last_at]
-    likely.sort(key=lambda t: t.id not in that_day)
-    holds = (t for t in likely if any(m.seq == message.seq for m in store.topic_messages(t)))
-    return next(holds, None)
+    topic = store.ranges(session).topic_of(message.seq)
+    return table.get(topic) if topic else None
 
 
 def _find_place(

@@ -324,7 +324,7 @@ class Memory:
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
         takes = read_numbers(session, messages)
-        if others := set(takes) - {m.seq for m in store.topic_messages(topic)}:
+        if others := set(takes) - set(store.ranges(session).numbers(topic.id)):
             raise InputError("m{number} is not in {topic}", number=min(others), topic=topic_id)
         marks: dict[Mark, bool] = {"named": True, "sorted": True}
         return (yield from self._change("", name=check_name(name), takes=takes, marks=marks))

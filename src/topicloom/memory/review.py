@@ -20,7 +20,7 @@ from topicloom.graph.parts import GraphParts, MemoryOptions
 from topicloom.memory.stored import find_deps, make_review_thread
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import name_thread
-from topicloom.review.apply import apply, index_archived, judge, move_archived
+from topicloom.review.apply import apply, index_archived, judge
 from topicloom.review.archive_index import ArchiveIndexer
 from topicloom.review.channels import (
     AssessTask,
@@ -116,21 +116,22 @@ def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
         "match": match_topics(deps),
         "judge": judge(deps),
         "apply": apply(deps),
-        "file": move_archived(deps),
     }
     if indexer is not None:
         steps["hand_over"] = index_archived(deps, indexer)
     for name, step in steps.items():
         graph.add_node(name, step)
     graph.add_node("assess", assess(deps), input_schema=AssessTask)
+    last = "hand_over" if indexer is not None else END
     graph.add_edge(START, "repair")
     graph.add_edge("repair", "survey")
     graph.add_conditional_edges("survey", _route_due, ["assess", "match"])
     graph.add_edge("assess", "match")
     graph.add_edge("match", "judge")
-    graph.add_conditional_edges("judge", _route_after_judge, ["apply", "file", END])
-    graph.add_edge("apply", "file")
-    graph.add_edge("file", "hand_over" if indexer is not None else END)
+    graph.add_conditional_edges(
+        "judge", _route_after_judge, {"apply": "apply", "last": last, END: END}
+    )
+    graph.add_edge("apply", last)
     if indexer is not None:
         graph.add_edge("hand_over", END)
     return graph
@@ -146,7 +147,7 @@ def _route_due(state: ReviewState) -> list[Send] | str:
 def _route_after_judge(state: ReviewState) -> str:
     if state["dry_run"]:
         return END
-    return "apply" if state["changes"] else "file"
+    return "apply" if state["changes"] else "last"
 
 
 def _review_session(

@@ -21,12 +21,8 @@ from topicloom.state.persons import get_person
 
 def read_facts(access: Access, opened: OpenSession, day: date | None) -> dict[str, Fact]:
     """The facts that hold on a day, by key; None for now."""
-    session, store, _ = opened
     now = end_day(day, access.clock()).timestamp()
-    known = find_facts(access.facts, store, session, now)
-    if session.user_id or day is None:
-        return known
-    return {key: fact for key, fact in known.items() if fact.at[:10] <= day.isoformat()}
+    return find_facts(access.facts, opened.store, opened.session, now)
 
 
 def read_fact_spans(access: Access, opened: OpenSession) -> list[FactSpan]:

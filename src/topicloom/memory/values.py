@@ -56,14 +56,14 @@ class MemoryTopic(BaseModel, frozen=True):
     """What a person settled of it, and no review or split changes back."""
     loose: bool
     """True for loose ends: small talk and single questions that belong to no topic."""
-    _kept: tuple[SessionStore, Topic] = PrivateAttr()
+    _kept: tuple[SessionStore, Session, Topic] = PrivateAttr()
 
     def _messages(self) -> Step[list[StoredMessage]]:
         """Its messages in order, word for word."""
         yield from ()
-        store, topic = self._kept
+        store, session, topic = self._kept
         store.log.renew()  # it may have been purged since
-        return list(store.topic_messages(topic))
+        return list(store.topic_messages(session, topic))
 
     messages, amessages = both(_messages)
 
@@ -119,7 +119,7 @@ def show_topic(
         full_name=build_full_name(topic, table.topics),
         state=get_state(topic, session.active),
     )
-    shown._kept = store, topic
+    shown._kept = store, session, topic
     return shown
 
 
@@ -132,9 +132,10 @@ def invert_change(
     from then on: neither a split nor a review does so again.
     """
     now = store.topic_table(session)
-    before, after = (
-        store.topic_table(session.model_copy(update={"roster": head}))
-        for head in (entry.before, entry.after)
+    (before, had), (after, has) = (
+        (store.topic_table(then), store.ranges(then))
+        for roster, ranges in (entry.before, entry.after)
+        for then in [session.model_copy(update={"roster": roster, "ranges": ranges})]
     )
     blank = TopicChange(topic="", author=author, undoes=change_id)
     merged = any(after[t.id].merged_into != t.merged_into for t in before if t.id in after)
@@ -142,9 +143,9 @@ def invert_change(
     for was in before:
         made = after[was.id]
         if was != made and was.id in now:
-            stay = {m.seq for m in store.topic_messages(made)}
-            left = [m.seq for m in store.topic_messages(was) if m.seq not in stay]
-            settle = (merged or entry.author == REVIEW) and was.head != made.head
+            stay = set(has.numbers(was.id))
+            left = [n for n in had.numbers(was.id) if n not in stay]
+            settle = (merged or entry.author == REVIEW) and was.content != made.content
             found.append(invert_topic(was, made, now[was.id], left, blank, settle=settle))
     return [change for change in found if change is not None]
 

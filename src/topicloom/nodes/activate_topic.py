@@ -288,8 +288,8 @@ class TopicSearch:
         """Relevance of the topics that the archive's index leads to; None without a search."""
         if self.archive is None or not topics:
             return None
-        log = query.workspace.store.log
-        refs = {t.id: frozenset(log.refs(t.chain, t.head)) for t in topics}
+        store = query.workspace.store
+        refs = {t.id: frozenset(store.topic_refs(query.session, t)) for t in topics}
         question = ArchiveQuery(query.session.id, query.request.query, refs)
         waits = self.deps.waits.of(query.session.id)
         answer, call = yield from ask_role("router", self.archive, question, waits=waits)

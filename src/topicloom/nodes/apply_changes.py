@@ -72,8 +72,8 @@ def make_changes(
             author=change.author,
             time=turn.started,
             event=event,
-            before=session.roster,
-            after=made.roster,
+            before=(session.roster, session.ranges),
+            after=(made.roster, made.ranges),
             undoes=change.undoes,
         )
         session = store.add_change(made, entry)
@@ -95,6 +95,8 @@ def _make_change(
         active.pop(topic.id, None)
     topic = apply_archiving(apply_texts(topic, change, table), change, active)
     if not topic.brief and topic.id not in table:
-        topic = topic.model_copy(update={"brief": begin_brief(store.topic_messages(topic))})
+        topic = topic.model_copy(
+            update={"brief": begin_brief(store.topic_messages(session, topic))}
+        )
     session = session.model_copy(update={"active": active})
     return store.save_topics(session, [topic])

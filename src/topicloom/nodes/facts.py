@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from langgraph.store.base import BaseStore
 
 from topicloom.context.notes import format_facts
@@ -15,15 +13,13 @@ from topicloom.state.facts import KnownFact
 from topicloom.state.session import Session
 
 
-def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> Session:
+def choose_facts(deps: Deps, session: Session) -> Session:
     """The session with the facts that its prompts show from now on, as long as the prefix lasts.
 
-    They are the newest, of the branch that the transcript's `refs` are of, and come to no more
-    tokens than a turn may recall.
+    They are the newest, and come to no more tokens than a turn may recall.
     """
     chosen = facts.choose_facts(
         _read_facts(deps, graph_store(), open_workspace(deps.workspaces, session), session),
-        refs,
         deps.window.counter.text,
         tokens=deps.window.recall,
         most=deps.settings.facts,

@@ -58,7 +58,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn = _begin_turn(deps, session, store, recent, request)
         turn = turn.model_copy(update={"events": begun.events, "compared": mark_seen(messages)})
         if session.user_id and not session.facts_chosen:
-            session = choose_facts(deps, session, store.transcript_refs(session))
+            session = choose_facts(deps, session)
         return {**dump(session, turn), "calls": dumped(calls)}
 
     return node(step, "ingest")

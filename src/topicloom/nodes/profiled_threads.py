@@ -88,9 +88,9 @@ class ProfiledThreads:
         known = {t.id: t for t in before.topics} if before is not None and same else {}
         table = store.topic_table(session)
         parts = {
-            t.id: (str(t.head), store.topic_messages(t))
+            t.id: (t.content, store.topic_messages(session, t))
             for t in _list_open(table)
-            if known.get(t.id, TopicProfile(id="")).head != str(t.head)
+            if known.get(t.id, TopicProfile(id="")).head != t.content
         }
         tail = store.messages(session, session.tail)
         head = f"{session.transcript}-{session.superseded}"
@@ -180,7 +180,7 @@ def open_thread(
 
 
 def _list_open(table: TopicTable) -> list[Topic]:
-    return [t for t in (*table.open(), *table.loose()) if t.head is not None]
+    return [t for t in (*table.open(), *table.loose()) if t.count]
 
 
 def _fit(words: Hashes, own: Hashes, weights: Mapping[int, float]) -> float:

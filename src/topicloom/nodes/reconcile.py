@@ -153,7 +153,7 @@ def _name_topics(
     """The session, whose topics have names and briefs again that were made of what is gone."""
     named, waits = list[Topic](), deps.waits.of(session.id)
     for topic in list_nameless(store, session):
-        messages = store.topic_messages(topic)
+        messages = store.topic_messages(session, topic)
         request = BriefRequest(session.id, topic, messages, session.language)
         writers = deps.roles.in_turn(BRIEF)
         brief = yield from ask_first("brief", writers, request, calls, topic.id, waits=waits)

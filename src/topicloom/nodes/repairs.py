@@ -31,7 +31,7 @@ def find_repairs_of_review(deps: Deps, workspace: Workspace, session: Session) -
     Topics that got messages since come first.
     """
     table = workspace.store.topic_table(session)
-    fresh = {t.id for t in table.open() if t.head != t.reviewed}
+    fresh = {t.id for t in table.open() if t.content != t.reviewed}
     if not fresh:
         return []
     return find_repairs(workspace, session, fresh, deps.embedder, deps.topic_tokens, REVIEW_REPAIRS)
@@ -60,7 +60,7 @@ def find_repairs(
     table = workspace.store.topic_table(session)
     loose = [t for t in table.loose() if not t.by_hand]
     chosen = _choose([*table.open(), *loose], first)
-    filed = workspace.indexed(table).filed(chosen, session.parted)
+    filed = workspace.indexed(session, table).filed(chosen, session.parted)
     ids = list(dict.fromkeys(topic for topic in filed.topics if topic))
     numbers = {topic: number for number, topic in enumerate(ids)}
     groups = [numbers.get(topic, LOOSE) for topic in filed.topics]

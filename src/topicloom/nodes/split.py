@@ -91,7 +91,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
             draft.session = draft.session.model_copy(update={"language": spoken})
         if not current_run().fork:  # a fork shows what was known at its checkpoint until now
             draft.session = draft.session.model_copy(update={"facts_at": ""})
-        draft.session = choose_facts(deps, draft.session, store.transcript_refs(session))
+        draft.session = choose_facts(deps, draft.session)
         session, turn = _conclude(draft, turn, plan)
         events = (*turn.events, _describe_split(moved, draft), *divided)
         turn = turn.model_copy(update={"events": events})
@@ -131,7 +131,9 @@ def _make_request(
     continues: Sequence[float],
 ) -> SplitRequest:
     table, most = TopicTable(draft.topics), draft.deps.settings.index_topics
-    ties = workspace.indexed(table).ties(rounds, continues, [*table.open(), *table.loose()])
+    ties = workspace.indexed(draft.session, table).ties(
+        rounds, continues, [*table.open(), *table.loose()]
+    )
     priors = ties.best()
     active = frozenset(draft.session.active) | frozenset(draft.touched)
     previous = draft.before(rounds[0].first)
@@ -167,7 +169,6 @@ def _conclude(draft: SplitDraft, turn: Turn, plan: SplitPlan) -> tuple[Session, 
             "ledger": None,
             "ledger_tokens": 0,
             "active": result.active,
-            "home": draft.before(plan.tail),
         }
     )
     return session, turn.model_copy(
@@ -183,7 +184,7 @@ def _write_briefs(draft: SplitDraft, workspace: Workspace) -> Step[None]:
     """Write the briefs of what was touched; those that are late are left for a later turn."""
     late = dict[str, Future[Answer[Brief]]]()
     roles, topics = draft.deps.roles, [t for t in draft.touched.values() if not t.loose]
-    messages = {t.id: draft.store.topic_messages(t) for t in topics}
+    messages = {t.id: draft.store.topic_messages(draft.session, t) for t in topics}
     known = draft.topics
     requests = [_make_brief_request(draft.session, topic, messages, known) for topic in topics]
     answers: list[tuple[Brief | None, Call]] = []

@@ -33,7 +33,6 @@ from topicloom.state.splitting import (
     merge_assignments,
 )
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.references import add_references, read_references
 from topicloom.storage.sessions import SessionStore
 from topicloom.topics.naming import NAME_LIMIT
 
@@ -101,13 +100,11 @@ class SplitDraft:
         return opened.model_copy(update={"loose": True})
 
     def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
-        """Append rounds to a topic."""
-        sizes = {
-            "tokens": topic.tokens + sum(map(self.tokens, rounds)),
-            "newest": max(topic.newest, rounds[-1].last),
-        }
-        topic = self.store.move(topic, rounds).model_copy(update=sizes)
-        self.session = self.store.add_days(self.session, topic, rounds)
+        """Put rounds into a topic."""
+        tokens = topic.tokens + sum(map(self.tokens, rounds))
+        messages = [m for round_ in rounds for m in round_.messages]
+        self.session, topic = self.store.assign(self.session, topic, messages)
+        topic = topic.model_copy(update={"tokens": tokens})
         self.adjusted.pop(topic.id, None)
         self.touched[topic.id] = topic
         return topic
@@ -118,7 +115,7 @@ class SplitDraft:
             self._refer(portion, self.give(self._choose_topic(portion), portion.rounds))
 
     def give(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
-        """Append rounds of the tail to a topic."""
+        """Put rounds of the tail into a topic."""
         topic = self.put(topic, rounds)
         self.moved.setdefault(topic.id, []).extend(rounds)
         return topic
@@ -135,8 +132,9 @@ class SplitDraft:
 
     def before(self, first: int) -> str | None:
         """The open topic that goes on with what the round before a message went to."""
-        ends = {b.last: i for i, moved in self.moved.items() for b in moved}
-        topic = find_continuation(ends.get(first - 1, self.session.home), self.topics)
+        ranges = self.store.ranges(self.session)
+        owner = ranges.topic_of(min(first - 1, ranges.last))
+        topic = find_continuation(owner, self.topics)
         return topic.id if topic else None
 
     def sort(self, request: SplitRequest) -> Step[list[Portion]]:
@@ -178,7 +176,7 @@ class SplitDraft:
         """
         events: list[str] = []
         for topic in self._find_large():
-            rounds = group_rounds(self.store.topic_messages(topic))
+            rounds = group_rounds(self.store.topic_messages(self.session, topic))
             if len(rounds) > 1:
                 parts = yield from self._divide(topic, rounds)
                 names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
@@ -193,16 +191,19 @@ class SplitDraft:
         """
         for topic in [t for t in self.topics.values() if t.status == "open"]:
             if topic.room != self.limit and 2 * (topic.tokens + 16 * topic.count) > self.limit:
-                held = group_rounds(self.store.topic_messages(topic))
+                held = group_rounds(self.store.topic_messages(self.session, topic))
                 counted = {"tokens": sum(map(self.tokens, held)), "room": self.limit}
                 rows = self.touched if topic.id in self.touched else self.adjusted
                 rows[topic.id] = topic.model_copy(update=counted)
         changed = (*self.adjusted.values(), *self.touched.values())
-        return [t for t in changed if t.tokens > own_room(self.limit, t.borrowed)]
+        return [t for t in changed if t.tokens > self._own_room(t)]
+
+    def _own_room(self, topic: Topic) -> int:
+        return own_room(self.limit, self.store.ranges(self.session).references(topic.id))
 
     def _divide(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[Topic]]:
         """Divide one topic, and parts of it that are still too large; returns those that fit."""
-        limit = own_room(self.limit, topic.borrowed)
+        limit = self._own_room(topic)
         queue = deque([(topic, tuple(rounds))])
         done: dict[str, tuple[Round, ...]] = {}
         while queue:
@@ -259,9 +260,11 @@ class SplitDraft:
 
     def _hand_down(self, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
         """Give a divided topic's references and its rounds of this split to its parts."""
-        references = read_references(self.store, topic)
+        references = self.store.ranges(self.session).references(topic.id)
         for part, found in distribute_references(references, parts).items():
-            self.touched[part] = add_references(self.store, self.touched[part], found)
+            self.session = self.store.refer(self.session, self.touched[part], found)
+        # What is out of view goes with the rest.
+        self.session = self.store.hand_over(self.session, topic, self.touched[next(iter(parts))])
         tail = {b.first for b in self.moved.pop(topic.id, ())}
         for part, rounds in parts.items():
             fresh = [b for b in rounds if b.first in tail]
@@ -290,8 +293,9 @@ class SplitDraft:
     def _refer(self, portion: Portion, owner: Topic) -> None:
         small = [b for b in portion.rounds if self.tokens(b) * SIZE_DIVISOR <= self.limit]
         for other, found in collect_references(portion, owner.id, small).items():
-            topic = add_references(self.store, self.topics[other], found)
-            (self.touched if other in self.touched else self.adjusted)[other] = topic
+            self.session = self.store.refer(self.session, self.topics[other], found)
+            if other not in self.touched:
+                self.adjusted[other] = self.topics[other]
 
     def heirs(self, topic_id: str) -> list[str]:
         """Ids of the open topics that a topic was divided into."""

@@ -145,7 +145,8 @@ def read_store(
         return None if kept is None else read(kept)
     except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
         workspace.unread[describe_error(error)] = None
-        _log.exception("the graph's store cannot be read")
+        thread = get_config()["configurable"].get("thread_id")
+        _log.exception("the graph's store cannot be read for session %r", thread)
         return None
 
 

@@ -75,8 +75,6 @@ class UserKnowledge:
         """The facts that hold now, by key, what was said last behind the rest."""
         now = self.clock().timestamp()
         known = find_facts(ReflectionStore(kept), store, session, now, alone=self._alone)
-        if not session.user_id:
-            return {k: KnownFact(f.at[:10], f.text, f.refs) for k, f in known.items()}
         ordered = sorted(known.items(), key=lambda i: (parse_iso_seconds(i[1].at) or 0.0, i[0]))
         return {k: KnownFact(f.since[:10], show_fact(f.text, f.quote)) for k, f in ordered}
 
@@ -246,8 +244,8 @@ class UserKnowledge:
 
 def _find_hidden(store: SessionStore, session: Session) -> set[int]:
     """Numbers of the messages that are archived."""
-    archived = store.topic_table(session).archived()
-    return {m.seq for topic in archived for m in store.topic_messages(topic)}
+    ranges = store.ranges(session)
+    return {n for t in store.topic_table(session).archived() for n in ranges.numbers(t.id)}
 
 
 def _overlaps(span: FactSpan, days: Days) -> bool:

@@ -21,12 +21,14 @@ from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.base import TRANSCRIPT, Storage
+from topicloom.storage.base import Storage
 from topicloom.storage.caches import count_shared
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
+from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.adsorber import LOOK_BACK
 from topicloom.topics.session_index import SessionIndex
 
@@ -124,7 +126,7 @@ class Workspace:
         """What the index finds for a turn: it searches once, and then hands on what it found."""
         first, last, _ = lookup.before
         read = partial(self.store.messages, session, first, last)
-        return self.indexed(self.store.topic_table(session)).search(
+        return self.indexed(session, self.store.topic_table(session)).search(
             lookup.query,
             Days.of(lookup.days),
             context=TurnContext(lookup.before, read) if first else TurnContext(),
@@ -132,9 +134,9 @@ class Workspace:
             include_archived=lookup.archived,
         )
 
-    def indexed(self, table: TopicTable) -> SessionIndex:
+    def indexed(self, session: Session, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""
-        self.index.update(table, self.store.topic_messages)
+        self.index.update(table, TopicReader(self.store, session))
         return self.index
 
 
@@ -213,20 +215,11 @@ class Workspaces:
             return self._stores.setdefault(id(store), StoreStorage(store))
 
 
-class _Tail(Topic):
-    """The messages that are in no topic yet, as an index takes them: for a topic of its own."""
-
-    @property
-    def chain(self) -> str:
-        return TRANSCRIPT
-
-
 def enter_all(index: SessionIndex, store: SessionStore, session: Session) -> str:
     """Bring an index of all messages up to date; returns the id of those in no topic."""
-    tail_messages = store.messages(session, session.tail)
-    head = session.transcript if tail_messages else None
-    # Edits give it another id, so that words which were edited away are not found.
-    tail = _Tail(id=f"tail-{session.superseded}", name="", head=head)
+    tail = Topic(id="tail", name="", count=session.count - session.tail + 1)
+    row = {"topic": tail.id, "first": session.tail, "last": session.count}
+    ranges = TopicRanges.fold([row] if tail.count else (), store.ranges(session))
     table = TopicTable({**store.topic_table(session).topics, tail.id: tail})
-    index.update(table, lambda t, n: tail_messages[n:] if t is tail else store.topic_messages(t, n))
+    index.update(table, TopicReader(store, session, ranges))
     return tail.id

@@ -10,7 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StrictBool, ValidationError
 
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.state.rounds import group_rounds
@@ -18,7 +20,6 @@ from topicloom.state.safe_text import clip, digest_text
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 _SPOKEN = ("user", "assistant")
-_OTHERS = ("tool", "system")
 _MILLISECONDS = 1e11
 """From here on a number is milliseconds: as seconds it would be the year 5138."""
 _NAMED = 5
@@ -37,16 +38,33 @@ class ChatRecords:
     """Why external records could not be used, a sentence for each that is malformed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ExternalRecord:
+def _name_sender(given: object) -> str:
+    """The name of a sender; chat platforms have numbers for them."""
+    if given is None or (isinstance(given, str | int) and not isinstance(given, bool)):
+        return "" if given is None else str(given)
+    raise ValueError("a name or a number is needed")
+
+
+def _read_time(given: object) -> float:
+    seconds = parse_timestamp(given)
+    if seconds is None:
+        raise ValueError("it is no time")
+    return seconds
+
+
+class _ExternalRecord(BaseModel, frozen=True):
     """An external record that is well formed."""
 
-    role: str
-    sender: str
-    seconds: float
-    text: str
-    processed: bool
-    given_id: str
+    role: Literal["user", "assistant", "tool", "system"]
+    sender: Annotated[str, BeforeValidator(_name_sender)] = Field(
+        default="", validation_alias=AliasChoices("sender_id", "sender")
+    )
+    seconds: Annotated[float, BeforeValidator(_read_time)] = Field(
+        validation_alias=AliasChoices("timestamp", "time")
+    )
+    text: str = Field(pattern=r"\S", validation_alias=AliasChoices("content", "text"))
+    processed: StrictBool = Field(validation_alias="is_processed")
+    given_id: Any = Field(default="", validation_alias="id")
 
     @property
     def key(self) -> tuple[str, str, float, str]:
@@ -55,7 +73,8 @@ class _ExternalRecord:
     @property
     def id(self) -> str:
         """The application's id; a hash of what was said where it gives none."""
-        return self.given_id or f"x{digest_text(json.dumps(self.key), 12)}"
+        given = self.given_id if isinstance(self.given_id, str) else ""
+        return given or f"x{digest_text(json.dumps(self.key), 12)}"
 
 
 def select_native(
@@ -120,36 +139,17 @@ def _choose_external(given: Sequence[_ExternalRecord]) -> list[_ExternalRecord]:
 def _read_external(external: object) -> tuple[list[_ExternalRecord], list[str]]:
     if not isinstance(external, Sequence) or isinstance(external, str | bytes):
         return [], [f"chat_records are no list but {type(external).__name__!r}"]
-    read = [_parse_external(one) for one in external]
-    flaws = [
-        clip(f"chat record {n}: {flaw}") for n, flaw in enumerate(read, 1) if isinstance(flaw, str)
-    ]
+    read, flaws = list[_ExternalRecord](), list[str]()
+    for number, one in enumerate(external, 1):
+        try:
+            read.append(_ExternalRecord.model_validate(one))
+        except ValidationError as error:
+            flaw = error.errors(include_url=False, include_input=False)[0]
+            place = ": ".join([f"chat record {number}", *map(str, flaw["loc"])])
+            flaws.append(clip(f"{place}: {flaw['msg']}"))
     more = len(flaws) - _NAMED
     named = [*flaws[:_NAMED], *([f"{more} more chat records are malformed"] if more > 0 else [])]
-    return [one for one in read if isinstance(one, _ExternalRecord)], named
-
-
-def _parse_external(one: object) -> _ExternalRecord | str:
-    """A record, or a sentence that says why it is none."""
-    if not isinstance(one, Mapping):
-        return f"is no mapping but {type(one).__name__!r}"
-    role, text = one.get("role"), _get_field(one, "content", "text")
-    sender, processed = _get_field(one, "sender_id", "sender"), one.get("is_processed")
-    seconds = parse_timestamp(_get_field(one, "timestamp", "time"))
-    if role not in (*_SPOKEN, *_OTHERS):
-        return f"role is {role!r}, which is none of {', '.join((*_SPOKEN, *_OTHERS))}"
-    if not isinstance(text, str) or not text.strip():
-        return f"content is {_describe_kind(text)} and no text"
-    if not (sender is None or (isinstance(sender, str | int) and not isinstance(sender, bool))):
-        return f"sender_id is {_describe_kind(sender)} and no name"
-    if not isinstance(processed, bool):
-        return f"is_processed is {processed!r} and neither true nor false"
-    if seconds is None:
-        return f"timestamp is {_get_field(one, 'timestamp', 'time')!r}, which is no time"
-    name = "" if sender is None else str(sender)
-    given = one.get("id")
-    given_id = given if isinstance(given, str) else ""
-    return _ExternalRecord(str(role), name, seconds, text, processed, given_id)
+    return read, named
 
 
 def parse_timestamp(time: object) -> float | None:
@@ -186,11 +186,3 @@ def _to_stored_message(seq: int, one: _ExternalRecord) -> StoredMessage:
     time = datetime.fromtimestamp(one.seconds, UTC).isoformat()
     role = cast("Literal['user', 'assistant']", one.role)
     return StoredMessage(seq=seq, role=role, text=one.text, time=time, speaker=one.sender or None)
-
-
-def _get_field(one: Mapping[object, object], *names: str) -> object:
-    return next((one[name] for name in names if one.get(name) is not None), None)
-
-
-def _describe_kind(value: object) -> str:
-    return "empty" if isinstance(value, str) else f"{type(value).__name__!r}"

@@ -1,4 +1,4 @@
-"""Since when and until when facts hold: found from when each was said, and what contradicts what.
+"""Since when and until when facts hold: found from when each was said and what it contradicts.
 
 Nothing is written when a fact ends. Each fact says which others it contradicts; whichever of two
 was said last ends the other. So two reflections that write at once lose nothing, and a fact that
@@ -83,7 +83,7 @@ def record_facts(
     own: Mapping[str, Fact],
     known: Mapping[str, Fact],
 ) -> FactChanges:
-    """The changes to the facts of one thread of a user that new ones bring; none is removed.
+    """The changes to the facts of one thread that new ones bring; none is removed.
 
     Doing it twice changes nothing the second time.
 
@@ -113,7 +113,6 @@ def _say_again(before: Fact, after: Fact) -> Fact:
         before,
         messages=(*messages[:1], *messages[1:][-(_MENTIONS - 1) :]),
         at=newest.time,
-        refs=tuple(dict.fromkeys((*before.refs, *after.refs)))[-_MENTIONS:],
         said=(said[0], *said[1:][-(_MENTIONS - 1) :]),
         quote=after.quote if newest in after.said else before.quote,
         since=before.since or after.since,
@@ -122,11 +121,8 @@ def _say_again(before: Fact, after: Fact) -> Fact:
 
 
 def list_said(fact: Fact) -> tuple[Said, ...]:
-    """The times that a fact was said; of one that was kept before these were, the one it has."""
-    if fact.said:
-        return fact.said
-    message = fact.messages[-1] if fact.messages else ""
-    return (Said(fact.at, message, fact.refs[-1] if fact.refs else ""),)
+    """The times that a fact was said; of one that an application wrote, its own time."""
+    return fact.said or (Said(fact.at, fact.messages[-1] if fact.messages else ""),)
 
 
 def find_spans(facts: Iterable[ThreadFact]) -> list[FactSpan]:

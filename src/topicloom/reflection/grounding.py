@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 from topicloom.reflection.facts import Claim, Fact, Said
@@ -40,7 +40,7 @@ class GroundedClaims:
     """The claims of a reflector that may be stored."""
 
     facts: tuple[tuple[Fact, tuple[str, ...]], ...]
-    """Facts in order, each with the keys of those that it takes the place of."""
+    """Facts in order, each with the keys of those that it contradicts."""
     dropped: Mapping[str, int]
 
 
@@ -49,14 +49,11 @@ def ground_claims(
     messages: Sequence[StoredMessage],
     ids: Mapping[str, str],
     refs: Mapping[str, str],
-    *,
-    spans: bool = False,
 ) -> GroundedClaims:
     """Keep the claims that rest on the user's own messages.
 
     `ids` are the lasting ids of the messages that the reflector was shown, and `refs` their refs
-    in the transcript, if they are in it, both by short id. With `spans`, facts say since when and
-    until when they hold, when they were said, and in which words.
+    in the transcript, if they are in it, both by short id.
     """
     by_id = {m.id: m for m in messages}
     dropped: Counter[str] = Counter()
@@ -67,12 +64,17 @@ def ground_claims(
             continue
         newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
         lasting = tuple(dict.fromkeys(ids[i] for i in claim.messages))
-        branch = (refs[newest.id],) if newest.id in refs else ()
-        fact = Fact(claim.text, lasting, newest.time, refs=branch)
-        if spans:
-            fact = _date(fact, claim, Said(newest.time, ids[newest.id], refs.get(newest.id, "")))
-            own = [by_id[i] for i in claim.messages if by_id[i].role == "user"]
-            fact = replace(fact, quote=_find_quote(claim.text, own))
+        since, until = _read_span(claim)
+        own = [by_id[i] for i in claim.messages if by_id[i].role == "user"]
+        fact = Fact(
+            claim.text,
+            lasting,
+            newest.time,
+            said=(Said(newest.time, ids[newest.id], refs.get(newest.id, "")),),
+            since=since,
+            until=until,
+            quote=_find_quote(claim.text, own),
+        )
         facts.append((fact, claim.supersedes))
     return GroundedClaims(tuple(facts), dict(dropped))
 
@@ -82,11 +84,10 @@ _QUOTE = 160
 """Characters of the user's own words that stand beside a fact."""
 
 
-def _date(fact: Fact, claim: Claim, said: Said) -> Fact:
+def _read_span(claim: Claim) -> tuple[str, str]:
+    """The first and the last day on which a claim holds; "" where its words do not say."""
     since, until = read_day(claim.since), read_day(claim.until, last=True)
-    if since and until and since > until:
-        since = until = ""
-    return replace(fact, said=(said,), since=since, until=until)
+    return ("", "") if since and until and since > until else (since, until)
 
 
 def read_day(text: str, *, last: bool = False) -> str:

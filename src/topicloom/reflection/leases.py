@@ -136,6 +136,6 @@ class _Lease(BaseModel, frozen=True):
 
 
 def _name_host() -> str:
-    """What tells machines and containers apart: process ids mean nothing in another."""
+    """A name for this machine or container: process ids mean nothing in another."""
     space = Path("/proc/self/ns/pid")
     return f"{platform.node()} {getnode():x} {os.readlink(space) if space.exists() else ''}"

@@ -1,4 +1,4 @@
-"""The facts of a user, as a thread of that user sees them, and as it shows its own to others."""
+"""The facts that a thread sees, its own and those of its user, and what it shows of its own."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ from topicloom.storage.sessions import SessionStore
 def see_facts(
     kept: ReflectionStore, store: SessionStore, session: Session, *, alone: bool = False
 ) -> list[FactSpan]:
-    """The spans of all facts that a thread of a user may see, those that began first in front.
+    """The spans of all facts that a thread may see, those that began first in front.
 
-    Its own ones as far as they were said on its branch and not taken back. Of those of others what
-    was said by the time of its checkpoint, where it is a fork that shows facts as they were then;
-    nothing of them if it is `alone`.
+    Its own ones as far as they were said on its branch and not taken back. Of those of its user's
+    other threads what was said by the time of its checkpoint, where it is a fork that shows facts
+    as they were then; nothing of them if it is `alone`.
     """
     person = get_person(session)
-    if person is None:
-        return []
-    others = [] if alone else kept.shared_facts(person, but=session.id)
+    others = [] if alone or person is None else kept.shared_facts(person, but=session.id)
     until = parse_iso_seconds(session.facts_at)
     if until is not None:
         limited = (o._replace(fact=f) for o in others if (f := limit_to_time(o.fact, until)))
@@ -49,16 +47,10 @@ def find_facts(
     *,
     alone: bool = False,
 ) -> dict[str, Fact]:
-    """The facts that hold for a session, by key, those that began first in front.
+    """The facts that hold at the time `now`, in seconds since the epoch, by key; see `see_facts`.
 
-    Nothing that rests on what was taken back. In a thread of a user, what holds at the time `now`,
-    in seconds since the epoch, of all that the thread may see; see `see_facts`. In a thread of
-    nobody, what is kept of it.
+    Those that began first are in front.
     """
-    if get_person(session) is None:
-        gone = _find_gone(store, session)
-        known = kept.facts(session.id).items()
-        return {key: fact for key, fact in known if gone.isdisjoint(fact.messages)}
     spans = see_facts(kept, store, session, alone=alone)
     return {span.key: to_fact(span) for span in spans if span.holds_at(now)}
 
@@ -88,12 +80,7 @@ def to_fact(span: FactSpan) -> Fact:
 
 def _see_own(kept: ReflectionStore, store: SessionStore, session: Session) -> Iterator[Fact]:
     refs = store.transcript_refs(session)
-    gone = _find_gone(store, session)
+    gone = {f"m{number}" for number in store.superseded(session)}
     for fact in kept.facts(session.id).values():
         if gone.isdisjoint(fact.messages) and (seen := limit_to_branch(fact, refs)):
             yield seen
-
-
-def _find_gone(store: SessionStore, session: Session) -> set[str]:
-    """Short ids of the messages that were edited or removed."""
-    return {f"m{number}" for number in store.superseded(session)}

@@ -26,7 +26,7 @@ from topicloom.reflection.due import (
     mark_done,
 )
 from topicloom.reflection.fact_spans import record_facts
-from topicloom.reflection.facts import Fact, merge_facts
+from topicloom.reflection.facts import Fact
 from topicloom.reflection.grounding import GroundedClaims, ground_claims
 from topicloom.reflection.persons import find_facts, share_facts
 from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
@@ -58,9 +58,9 @@ class Reflection:
     """Where they came from: `native` or `external`."""
     facts: tuple[Fact, ...] = ()
     retired: tuple[str, ...] = ()
-    """Keys of facts whose place others took."""
+    """Keys of facts that held and that others contradict."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """How many facts were not kept, by reason."""
+    """Numbers of facts that were not kept, by reason."""
     briefs: tuple[BriefUpdate, ...] = ()
     """Briefs for the graph to take in."""
     calls: tuple[Call, ...] = ()
@@ -102,11 +102,10 @@ class ReflectionRunner:
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
         known = self._read_known(session, store)
         found = yield from self._find_facts(session, said, here, known, calls)
-        own, person = kept.facts(thread), get_person(session)
-        if person is None:
-            changed = merge_facts(found.facts, own)
-        else:
-            changed = record_facts(found.facts, own, {f.key: f for f in known})
+        holding = {fact.key: fact for fact in known}
+        changed = record_facts(found.facts, kept.facts(thread), holding)
+        person = get_person(session)
+        if person is not None:
             kept.set_person(thread, person)
         briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
         kept.change_facts(thread, changed)
@@ -118,15 +117,15 @@ class ReflectionRunner:
         kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
         mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
         self.sessions.save_state(mark_done(DueState(thread, 0, None, progress), mark))
-        outdated = {"is outdated": changed.outdated} if changed.outdated else {}
+        ended = (k for fact in changed.written for k in fact.replaces if k in holding)
         return Reflection(
             session=thread,
             upto=last.seq,
             read=len(said.messages),
             source=said.source,
             facts=changed.written,
-            retired=changed.retired,
-            dropped={**found.dropped, **outdated},
+            retired=tuple(dict.fromkeys(ended)),
+            dropped=found.dropped,
             briefs=tuple(briefs),
             calls=tuple(calls),
             reports=said.reports,
@@ -149,8 +148,7 @@ class ReflectionRunner:
     ) -> Step[GroundedClaims]:
         if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
-        spans = bool(session.user_id)
-        request = ReflectRequest(session.id, said.messages, known, session.language, spans)
+        request = ReflectRequest(session.id, said.messages, known, session.language)
         roles = self.roles.in_turn(REFLECTOR)
         answer = yield from ask_first("reflector", roles, request, calls)
         if answer is None:
@@ -160,7 +158,7 @@ class ReflectionRunner:
                 session=session.id,
                 failures=failures,
             )
-        return ground_claims(answer, said.messages, said.ids, refs, spans=spans)
+        return ground_claims(answer, said.messages, said.ids, refs)
 
     def _write_briefs(
         self, session: Session, store: SessionStore, first: int, last: int, calls: list[Call]
@@ -182,8 +180,8 @@ def _find_touched(
     if first >= session.tail:
         return []
     filled = [t for t in store.topic_table(session).open() if t.count]
-    late = [t for t in filled if store.topic_messages(t, t.count - 1)[-1].seq >= first]
-    whole = [(t, store.topic_messages(t)) for t in late]
+    late = [t for t in filled if t.newest >= first]
+    whole = [(t, store.topic_messages(session, t)) for t in late]
     return [(t, ms) for t, ms in whole if any(first <= m.seq <= last for m in ms)]
 
 

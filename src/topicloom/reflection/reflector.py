@@ -52,8 +52,6 @@ class ReflectRequest:
     facts: Sequence[Fact]
     """The facts known about the user, in order; a new one may take the place of one."""
     language: Language
-    spans: bool = False
-    """True if since when and until when facts hold is to be told."""
 
 
 class Reflector(Role[ReflectRequest, tuple[Claim, ...]], Protocol):
@@ -98,8 +96,6 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
         if sum(counter.text(line) + 1 for line in shown) <= spare:
             break
     said = "\n".join(shown) or words.nothing
-    if request.spans:
-        said = f"{said}\n{words.fact_spans}"
     return window.messages("reflector", language, f"{words.known_facts}\n{listed}", said)
 
 

@@ -1,4 +1,4 @@
-"""judge, apply, file and hand_over: decide the changes of a review, make them, keep the archive.
+"""judge, apply and hand_over: decide the changes of a review, make them, hand over the archive.
 
 The archive is looked at as a whole: what a crash left undone is done by the next review.
 """
@@ -27,8 +27,6 @@ from topicloom.roles.calls import ask_role
 from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
-from topicloom.state.topics import Topic
-from topicloom.storage.sessions import SessionStore
 
 
 def judge(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
@@ -36,7 +34,8 @@ def judge(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Update:
         session = Session.model_validate(state["session"])
-        table = deps.open_store(session).topic_table(session)
+        store = deps.open_store(session)
+        table = store.topic_table(session)
         found = ReviewFindings(
             looks=tuple(TopicStats.model_validate(row) for row in state["looks"]),
             assessed={r["topic"]: Assessment.model_validate(r) for r in state["assessed"]},
@@ -47,6 +46,7 @@ def judge(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         return {
             "changes": [c.model_dump(mode="json") for c in changes],
             "told": [describe_change(c, table) for c in changes],
+            "troubles": store.new_reports(),
         }
 
     return node(step, "judge")
@@ -69,33 +69,6 @@ _PATIENCE = 3
 """Failures in a row after which the rest waits for the next review."""
 
 
-def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
-    """The node that archives and restores messages; what is damaged stays and is reported."""
-
-    def step(state: ReviewState) -> Step[Update]:
-        session, _ = yield from deps.client.read(name_thread(state["thread"]))
-        store = deps.open_store(session)
-        filed: list[str] = []
-        troubles: list[str] = []
-        for topic in store.topic_table(session):
-            try:
-                filed += [topic.id] if _move_topic(store, topic) else []
-            except StorageError as error:
-                troubles.append(f"{topic.id} stays where it is: {error}")
-        return {"filed": filed, "troubles": [*troubles, *store.new_reports()]}
-
-    return node(step, "file")
-
-
-def _move_topic(store: SessionStore, topic: Topic) -> bool:
-    """Bring a topic's messages to where its state says; True if they were elsewhere."""
-    if topic.head is None:
-        return False
-    if topic.status == "archived":
-        return store.archive(topic, topic.archived)
-    return topic.status == "open" and store.restore(topic)
-
-
 def index_archived(deps: ReviewDeps, indexer: ArchiveIndexer) -> Runnable[ReviewState, Update]:
     """The node that brings the vector store up to date; its failures are reported."""
 
@@ -105,11 +78,11 @@ def index_archived(deps: ReviewDeps, indexer: ArchiveIndexer) -> Runnable[Review
         calls: list[Call] = []
         troubles: list[str] = []
         failures = 0
-        for topic in (t for t in store.topic_table(session) if t.archived):
-            try:
-                documents = build_topic_documents(store, session.id, topic)
-            except StorageError as error:
-                troubles.append(f"{topic.id} was not handed over: {error}")
+        topics = [t for t in store.topic_table(session) if t.archived]
+        made = build_topic_documents(store, session, topics)
+        for topic, documents in zip(topics, made, strict=True):
+            if isinstance(documents, StorageError):
+                troubles.append(f"{topic.id} was not handed over: {documents}")
                 continue
             done, call = yield from ask_role("router", indexer, documents, topic.id)
             if done is None or done.relevance:

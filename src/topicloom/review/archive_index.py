@@ -1,12 +1,12 @@
 """A topic as documents of a vector store: a document for each round, and one for its summary.
 
-Their ids follow from the refs of its chain, so they are still known once its words are purged.
+Their ids follow from refs in the transcript, so they are still known once its words are purged.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import NAMESPACE_URL, uuid5
 
@@ -14,12 +14,15 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from topicloom.effects import Step, either
+from topicloom.errors import StorageError
 from topicloom.roles.base import Answer, Usage
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.router import Route
 from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED
 from topicloom.state.topics import Topic
+from topicloom.storage.purging import read_all_ranges
 from topicloom.storage.sessions import SessionStore
 
 _OURS = uuid5(NAMESPACE_URL, "topicloom")
@@ -39,32 +42,50 @@ class TopicDocuments:
     """Ids of all documents that it may ever have had, in any branch of the session."""
 
 
-def build_topic_documents(store: SessionStore, session: str, topic: Topic) -> TopicDocuments:
-    """The documents that a vector store should hold of a topic: none unless it is archived.
+def build_topic_documents(
+    store: SessionStore, session: Session, topics: Iterable[Topic]
+) -> Iterator[TopicDocuments | StorageError]:
+    """The documents that a vector store should hold of topics: none of one that is not archived.
 
-    Raises:
-        StorageError: A message cannot be read.
+    Where a message cannot be read, the error stands for the topic.
     """
-    archived = topic.status == "archived" and topic.head is not None
-    documents = _build_documents(store, session, topic) if archived else []
-    return TopicDocuments(topic.id, documents, list_document_ids(store, session, topic))
+    ever = _collect_refs(store)
+    for topic in topics:
+        try:
+            documents = _build_documents(store, session, topic)
+        except StorageError as error:
+            yield error
+        else:
+            yield TopicDocuments(topic.id, documents, _list_ids(session.id, topic.id, ever))
 
 
-def list_document_ids(store: SessionStore, session: str, topic: Topic) -> list[str]:
-    return [_make_id(session, topic, r) for r in (_SUMMARY, *store.log.entries(topic.chain))]
+def _collect_refs(store: SessionStore) -> Mapping[str, set[str]]:
+    """By topic, the refs of all messages that it ever had, on any branch."""
+    ever: dict[str, set[str]] = {}
+    for row, held in read_all_ranges(store.log):
+        if not row.get("also"):
+            ever.setdefault(row["topic"], set()).update(held)
+    return ever
 
 
-def _build_documents(store: SessionStore, session: str, topic: Topic) -> list[Document]:
-    messages = store.topic_messages(topic)
-    refs = dict(zip((r.id for r in messages), store.log.refs(topic.chain, topic.head), strict=True))
-    rounds = group_rounds(messages)
+def _list_ids(session: str, topic: str, ever: Mapping[str, set[str]]) -> list[str]:
+    return [_make_id(session, topic, ref) for ref in (_SUMMARY, *sorted(ever.get(topic, ())))]
+
+
+def _build_documents(store: SessionStore, session: Session, topic: Topic) -> list[Document]:
+    if topic.status != "archived" or not topic.count:
+        return []
+    refs, rounds = (
+        store.transcript_refs(session),
+        group_rounds(store.topic_messages(session, topic)),
+    )
     parts = [(_SUMMARY, rounds, f"{topic.name}\n{topic.summary or topic.brief}")]
-    parts += [(refs[b.ids[-1]], [b], _format_round(b)) for b in rounds]
+    parts += [(refs[b.last - 1], [b], _format_round(b)) for b in rounds]
     return [
         Document(
-            id=_make_id(session, topic, key),
+            id=_make_id(session.id, topic.id, key),
             page_content=text[:_LONGEST].strip(),
-            metadata=_build_metadata(session, topic, held, refs[held[-1].ids[-1]]),
+            metadata=_build_metadata(session.id, topic, held, refs[held[-1].last - 1]),
         )
         for key, held, text in parts
         if text.strip()
@@ -90,9 +111,9 @@ def _format_round(round_: Round) -> str:
     return "\n".join(r.line for r in round_.messages if r.text.strip() and r.text != REMOVED)
 
 
-def _make_id(session: str, topic: Topic, ref: str) -> str:
+def _make_id(session: str, topic: str, ref: str) -> str:
     # As JSON, which is ASCII: a name may hold what UTF-8 cannot.
-    return str(uuid5(_OURS, json.dumps([session, topic.chain, ref])))
+    return str(uuid5(_OURS, json.dumps([session, topic, ref])))
 
 
 def diff_documents(
@@ -146,7 +167,6 @@ def forget_topics(
 
     The next review adds what is left of them. What the vector store raises is passed on.
     """
-    indexer = ArchiveIndexer(index, None)
+    indexer, ever = ArchiveIndexer(index, None), _collect_refs(store)
     for topic in topics:
-        ids = list_document_ids(store, session, Topic(id=topic, name=""))
-        indexer.call(TopicDocuments(topic, (), ids))
+        indexer.call(TopicDocuments(topic, (), _list_ids(session, topic, ever)))

@@ -42,7 +42,6 @@ class ReviewState(ReviewInput, total=False):
     told: list[str]
     changed: list[str]
     refused: dict[str, str]
-    filed: list[str]
     troubles: Annotated[list[str], append_or_reset]
     calls: Annotated[list[dict[str, Any]], append_or_reset]
 
@@ -75,8 +74,6 @@ class ReviewReport(BaseModel, frozen=True):
     """Topics that they were made to."""
     refused: dict[str, str] = {}
     """Topics that they were not made to, and why."""
-    filed: tuple[str, ...] = ()
-    """Topics whose messages went to the archive or came back."""
     troubles: tuple[str, ...] = ()
     """What is damaged or cannot be read."""
     calls: tuple[Call, ...] = ()

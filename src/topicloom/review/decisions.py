@@ -97,7 +97,7 @@ class ReviewFindings(BaseModel, frozen=True):
 def is_due(topic: Topic) -> bool:
     """True if a topic was changed since it was last reviewed, or has lost its summary."""
     held = topic.status == "open" and topic.count > 0
-    return held and (topic.head != topic.reviewed or not topic.summary)
+    return held and (topic.content != topic.reviewed or not topic.summary)
 
 
 def count_idle_days(look: TopicStats, now: datetime) -> float:

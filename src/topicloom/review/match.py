@@ -31,6 +31,7 @@ from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
+from topicloom.storage.topic_reader import TopicReader
 
 _NEWEST = 24
 """Newest messages that stand for the discussion."""
@@ -54,7 +55,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         # Open ones that cannot be read were reported when they were assessed.
         embedder = FixedEmbedder(deps.shared.embedder)
         # Where the encoder is down, vectors are zero: nothing can be said of these topics then.
-        sums = known.compute(store, embedder, [t for t in table if t.head is not None])
+        sums = known.compute(TopicReader(store, session), embedder, list(table))
         sums = {i: (row, count) for i, (row, count) in sums.items() if row.any()}
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
@@ -133,7 +134,8 @@ def _describe_pairs(
     for pair in pairs:
         topic = held[pair.kept]
         try:
-            both = merge_in_order(*(store.topic_messages(held[i]) for i in (pair.kept, pair.other)))
+            own = (held[i] for i in (pair.kept, pair.other))
+            both = merge_in_order(*(store.topic_messages(session, topic) for topic in own))
         except StorageError:
             continue  # damaged since it was assessed; the next review reports it
         used = uses[pair.kept] + uses[pair.other]

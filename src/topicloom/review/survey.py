@@ -22,7 +22,6 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable
-from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
 
@@ -54,7 +53,6 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
             "told": [],
             "changed": [],
             "refused": {},
-            "filed": [],
         }
 
     return node(step, "survey")
@@ -66,8 +64,9 @@ def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> l
     kept = {t.id: find_survivor(t, table.topics) for t in table}
     last_active = _find_last_active(store, session, receipts, kept)
     uses = Counter(kept.get(n.topic, n.topic) for r in receipts for n in r.quoted if n.quotes)
-    for topic in table:
-        uses.update({kept.get(r.home, r.home) for r in read_references(store, topic)})
+    ranges = store.ranges(session)
+    for topic in (*table.open(), *table.loose(), *table.archived()):
+        uses.update({ranges.topic_of(r[0]) or "" for r in ranges.references(topic.id)})
     return [
         TopicStats(
             topic=topic.id,
@@ -105,7 +104,7 @@ def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
         store = deps.open_store(session)
         topic = store.topic_table(session)[task["topic"]]
         try:
-            messages = store.topic_messages(topic)
+            messages = store.topic_messages(session, topic)
         except StorageError as error:
             return {"troubles": [f"{topic.id} cannot be read: {error}"]}
         request = ReviewRequest(session.id, topic, messages, session.language, task["uses"])

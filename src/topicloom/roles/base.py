@@ -47,7 +47,7 @@ class Answer(Generic[A_co]):
     usage: Usage | None = None
     """None for embedded roles."""
     remarks: tuple[str, ...] = ()
-    """What had to be repaired in the answer."""
+    """Repairs of the answer, a line each."""
 
 
 class Role(Protocol[Q_contra, A_co]):
@@ -94,13 +94,13 @@ class RoleSpec(Generic[P]):
     name: RoleName
     """Its module and its prompts go by it as well."""
     purpose: str
-    """What it does, in a sentence, for the documentation."""
+    """Its purpose in a sentence, for the documentation."""
     answers: type
     """Type of its answers, by whatever model."""
     items: type = object
     """Type of the items, if an answer is a tuple."""
     model: Literal["strong", "cheap"] = "cheap"
-    """Which model plays it if none is named for it."""
+    """The model that plays it if none is named for it."""
     answer_tokens: int | None = None
     """Tokens of an answer at most, well above what its parser keeps; None for no limit."""
     played: Literal["always", "if named", "with a cheap model", "with a domain"] = "always"
@@ -116,7 +116,7 @@ class RoleSpec(Generic[P]):
     embedded: Callable[[Embedder], P] | None = None
     """Makes the form that needs no model; None if there is none."""
     without: str = ""
-    """What a turn does where it fails, in a few words; empty if the embedded form stands in."""
+    """The turn's way on if the role fails, in a few words; empty if the embedded form stands in."""
 
     def accepts(self, value: object) -> bool:
         """True if the value is what the role answers with: roles may be an application's code."""

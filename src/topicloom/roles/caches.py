@@ -38,7 +38,7 @@ class CachedPrompt:
 
     messages: list[BaseMessage]
     options: dict[str, Any] = field(default_factory=dict)
-    """What the model is called with beside them."""
+    """Further arguments of the call."""
 
 
 def with_cache_hints(

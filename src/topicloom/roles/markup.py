@@ -44,7 +44,7 @@ class Element:
     attributes: Mapping[str, str]
     """Attributes by name in lower case."""
     body: str
-    """What stands between the tags, markup included."""
+    """The text between the tags, markup included."""
     closed: bool = True
     """False if another of its name begins before it ends."""
 

@@ -76,7 +76,7 @@ class ReadRequest:
     tail: Sequence[StoredMessage]
     """The messages in view of the main window and some before them, the newest last."""
     query: str
-    """What to look for: what to answer, with references resolved, or a search's query."""
+    """The message to answer, with references resolved, or the query of a search."""
     language: Language
     weights: Mapping[str, float] = field(default_factory=dict)
     """Weights of messages for the query by the local index, by short id, 0 to 1."""
@@ -112,7 +112,7 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
 
     @property
     def prompt_window(self) -> PromptWindow:
-        """What its prompt has to fit: it says how large a topic may be."""
+        """The window that its prompt has to fit; it limits the size of topics."""
         return self._chat.prompt_window
 
     def step(self, request: ReadRequest) -> Step[Answer[Reading]]:

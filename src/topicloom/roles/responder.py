@@ -52,7 +52,7 @@ class ReplyRequest:
     tools: Sequence[BaseTool]
     """Tools that may be called; empty when it has to answer in words."""
     query: str
-    """What to answer."""
+    """The message to answer."""
     sources: Sequence[StoredMessage]
     """Originals that the prompt quotes or shows: those recalled for the query, the best first, then
     those recalled before, then what is in view, the newest first."""
@@ -66,13 +66,13 @@ class ReplyRequest:
     days: tuple[str, str] | None = None
     """The first and the last day that the newest search was for, if it was for any."""
     ranked: int = 0
-    """How many of the sources were recalled for the query."""
+    """Number of the sources that were recalled for the query."""
     first: Sequence[StoredMessage] = ()
     """The first message that the user sent, for a responder without a model."""
 
     @property
     def all_tools(self) -> list[ToolLike]:
-        """What `bind_tools` takes."""
+        """All tools, as `bind_tools` takes them."""
         return [*self.callers_tools, *self.tools]
 
 
@@ -106,7 +106,7 @@ class ChatResponder:
         )
         self.model = get_model_name(model)
         self.server = find_server(model)
-        """What the main window has to fit."""
+        """The server that the main window has to fit."""
         self.takes_form = comes_from("langchain_openai", model)
         """True for a model of OpenAI's protocol, which can be asked for a form of its reply."""
 

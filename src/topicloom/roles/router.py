@@ -53,7 +53,7 @@ class RouteRequest:
 
     session: str
     query: str
-    """What to look for."""
+    """The words to look for."""
     tail: Sequence[StoredMessage]
     """The newest messages."""
     topics: Sequence[Topic]
@@ -76,7 +76,7 @@ class Route:
     alternatives: tuple[str, ...] = ()
     """Topics of which only one is meant, where it cannot tell which."""
     seen: int | None = None
-    """How many of the candidates it looked at, the first ones, at least one; None for all."""
+    """Number of the first candidates that it looked at, at least one; None for all."""
 
     def __post_init__(self) -> None:
         # A router that looked at nothing has failed: its stand-in is asked, and it is not again.

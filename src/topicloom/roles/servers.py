@@ -84,7 +84,7 @@ class Server:
         self.own = self._client is not None and not get_host(model).endswith(_HOSTED)
         """True for a server of OpenAI's protocol that is not OpenAI's."""
         self.refused: dict[Need, str] = {}
-        """What it refuses, and in which words."""
+        """The needs that it refuses, each with its own words."""
         profile = (model and model.profile) or {}
         self._thinks = profile.get("reasoning_output") is True
         """True if thoughts are counted among the tokens of an answer."""
@@ -108,7 +108,7 @@ class Server:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What it refuses, for receipts."""
+        """The needs that it refuses, a line each, for receipts."""
         return tuple(f"no {need}: {why}" for need, why in self.refused.items())
 
     def learn(self, error: Exception, built_for: int) -> bool:
@@ -251,7 +251,7 @@ _PIECE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Completions:
-    """What makes completions, but for its streams as it is."""
+    """A client's completions, with streams whose chunks are small."""
 
     made_by: Any
 

@@ -61,7 +61,7 @@ class SplitRequest:
     topics: Sequence[Topic]
     """Open topics that a round may go to, under their full names (`House / Kitchen`)."""
     ties: Ties | None
-    """How likely the rounds belong together and to the topics; None if it is not known."""
+    """Log odds that the rounds belong together and to the topics; None if they are not known."""
     active: frozenset[str]
     """Ids of those that are active."""
     previous: str | None

@@ -67,10 +67,7 @@ def parse_message_ids(text: str, most: int) -> tuple[str, ...]:
 
 def parse_topic_id(text: str) -> str | None:
     """The short id of the first topic in a text: `t3` of `[T3]`, `topic-003` or a bare `3`."""
-    folded = _fold(text[:200]).strip()
-    if match := _TOPIC.search(folded):
-        return f"t{int(match[1])}"
-    return f"t{int(folded)}" if _DIGITS.fullmatch(folded) else None
+    return next(iter(parse_topic_ids(text, 1)), None)
 
 
 def parse_topic_ids(text: str, most: int) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ _Key = tuple[RoleName, str]
 
 @dataclass(slots=True)
 class TurnWaits:
-    """What one session has waited for in its current turn, and the roles that rest."""
+    """The time that one session has waited in its current turn, and the roles that rest."""
 
     seconds: float
     """Seconds that the roles of a turn may keep the user waiting, all together."""
@@ -45,7 +45,7 @@ class TurnWaits:
     """False for a turn that only records: nobody waits for it."""
     _spent: float = 0.0
     _since: float = 0.0
-    """When the waiting that goes on began."""
+    """The time at which the current waiting began."""
     _waiting: int = 0
     """Calls that are waited for now."""
     _late: set[_Key] = field(default_factory=set)

@@ -40,7 +40,7 @@ class Occurrences:
     word: NDArray[np.int64]
     """Codes of words."""
     times: NDArray[np.float64]
-    """How often a passage of the message has the word."""
+    """The number of times that a passage of the message has the word."""
 
 
 class LexicalIndex:

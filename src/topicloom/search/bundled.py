@@ -34,7 +34,7 @@ class BundledModel:
     """A model in `MODEL_FOLDER`."""
 
     name: str
-    """What it is, for fingerprints."""
+    """Its name, for fingerprints."""
     file: str
     tokenizer: str
     sha256: str

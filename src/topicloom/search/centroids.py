@@ -23,7 +23,7 @@ from topicloom.search.embedder import Embedder, Vectors, dot_products, unit_rows
 from topicloom.search.vectors import StoredVectors
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_reader import TopicReader
 
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a centroid or brief that mean nothing and everything."""
@@ -113,39 +113,34 @@ class ReviewCentroids:
 
 
 class TopicVectorSums:
-    """Sums of the vectors of topics' messages, cached by the heads, which change with them."""
+    """Sums of the vectors of topics' messages, cached by what these have."""
 
     def __init__(self) -> None:
         self._known: LRUCache[str, VectorSum] = LRUCache(4_096)
         self._lock = Lock()
 
     def compute(
-        self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
+        self, reader: TopicReader, embedder: Embedder, topics: Sequence[Topic]
     ) -> dict[str, VectorSum]:
         """Sum [d] and number of messages by topic; those that cannot be read are left out."""
-        heads = {t.id: t.head for t in topics if t.head is not None}
+        contents = {t.id: t.content for t in topics if t.count}
         with self._lock:
-            known = {head: self._known[head] for head in heads.values() if head in self._known}
+            known = {c: self._known[c] for c in contents.values() if c in self._known}
         messages: dict[str, Sequence[StoredMessage]] = {}
-        for unknown in (t for t in topics if heads.get(t.id) not in known):
+        for unknown in (t for t in topics if t.count and t.content not in known):
             with suppress(StorageError):
-                messages[unknown.id] = store.topic_messages(unknown)
+                messages[unknown.id] = reader.read(unknown)
         if messages:
-            stored = StoredVectors(embedder, store.log)
-            places = [
-                (topic.chain, ref)
-                for topic in topics
-                if topic.id in messages
-                for ref in store.log.refs(topic.chain, topic.head)
-            ]
-            vectors = stored.of([m for part in messages.values() for m in part], places)
+            stored = StoredVectors(embedder, reader.store.log)
+            flat = [message for part in messages.values() for message in part]
+            vectors = stored.of(flat, reader.refs(flat))
             begins = np.cumsum([len(part) for part in messages.values()])[:-1]
             for topic, part in zip(messages, np.split(vectors, begins), strict=True):
-                known[heads[topic]] = part.sum(axis=0), len(part)
+                known[contents[topic]] = part.sum(axis=0), len(part)
             if not stored.incomplete:
                 with self._lock:
                     self._known.update(known)
-        return {topic: known[head] for topic, head in heads.items() if head in known}
+        return {topic: known[c] for topic, c in contents.items() if c in known}
 
 
 def compute_centroids(

@@ -34,7 +34,7 @@ class Contrast:
     """And the standard deviation."""
 
     def measure_lean(self, message: Vectors) -> float:
-        """How much nearer a message [d] is to the first kind, in cosines."""
+        """The cosine by which a message [d] is nearer to the first kind."""
         near = (nearness(dot_products(rows, message)) for rows in (self.first, self.second))
         return float(next(near) - next(near))
 

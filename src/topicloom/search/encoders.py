@@ -55,7 +55,7 @@ _CHARACTERS = 8_192
 
 
 class ScriptShares(NamedTuple):
-    """How much of a text's vector, 0 to 1, is made in which way."""
+    """The share of a text's vector that each encoder makes, 0 to 1."""
 
     english: float
     chinese: float

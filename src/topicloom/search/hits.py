@@ -64,9 +64,9 @@ class Compared:
     cover: float
     """Share of the weight of the query's words that the best message holds."""
     trust: float
-    """How far BM25 is to be trusted, 0 to 1."""
+    """The trust in BM25, 0 to 1."""
     flat: NDArray[np.float64]
-    """How well each message fits by itself; see `search_flat`."""
+    """The fit of each message by itself; see `search_flat`."""
 
     @property
     def fits(self) -> NDArray[np.bool_]:

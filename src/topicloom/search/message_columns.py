@@ -75,7 +75,7 @@ class MessageColumns:
     word: NDArray[np.int64]
     """Codes of words."""
     times: NDArray[np.float64]
-    """How often each stands in its message."""
+    """The number of times that each stands in its message."""
 
     def __len__(self) -> int:
         return len(self.number)

@@ -52,7 +52,7 @@ _LIKELY, _MOST_LIKELY = 0.1, 3
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for; `SessionIndex.search` says what each part does."""
+    """A search; `SessionIndex.search` says what each part does."""
 
     text: str
     days: Days | None = None
@@ -79,7 +79,7 @@ class MessageSearch:
     """Topics of loose ends: no turn is in one."""
 
     def find(self, query: Query) -> Hits:
-        """What the query finds, in a table that holds a message at least."""
+        """The hits of the query, in a table that holds at least one message."""
         view, things = self.table.view, listed_things(query.text)
         vector, *others = self.embedder.embed([query.text, *things])
         compared = self._compare(query.text, vector)
@@ -130,7 +130,7 @@ class MessageSearch:
         return 1.0 if examples is None else examples.rate(message, best)
 
     def _find_standing(self, likeness: Floats, include_archived: bool) -> Hits:
-        """What a message that needs nothing else may call for: "Whenever I sneeze, say ..."."""
+        """Standing requests that a message calls for: "Whenever I sneeze, say ..."."""
         view = self.table.view
         hidden = view.held_by([] if include_archived else self.archived)
         fits = np.where(view.standing & ~hidden, likeness, 0.0)

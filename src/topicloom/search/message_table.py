@@ -236,7 +236,7 @@ class MessageTable:
 
 
 def count_later(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each of some codes [n] comes later on [n]."""
+    """The number of times that each of some codes [n] comes again later [n]."""
     order = np.argsort(codes[::-1], kind="stable")
     ranked = codes[::-1][order]
     begins = np.flatnonzero(np.diff(ranked, prepend=-1))

@@ -39,10 +39,10 @@ class NeedExamples:
     kinds: Contrast
     """The first kind needs something."""
     scale: float = 1.0
-    """What a cosine of the encoder is multiplied with, to be read as one of the encoder that the
-    weights are fitted to."""
+    """The factor on a cosine of the encoder, so that it means the same as a cosine of the encoder
+    that the weights are fitted to."""
     offset: float = 0.0
-    """What is added then."""
+    """The number that is added then."""
 
     def rate(self, message: Vectors, best: float) -> float:
         """Probability, 0 to 1, that a message needs something from earlier messages.

@@ -142,7 +142,7 @@ _CHARACTERS = 16
 
 
 class _Encoder(Protocol):
-    """What is used of a `sentence_transformers.SentenceTransformer`."""
+    """The part of a `sentence_transformers.SentenceTransformer` that is used here."""
 
     max_seq_length: int | None
 

@@ -212,7 +212,7 @@ def level_languages(cosine: Floats, chinese: NDArray[np.bool_]) -> Floats:
 
 
 def trust_words(query: str, cover: float) -> float:
-    """How far BM25 is to be trusted, 0 to 1: in Chinese, as far as it found the query's words.
+    """The trust in BM25, 0 to 1: in Chinese, as far as it found the query's words.
 
     `cover` is the share of their weight that the best message holds. Chinese words are compared by
     their characters. Where none is shared but 的 and 了, BM25 is noise that buries what was meant.
@@ -238,7 +238,7 @@ def asked_first(
 
 
 def listed_things(query: str) -> list[str]:
-    """What a query lists, if it is several things: its short parts between commas or `and`."""
+    """The things that a query lists: its short parts between commas or `and`."""
     parts = [part.strip() for part in _LISTED.split(query)]
     short = [part for part in parts if 0 < count_budget_tokens(part) <= _THING]
     return short if len(short) in _LIST else []

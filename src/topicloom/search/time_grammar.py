@@ -25,7 +25,7 @@ class Step(NamedTuple):
 
     kind: str
     unit: str
-    """What the step leads to."""
+    """The kind of days that the step leads to."""
     first: int
     last: int
     over: bool
@@ -57,7 +57,7 @@ class Grammar(NamedTuple):
     rows: dict[int, tuple[list[_Words], str, bool]]
     """The kinds of words, the form, and if it is sure, of each row, by the group at its end."""
     around: dict[str, re.Pattern[str]]
-    """What stands between and around expressions, by name."""
+    """Patterns of the words between and around expressions, by name."""
 
     def find(self, text: str) -> list[Expression]:
         """The expressions in a text; neighbours that fit together are one."""

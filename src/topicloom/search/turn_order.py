@@ -34,7 +34,7 @@ raised, or a large topic would fill the budget with its newest messages, whateve
 
 @dataclass(frozen=True, slots=True)
 class TopicWeights:
-    """How much a turn's recall follows what the talk is about."""
+    """The influence of the talk's topics on a turn's recall."""
 
     lately: float
     """Standard deviations by which the newest message rises, whatever its topic."""

@@ -37,7 +37,7 @@ _HEAD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """What a message goes on with."""
+    """The messages that a message goes on with."""
 
     key: tuple[int, int, float] = NOTHING_BEFORE
     """First and last message since a topic began, and how likely it does; see `Turn.before`."""
@@ -65,7 +65,7 @@ class Grouping:
     present: NDArray[np.intp]
     """The topics that have messages, ascending [t]."""
     newer: NDArray[np.intp]
-    """How many messages of its topic come after each message [n]."""
+    """The number of messages of its topic that come after each message [n]."""
 
     @property
     def newest(self) -> NDArray[np.intp]:

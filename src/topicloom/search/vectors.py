@@ -13,6 +13,7 @@ from topicloom.background import defer_exit, submit_daemon
 from topicloom.search.embedder import Embedder, Vectors, unit_rows
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
+from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.chain import link
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import from_row, to_row
@@ -24,8 +25,8 @@ _AT_ONCE = 256
 """Messages of an older session that a turn waits for where its encoder is another one now."""
 _PART = 32
 """Messages that are embedded, and kept, at a time in the background."""
-Place = tuple[str, str]
-"""Where a message stands: a chain, and the ref there."""
+Place = str
+"""Where a message stands: its ref in the transcript."""
 
 
 class StoredVectors:
@@ -115,14 +116,11 @@ class StoredVectors:
     @contextmanager
     def _find_stored(self, keyed: Sequence[tuple[str, Place]]) -> Iterator[set[str]]:
         """Keys of those messages that stand at their places, and do for as long as it lasts."""
-        chains: dict[str, list[str]] = {}
-        for _, (chain, ref) in keyed:
-            chains.setdefault(chain, []).append(ref)
+        refs = [ref for _, ref in keyed]
         with self._session.hold():
             rows = {
-                (chain, ref): link(None, to_row(from_row(row)))
-                for chain, refs in chains.items()
-                for ref, row in self._session.standing(chain, refs).items()
+                ref: link(None, to_row(from_row(row)))
+                for ref, row in self._session.standing(TRANSCRIPT, refs).items()
             }
             yield {key for key, place in keyed if rows.get(place) == key}
 
@@ -131,7 +129,7 @@ class StoredVectors:
         """The keys of texts that were made of messages, unless anything was purged since."""
         with self._session.hold():
             self._session.renew()
-            met = self._met and self._session.standing(self._met[0], [self._met[1]])
+            met = self._met and self._session.standing(TRANSCRIPT, [self._met])
             yield keys if met and self._session.renewals == renewals else ()
 
     def _embed_later(

@@ -34,7 +34,7 @@ def words_of(text: str) -> list[str]:
 
 
 def count_words(text: str) -> Counter[str]:
-    """How often a text has each of its words, in the order in which they first come.
+    """The number of times that a text has each word, in the order in which they first come.
 
     A run that comes again takes no more time. A long one may be all of a text without spaces: it is
     counted without a loop of ours.

@@ -20,9 +20,9 @@ from topicloom.state.topics import Mark, Topic, TopicTable
 from topicloom.texts import FilledText
 
 _REVIEWED_FIELDS = frozenset(
-    "head borrowed name brief summary importance once reviewed status by_hand".split()
+    "content name brief summary importance once reviewed status by_hand".split()
 )
-_BRIEF_FIELDS = frozenset({"head", "name", "brief"})
+_BRIEF_FIELDS = frozenset({"content", "name", "brief"})
 _BRIEF = 1_000
 """Characters of a brief."""
 REVIEW = "review"
@@ -147,7 +147,7 @@ def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
                 "summary": change.summary,
                 "importance": change.importance,
                 "once": change.once,
-                "reviewed": topic.head if change.reviewed else topic.reviewed,
+                "reviewed": topic.content if change.reviewed else topic.reviewed,
             }
         )
     marks = {**dict.fromkeys(topic.by_hand, True), **change.marks}
@@ -226,9 +226,9 @@ class ChangeEntry(BaseModel, frozen=True):
     """ISO 8601."""
     event: str
     """What was done, in words."""
-    before: str | None
-    """Head of the chain of topics before it."""
-    after: str | None
+    before: tuple[str | None, str | None]
+    """Heads of the chains of topics and of their ranges before it."""
+    after: tuple[str | None, str | None]
     """The same after it."""
     undoes: str = ""
     """Id of the entry that it undid."""

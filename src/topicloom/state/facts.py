@@ -5,7 +5,7 @@ How facts are found and kept is in `reflection/`; here is what a turn needs of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -16,14 +16,10 @@ class KnownFact:
     day: str
     """The day on which it was said or from which on it holds, ISO 8601."""
     text: str
-    refs: tuple[str, ...] = ()
-    """Refs of the messages with which it was said, by which its branch is known. Empty if it does
-    not depend on a branch."""
 
 
 def choose_facts(
     known: Mapping[str, KnownFact],
-    branch: Collection[str],
     count_tokens: Callable[[str], int],
     *,
     tokens: int,
@@ -33,17 +29,12 @@ def choose_facts(
 
     Args:
         known: All facts by key, the newest last.
-        branch: Refs of the conversation's messages. A fact that was said on another branch only is
-            left out.
         count_tokens: Counts the tokens of a text.
         tokens: Tokens that the chosen facts may come to.
         most: How many are chosen at most.
     """
-    refs = frozenset(branch)
     chosen: dict[str, str] = {}
     for key, fact in reversed(list(known.items())):
-        if fact.refs and refs.isdisjoint(fact.refs):
-            continue
         tokens -= count_tokens(fact.text)
         if tokens < 0 or len(chosen) == most:
             break

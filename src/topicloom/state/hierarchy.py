@@ -122,4 +122,4 @@ def strip_number(name: str) -> str:
 
 def drop_empty(table: TopicTable) -> TopicTable:
     """The topics that have messages of their own: what an index holds."""
-    return TopicTable({t.id: t for t in table if t.head is not None})
+    return TopicTable({t.id: t for t in table if t.count})

@@ -123,8 +123,9 @@ def mark_archived(topic: Topic, active: Container[str], month: str) -> Topic:
 def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic, Topic]:
     """The rows of two topics, the other one merged into the survivor, which keeps name and brief.
 
-    A brief written anew is the caller's business, and so is moving the messages: until then heads
-    stay as they are. Raises `TransitionError` if one may not be merged, or they are the same.
+    A brief written anew is the caller's business, and so are moving the messages and the figures
+    that follow from them, but for tokens. Raises `TransitionError` if one may not be merged, or
+    they are the same.
     """
     if survivor.id == other.id or get_state(survivor, active) not in ("active", "dormant"):
         raise TransitionError(
@@ -134,17 +135,9 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
             survivor=survivor.id,
             state=FilledText(get_state(survivor, active)),
         )
-    times = sorted(t for x in (survivor, other) for t in (x.first_at, x.last_at) if t)
-    merged = survivor.model_copy(
-        update={
-            "count": survivor.count + other.count,
-            "tokens": survivor.tokens + other.tokens,
-            "room": survivor.room if survivor.room == other.room else 0,
-            "first_at": times[0] if times else "",
-            "last_at": times[-1] if times else "",
-            "newest": max(survivor.newest, other.newest),
-        }
-    )
+    room = survivor.room if survivor.room == other.room else 0
+    tokens = survivor.tokens + other.tokens
+    merged = survivor.model_copy(update={"tokens": tokens, "room": room})
     gone = apply_event(other, "merge", active).emptied()
     return merged, gone.model_copy(update={"merged_into": survivor.id})
 

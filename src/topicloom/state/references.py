@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import BaseModel
-
 from topicloom.state.dividing import find_preceding
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import Portion
+from topicloom.state.topic_ranges import Range
 
 MAX_SHOWN = 8
 """References of a topic that its reader is shown at most: the newest ones."""
@@ -17,39 +16,27 @@ SIZE_DIVISOR = 32
 references together take no more than a quarter of it."""
 
 
-def own_room(room: int, borrowed: object) -> int:
+def own_room(room: int, references: Sequence[Range]) -> int:
     """Of the tokens that a topic may have, those for its own messages: references need theirs."""
-    return room - room * MAX_SHOWN // SIZE_DIVISOR if borrowed else room
-
-
-class Reference(BaseModel, frozen=True):
-    """Some messages that belong to a topic and are kept in another."""
-
-    first: int
-    """Number of the first message."""
-    last: int
-    """Number of the last message."""
-    home: str
-    """The owning topic when they were stored. It may have been divided or merged since."""
+    return room - room * MAX_SHOWN // SIZE_DIVISOR if references else room
 
 
 def collect_references(
     portion: Portion, owner: str, small: Iterable[Round]
-) -> dict[str, list[Reference]]:
+) -> dict[str, list[Range]]:
     """References to the rounds of a portion, by the topic that gets them; `owner` has the rounds.
 
     Only `small` rounds are shown twice.
     """
-    found: dict[str, list[Reference]] = {}
+    found: dict[str, list[Range]] = {}
     for round_ in small:
         for topic in portion.also.get(round_.first, ()):
             if topic != owner:
-                reference = Reference(first=round_.first, last=round_.last, home=owner)
-                found.setdefault(topic, []).append(reference)
+                found.setdefault(topic, []).append((round_.first, round_.last))
     return found
 
 
-def select_newest(references: Sequence[Reference]) -> list[Reference]:
+def select_newest(references: Sequence[Range]) -> list[Range]:
     """The references that a reader is shown: the newest, between half of `MAX_SHOWN` and all of it.
 
     They are dropped by halves, so that the prompt loses its prefix once in several splits.
@@ -60,15 +47,15 @@ def select_newest(references: Sequence[Reference]) -> list[Reference]:
 
 
 def distribute_references(
-    references: Sequence[Reference], parts: Mapping[str, Sequence[Round]]
-) -> dict[str, list[Reference]]:
+    references: Sequence[Range], parts: Mapping[str, Sequence[Round]]
+) -> dict[str, list[Range]]:
     """Give the references of a divided topic to its parts: each to the one that was on before it.
 
     They come in order; `parts` holds the rounds of each part, by topic, and is not empty.
     """
     ids = list(parts)
     owners = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])
-    found: dict[str, list[Reference]] = {}
+    found: dict[str, list[Range]] = {}
     for reference in references:
-        found.setdefault(ids[find_preceding(owners, reference.first)], []).append(reference)
+        found.setdefault(ids[find_preceding(owners, reference[0])], []).append(reference)
     return found

@@ -54,20 +54,18 @@ class Session(BaseModel, frozen=True, extra="allow"):
     titles: dict[str, str] = {}
     """Titles of imported chats that have messages in no topic yet, by the id of the chat's first
     message; "" for a chat without a title."""
-    home: str | None = None
-    """Topic of the newest message that is in one."""
     view: int = 1
     """Number of the first message that the main window shows; never after `tail`."""
     parted: tuple[int, ...] = ()
     """Numbers of messages that an arbiter told from what was said right before: the newest ones."""
     roster: str | None = None
     """Head of the chain of topics."""
+    ranges: str | None = None
+    """Head of the chain of ranges, which says which messages are in which topic."""
     changes: str | None = None
     """Head of the journal of changes to topics, by reviews and by people."""
     topics: int = 0
     """Topics ever created."""
-    timeline: str | None = None
-    """Head of the time index: which topics had messages on which day."""
     ledger: str | None = None
     """Head of the recall notes since the last split."""
     ledger_tokens: int = 0
@@ -112,7 +110,7 @@ class Session(BaseModel, frozen=True, extra="allow"):
 
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""
-        needed = {"id", "transcript", "count", "superseded", "roster", "view", "language"}
+        needed = {"id", "transcript", "count", "superseded", "roster", "ranges", "view", "language"}
         return Session(**self.model_dump(include=needed))
 
 

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from topicloom.state.stored_message import StoredMessage
+
 TopicStatus = Literal["open", "archived", "divided", "merged"]
 """`open` topics are active or dormant: which of the two is the session's to say."""
 
@@ -18,7 +20,7 @@ it, pinned it, took it out of the archive."""
 
 
 class Topic(BaseModel, frozen=True, extra="allow"):
-    """One topic of the conversation. Its messages stand in the chain `topics/topic-<id>`."""
+    """One topic of the conversation. Which messages it has, `TopicRanges` says."""
 
     id: str
     """Short id, `t7`."""
@@ -26,28 +28,25 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     """A few words."""
     brief: str = ""
     """About 1 KB that tell whether a new message belongs here."""
-    head: str | None = None
-    """Newest entry of the topic's chain."""
+    content: str = ""
+    """Digest of which messages it has, on which branch, and how they were edited; "" for none."""
     count: int = 0
-    """Messages in it."""
+    """Messages in it that are in view."""
     tokens: int = 0
     """Tokens of its messages, as its reader is shown them."""
     room: int = 0
-    """The most that `tokens` could come to when they were counted; 0 if that was by a measure of
-    old. For another reader, whose room is another, they are counted anew."""
+    """The most that `tokens` could come to when they were counted; 0 if that is not known. For
+    another reader, whose room is another, they are counted anew."""
     first_at: str = ""
     """Time of its oldest message, ISO 8601."""
     last_at: str = ""
     """Time of its newest message, ISO 8601."""
     newest: int = 0
-    """Number of its newest message; 0 if it has none or is older than this field. Unlike times, it
-    never goes backwards."""
+    """Number of its newest message; 0 if it has none. Unlike times, it never goes backwards."""
     status: TopicStatus = "open"
     """Its state, but for active and dormant."""
     parent: str | None = None
     """The topic that it is a part of."""
-    borrowed: str | None = None
-    """Newest entry of the chain of its references: rounds of other topics that belong here too."""
     merged_into: str | None = None
     """The topic that its messages went to, once it is merged."""
     summary: str = ""
@@ -57,7 +56,7 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     once: bool = False
     """True if the last review took it for something that was asked once and is over."""
     reviewed: str | None = None
-    """Newest entry of its chain at the last review; None before the first."""
+    """Its `content` at the last review; None before the first."""
     archived: str = ""
     """Month that it was last archived in, `2026-03`."""
     loose: bool = False
@@ -69,16 +68,6 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     """True if its name is the title of that chat. Only a person gives it another."""
     by_hand: tuple[Mark, ...] = ()
     """What a person settled of it, in alphabetical order."""
-
-    @property
-    def chain(self) -> str:
-        """Name of the chain of its messages."""
-        return f"topics/topic-{self.id}"
-
-    @property
-    def references(self) -> str:
-        """Name of the chain of its references."""
-        return f"references/topic-{self.id}"
 
     @property
     def days(self) -> str:
@@ -95,10 +84,21 @@ class Topic(BaseModel, frozen=True, extra="allow"):
         return self.model_copy(update={"name": name, "brief": brief})
 
     def emptied(self) -> Topic:
-        """The topic without messages or references; what it had stays in storage."""
-        times = {"first_at": "", "last_at": "", "newest": 0}
+        """The topic without messages."""
+        figures = {"content": "", "count": 0, "tokens": 0, "newest": 0}
+        return self.model_copy(update={**figures, "first_at": "", "last_at": ""})
+
+    def gained(self, messages: Sequence[StoredMessage], tokens: int = 0) -> Topic:
+        """The topic with the figures of messages more; its `content` is the caller's to say."""
+        times = sorted(t for t in (self.first_at, self.last_at, *(m.time for m in messages)) if t)
         return self.model_copy(
-            update={"head": None, "count": 0, "tokens": 0, "borrowed": None, **times}
+            update={
+                "count": self.count + len(messages),
+                "tokens": self.tokens + tokens,
+                "newest": max(self.newest, *(m.seq for m in messages), 0),
+                "first_at": times[0] if times else "",
+                "last_at": times[-1] if times else "",
+            }
         )
 
 

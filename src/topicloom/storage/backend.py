@@ -15,7 +15,7 @@ from threading import RLock
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from topicloom.storage.chain import RawEntry
-from topicloom.storage.old_archives import OldArchive
+from topicloom.storage.topic_files import TopicFiles
 
 
 class Row(Protocol):
@@ -108,10 +108,12 @@ class Backend(ABC):
         """Held while this process changes what it remembers of the session."""
         self.reports: list[str] = []
         """Damage that was found, and what became of it: a sentence each."""
+        self.topic_files: TopicFiles | None = None
+        """Copies of topics for people, where the place has any."""
 
     @abstractmethod
     def entries(self, chain: str) -> Rows[RawEntry]:
-        """The entries of a chain, archived or not.
+        """The entries of a chain.
 
         Raises:
             InvalidNameError: The name, or a part of it, is empty.
@@ -145,22 +147,6 @@ class Backend(ABC):
 
         Killed on the way, the same call finishes; nothing to do where there is nothing.
         """
-
-    def move(self, chain: str, month: str | None) -> bool:
-        """Move the entries of a chain into the archive of a month, or out of the archive for None.
-
-        They are read, added to and replaced there as before. In one step: killed on the way, all
-        of them are here or there. Returns False where they are already. The caller holds the lock.
-        This does nothing unless overridden, which will do where a chain has no file of its own.
-        """
-        return False
-
-    def old_archives(self, chain: str) -> Sequence[OldArchive]:
-        """Entries of a chain that an earlier version put elsewhere; none for a new backend."""
-        return ()
-
-    def remove_old_archives(self, chain: str) -> None:  # noqa: B027
-        """Remove all of these. The caller holds the lock and has put the entries into the chain."""
 
     @abstractmethod
     def sweep(self, chain: str, *, torn: bool = False) -> None:

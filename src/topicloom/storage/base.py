@@ -9,19 +9,19 @@ from topicloom.storage.backend import Backend
 from topicloom.storage.caches import BODY_OVERHEAD, DEFAULT_BYTES, BodyCache, OpenSessions
 from topicloom.storage.log import SessionLog
 
-# The chains of a session; those of topics are named by `Topic.chain` and `Topic.references`.
+# The chains of a session.
 TRANSCRIPT = "transcript"
 """Every message, in order."""
 SUPERSEDED = "superseded"
 """Edits of the conversation: which messages are out of view, and what others say now."""
 CHANGES = "changes"
 """What was changed of the topics, and by whom."""
+RANGES = "ranges"
+"""Which messages are in which topic; see `TopicRanges`."""
 ROSTER = "roster"
 """Topics; a later row of a topic replaces the earlier ones."""
 LEDGER = "ledger"
 """Recall notes."""
-TIMELINE = "timeline"
-"""Days on which topics had messages."""
 TURNS = "turns"
 """Receipts."""
 EDITS = "edits"

@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from topicloom.errors import InputError, StorageError
@@ -157,18 +157,6 @@ def is_intact(raw: RawEntry) -> bool:
         return bool(mark == link(raw.ref, body))
     except (StorageError, InputError):
         return False
-
-
-def merged(*parts: Iterable[RawEntry]) -> dict[str, RawEntry]:
-    """Entries by ref, in order; of one that stands in several parts, the tombstone, else the first.
-
-    What was purged on purpose does not come back with a copy that a crash left behind.
-    """
-    entries: dict[str, RawEntry] = {}
-    for raw in (raw for part in parts for raw in part):
-        if raw.ref not in entries or is_tombstone(raw):
-            entries[raw.ref] = raw
-    return entries
 
 
 def encode_json(data: Any, what: str, *, ascii_only: bool = False, **layout: Any) -> bytes:

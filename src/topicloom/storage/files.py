@@ -2,8 +2,7 @@
 
     <root>/<session>/session.json               the session's true name
                      transcript.jsonl           one file a chain
-                     topics/topic-t1.jsonl
-                     topics/archived/2026-03/topic-t2.jsonl   an archived topic, see `archive`
+                     topics/            copies of topics for people, see `topic_files`
                      vectors-<fingerprint>.bin  vectors of one embedding space
                      .lock                      held while appending
                      .held                      held by `FileStorage.lock`
@@ -27,7 +26,6 @@ from platformdirs import user_data_path
 
 from topicloom.errors import SessionBusyError, StorageUnavailableError
 from topicloom.state.session import FORMAT, check_format
-from topicloom.storage.archive import ChainPaths
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import TIPS, Storage
 from topicloom.storage.caches import DEFAULT_BYTES
@@ -35,8 +33,8 @@ from topicloom.storage.disk import make_folder, reachable, read_file, remove_fil
 from topicloom.storage.file_rows import BatchFile
 from topicloom.storage.jsonl import ChainFile
 from topicloom.storage.log import PURGES
-from topicloom.storage.names import original_name, safe_name, unreserved_name
-from topicloom.storage.old_archives import OldArchive, read_lines, read_pack
+from topicloom.storage.names import original_name, safe_name
+from topicloom.storage.topic_files import TopicFiles
 from topicloom.texts import FilledText
 
 _INFO = "session.json"
@@ -47,7 +45,12 @@ class FileStorage(Storage):
     """A `Storage` in a folder."""
 
     def __init__(
-        self, root: Path | str | None, *, fsync: bool = True, cache_bytes: int = DEFAULT_BYTES
+        self,
+        root: Path | str | None,
+        *,
+        fsync: bool = True,
+        cache_bytes: int = DEFAULT_BYTES,
+        topic_files: bool = True,
     ) -> None:
         """Sessions under a folder.
 
@@ -55,6 +58,7 @@ class FileStorage(Storage):
             root: The folder, made at the first append; None for the user's data folder.
             fsync: True if an append waits until it would survive a power cut.
             cache_bytes: Memory for bodies, over all sessions.
+            topic_files: True to keep a copy of each topic for people, see `TopicFiles`.
 
         Raises:
             StorageUnavailableError: The root is something else than a folder.
@@ -67,9 +71,13 @@ class FileStorage(Storage):
         super().__init__(cache_bytes=cache_bytes)
         self.root = root
         self._fsync = fsync
+        self._topic_files = topic_files
 
     def backend(self, session: str) -> FileBackend:
-        return FileBackend(session, self._folder_of(session), fsync=self._fsync)
+        made = FileBackend(session, self._folder_of(session), fsync=self._fsync)
+        if self._topic_files:
+            made.topic_files = TopicFiles(made.folder / "topics")
+        return made
 
     def sessions(self) -> list[str]:
         with reachable(self.root):
@@ -94,8 +102,7 @@ class FileStorage(Storage):
             yield
 
     def _folder_of(self, session: str) -> Path:
-        before = self.root / unreserved_name(session)
-        return before if (before / _INFO).is_file() else self.root / safe_name(session)
+        return self.root / safe_name(session)
 
 
 class FileBackend(Backend):
@@ -104,49 +111,39 @@ class FileBackend(Backend):
     def __init__(self, session: str, folder: Path, *, fsync: bool) -> None:
         """Raises StorageUnavailableError if it cannot be read, or is another session's."""
         super().__init__(session)
-        self._folder = folder
+        self.folder = folder
         self._fsync = fsync
-        self._files: dict[str, tuple[ChainFile, ChainPaths]] = {}
+        self._files: dict[str, ChainFile] = {}
         self._lock = FileLock(folder / ".lock", timeout=_APPEND_SECONDS, mode=0o600)
         with reachable(folder):
             self._has_info = self._check_info()
 
     def entries(self, chain: str) -> ChainFile:
-        return self._of(chain)[0]
-
-    def move(self, chain: str, month: str | None) -> bool:
-        return self._of(chain)[0].move(month)
-
-    def old_archives(self, chain: str) -> list[OldArchive]:
-        _, paths = self._of(chain)
-        with reachable(paths.plain):
-            second = [read_lines(str(p), read_file(p) or b"") for p in paths.find_all()[1:]]
-            return second + list(map(_read_packed, paths.find_packs()))
-
-    def remove_old_archives(self, chain: str) -> None:
-        _, paths = self._of(chain)
-        with reachable(paths.plain):
-            for path in paths.find_all()[1:]:
-                remove_file(path, fsync=self._fsync)
-            for path in paths.find_packs():
-                # A summary alone would say that the file is missing.
-                remove_file(_find_summary(path), fsync=self._fsync)
-                remove_file(path, fsync=self._fsync)
+        with self.mutex:
+            if chain not in self._files:
+                self._files[chain] = ChainFile(
+                    self.folder / f"{safe_name(chain)}.jsonl",
+                    fsync=self._fsync and chain not in (TIPS, PURGES),  # for who is there now
+                    reports=self.reports,
+                    mutex=self.mutex,
+                    lock=partial(self.lock, create=False),
+                )
+            return self._files[chain]
 
     def batches(self, space: str) -> BatchFile:
-        return BatchFile(self._folder / f"vectors-{safe_name(space)}.bin")
+        return BatchFile(self.folder / f"vectors-{safe_name(space)}.bin")
 
     def spaces(self) -> Iterable[Rows[Batch]]:
-        with reachable(self._folder):
-            return [BatchFile(path) for path in sorted(self._folder.glob("vectors-*.bin"))]
+        with reachable(self.folder):
+            return [BatchFile(path) for path in sorted(self.folder.glob("vectors-*.bin"))]
 
     @contextmanager
     def lock(self, *, create: bool) -> Iterator[None]:
         with self.mutex:
-            with reachable(self._folder):
+            with reachable(self.folder):
                 if create:
-                    make_folder(self._folder, fsync=self._fsync)
-                there = create or self._folder.is_dir()
+                    make_folder(self.folder, fsync=self._fsync)
+                there = create or self.folder.is_dir()
             if not there:
                 yield
                 return
@@ -157,43 +154,28 @@ class FileBackend(Backend):
                 path=self._lock.lock_file,
                 seconds=_APPEND_SECONDS,
             )
-            with _hold(self._lock, self._folder, busy, needed=create):
+            with _hold(self._lock, self.folder, busy, needed=create):
                 if create:
-                    with reachable(self._folder):
+                    with reachable(self.folder):
                         self._write_info()
                 yield
 
     def remove(self) -> None:
-        with reachable(self._folder):
-            for path in self._folder.glob("*"):
+        with reachable(self.folder):
+            for path in self.folder.glob("*"):
                 if path.is_dir():
                     rmtree(path)
                 elif path.name != _INFO:
                     path.unlink()
-            if self._folder.is_dir():
-                remove_file(self._folder / _INFO, fsync=self._fsync)
-                self._folder.rmdir()
+            if self.folder.is_dir():
+                remove_file(self.folder / _INFO, fsync=self._fsync)
+                self.folder.rmdir()
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
-        self._of(chain)[0].sweep(torn=torn)
-
-    def _of(self, chain: str) -> tuple[ChainFile, ChainPaths]:
-        with self.mutex:
-            if chain not in self._files:
-                *folders, name = (safe_name(part) for part in chain.split("/"))
-                paths = ChainPaths(self._folder.joinpath(*folders), name)
-                entries = ChainFile(
-                    paths,
-                    fsync=self._fsync and chain not in (TIPS, PURGES),  # for who is there now
-                    reports=self.reports,
-                    mutex=self.mutex,
-                    lock=partial(self.lock, create=False),
-                )
-                self._files[chain] = entries, paths
-            return self._files[chain]
+        self.entries(chain).sweep(torn=torn)
 
     def _write_info(self) -> None:
-        path = self._folder / _INFO
+        path = self.folder / _INFO
         if self._has_info and path.exists():
             return
         if not self._check_info():
@@ -208,18 +190,18 @@ class FileBackend(Backend):
             StorageUnavailableError: It is another's.
             NewerFormatError: A newer version wrote it.
         """
-        info = _load_info(self._folder)
-        name = _read_name(info, self._folder)
+        info = _load_info(self.folder)
+        name = _read_name(info, self.folder)
         # Some file systems take "Ann" and "ann" for one name.
         if name is not None and name != self.session:
             raise StorageUnavailableError(
                 "{folder} is the folder of session {name!r} and cannot hold"
                 " {other!r} too: use a name that differs in more than case",
-                folder=self._folder,
+                folder=self.folder,
                 name=name,
                 other=self.session,
             )
-        check_format(str(self._folder / _INFO), (info or {}).get("format"))
+        check_format(str(self.folder / _INFO), (info or {}).get("format"))
         return name is not None
 
 
@@ -237,17 +219,6 @@ def _hold(lock: FileLock, folder: Path, busy: str, *, needed: bool = True) -> It
         yield
     finally:
         lock.release()
-
-
-def _find_summary(packed: Path) -> Path:
-    """The summary beside a packed file."""
-    return packed.with_suffix("").with_suffix(".json")
-
-
-def _read_packed(path: Path) -> OldArchive:
-    data = read_file(path)
-    blocks, missing = ((), "is missing") if data is None else ((data,), "")
-    return read_pack(str(path), blocks, read_file(_find_summary(path)) or b"", missing)
 
 
 def _load_info(folder: Path) -> dict[str, Any] | None:

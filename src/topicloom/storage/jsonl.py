@@ -1,4 +1,4 @@
-"""The entries of one chain in one JSONL file, wherever that is now (`archive.ChainPaths`)."""
+"""The entries of one chain in one JSONL file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from io import BytesIO
+from pathlib import Path
 from threading import RLock
 from typing import BinaryIO
 
-from topicloom.storage.archive import ChainPaths, torn_name
 from topicloom.storage.backend import Rows
 from topicloom.storage.chain import RawEntry, join_line, split_line, split_tail
 from topicloom.storage.disk import (
     append_bytes,
+    fresh_name,
     reachable,
     read_file,
     remove_file,
@@ -50,7 +51,7 @@ class ChainFile(Rows[RawEntry]):
 
     def __init__(
         self,
-        paths: ChainPaths,
+        path: Path,
         *,
         fsync: bool,
         reports: list[str],
@@ -61,7 +62,7 @@ class ChainFile(Rows[RawEntry]):
 
         The mutex is held while the index changes, the lock keeps other processes from writing.
         """
-        self._paths = paths
+        self._path = path
         self._fsync = fsync
         self._reports = reports
         self._mutex = mutex
@@ -92,7 +93,7 @@ class ChainFile(Rows[RawEntry]):
     def append(self, rows: Sequence[RawEntry]) -> None:
         with self._mutex, self._reachable():
             self._refresh()
-            path = self._paths.find()
+            path = self._path
             lines = [join_line(raw) for raw in rows if raw.ref not in self._seen.offsets]
             if lines:
                 append_bytes(path, b"".join(lines), fsync=self._fsync)
@@ -113,7 +114,7 @@ class ChainFile(Rows[RawEntry]):
         fresh = {raw.ref: raw for raw in rows}
         with self._mutex, self._reachable():
             self._refresh()
-            path = self._paths.find()
+            path = self._path
             old = list(BytesIO(read_file(path) or b""))
             refs = [(split_tail(line) or ("",))[0] for line in old]
             lines = [join_line(raw) for ref, raw in fresh.items() if ref not in set(refs)]
@@ -131,25 +132,31 @@ class ChainFile(Rows[RawEntry]):
             self._seen.synced = self._seen.end
 
     def where(self, key: str) -> str:
-        path = self._paths.find()
-        with reachable(path), path.open("rb") as file:
+        with reachable(self._path), self._path.open("rb") as file:
             number = file.read(self._seen.offsets[key]).count(b"\n") + 1
-        return f"{path}, line {number}"
-
-    def move(self, month: str | None) -> bool:
-        """Move the file; see `Backend.move`."""
-        with self._mutex, self._reachable():
-            self._refresh()
-            return self._paths.move(month, fsync=self._fsync)
+        return f"{self._path}, line {number}"
 
     def sweep(self, *, torn: bool) -> None:
         """See `Backend.sweep`."""
         with self._mutex, self._reachable():
             self._refresh()
-            self._paths.sweep(torn=torn, fsync=self._fsync)
+            remove_file(fresh_name(self._path), fsync=self._fsync)
+            if torn:
+                remove_file(self._torn, fsync=self._fsync)
 
     def _reachable(self) -> AbstractContextManager[None]:
-        return reachable(self._paths.plain)
+        return reachable(self._path)
+
+    @property
+    def _torn(self) -> Path:
+        """The file that a line is moved to which a crash tore."""
+        return self._path.with_name(self._path.name + ".torn")
+
+    def _open(self) -> BinaryIO | None:
+        try:
+            return self._path.open("rb")
+        except FileNotFoundError:
+            return None
 
     def _at(self, seen: _FileIndex, refs: Sequence[str]) -> Iterator[RawEntry]:
         """Those of some entries that stand where they were seen."""
@@ -157,7 +164,7 @@ class ChainFile(Rows[RawEntry]):
         if not offsets:
             return
         wanted = set(refs)
-        file = self._paths.open()
+        file = self._open()
         if file is None:
             return
         with file:
@@ -181,8 +188,7 @@ class ChainFile(Rows[RawEntry]):
 
     def _index_new(self, visit: Callable[[RawEntry], None] | None) -> bool:
         """Index what is new; True if the file ends in the middle of a line."""
-        # Looked up once: another process may move the file meanwhile.
-        file = self._paths.open()
+        file = self._open()
         if file is None:
             self._seen = _FileIndex()
             return False
@@ -212,8 +218,7 @@ class ChainFile(Rows[RawEntry]):
 
     def _repair(self) -> None:
         """Move a torn last line to a file of its own: its bytes may be worth something."""
-        path = self._paths.find()
-        aside = torn_name(path)
+        path, aside = self._path, self._torn
         with path.open("r+b") as file:
             file.seek(self._seen.end)
             torn = file.read()
@@ -236,7 +241,7 @@ class ChainFile(Rows[RawEntry]):
         if raw is None:
             report = FilledText(
                 "{path}: line {number} is not an entry and was passed over",
-                path=self._paths.find(),
+                path=self._path,
                 number=seen.lines,
             )
             if report not in self._reports:

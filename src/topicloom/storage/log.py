@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from topicloom.errors import InputError, MissingRecordError, StorageError
-from topicloom.storage.archive import is_month
+from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.caches import BodyCache, HeadCache
 from topicloom.storage.chain import (
@@ -29,6 +28,7 @@ from topicloom.storage.chain import (
     tombstone,
 )
 from topicloom.storage.chains import StoredChain
+from topicloom.storage.topic_files import TopicFiles
 from topicloom.storage.vectors import VectorLog
 
 PURGES = "purges"
@@ -108,7 +108,7 @@ class SessionLog:
         Entries that are already there are not written again, so a call may be repeated.
 
         Args:
-            chain: Name of the chain, such as `transcript` or `topics/topic-t1`.
+            chain: Name of the chain, such as `transcript`.
             head: Ref to append after, or None to begin; any older ref forks.
             bodies: JSON-native data, without keys `prev`, `ref` and `purged`.
 
@@ -147,8 +147,7 @@ class SessionLog:
 
         Raises:
             MissingRecordError: A ref is not in the chain.
-            StorageError: An entry is not what was written, such as a line edited by hand, or an
-                earlier version's archive that is damaged or gone.
+            StorageError: An entry is not what was written, such as a line edited by hand.
         """
         found = self._texts(chain, refs)
         for ref in refs:
@@ -194,47 +193,13 @@ class SessionLog:
             self._backend.entries(chain).replace([row], set(remove) - {row.ref})
         return row.ref
 
-    def archive(self, chain: str, month: str) -> bool:
-        """Move a chain into the archive of a month, where the place has one; see `archive`.
-
-        Every head stays valid: `refs`, `read` and `append` work as before. May be called again,
-        with another month too. Safe beside other processes; killed anywhere, nothing is lost or
-        twice, and the same call finishes.
-
-        Returns:
-            False where there is nothing to move.
-
-        Raises:
-            InputError: The month is not as `2026-03`.
-            StorageError: What an earlier version packed of the chain is damaged; nothing was
-                changed.
-        """
-        if not is_month(month):
-            raise InputError("{month!r} is not a month: write it as 2026-03", month=month)
-        with self._mutex:
-            return self._chain(chain).move(month)
-
-    def restore(self, chain: str) -> bool:
-        """Move a chain back out of the archive; the reverse of `archive`."""
-        with self._mutex:
-            return self._chain(chain).move(None)
-
-    def unpack(self, chain: str) -> None:
-        """Make a plain chain of what an earlier version packed of it, if there is any of that.
-
-        Raises:
-            StorageError: It is damaged, so that its content is unknown; nothing was changed.
-        """
-        with self._mutex:
-            self._chain(chain).unpack()
-
     def purge(
         self,
         chain: str,
         refs: Sequence[str],
         keep: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> int:
-        """Remove bodies on purpose and for good, archived or not, and their vectors.
+        """Remove bodies on purpose and for good, and their vectors.
 
         Vectors of texts that were made of messages (`vectors.made_key`) all go with any of them.
 
@@ -250,8 +215,6 @@ class SessionLog:
         Raises:
             MissingRecordError: A ref is not in the chain; nothing was changed.
             InputError: What is to stay is not JSON, or uses a reserved key.
-            StorageError: What an earlier version packed of the chain is damaged, so that its
-                content is unknown; nothing was changed.
         """
         with self._mutex:
             kept = keep or {}
@@ -260,17 +223,22 @@ class SessionLog:
             }
             if not tombstones:
                 return 0
-            # First of all: vectors are known by their bodies; in older sessions, by their refs.
+            # First of all: vectors are known by their bodies.
             # What was made of several, such as a brief, may be made of these.
             bodies = self.readable(chain, refs).values()
             keys = {link(None, body) for body in bodies if PURGED not in body}
             # One who holds the session meanwhile finds either both or neither of them.
             with self.hold():
                 for vectors in map(self._vectors, self._backend.spaces()):
-                    vectors.remove({*tombstones, *keys})
+                    vectors.remove(keys)
                 count = self._chain(chain).purge(tombstones)
                 self.announce_purge()
             return count
+
+    @property
+    def topic_files(self) -> TopicFiles | None:
+        """Copies of topics for people, where the storage has any."""
+        return self._backend.topic_files
 
     def delete(self) -> None:
         """Remove the session for good; see `Storage.delete`."""

@@ -37,20 +37,11 @@ def safe_name(name: str) -> str:
     Raises:
         InvalidNameError: The name is empty.
     """
-    return _encode(name, reserve=True)
-
-
-def unreserved_name(name: str) -> str:
-    """The name that `safe_name` gave in 0.1.0, which reserved none; stores reserve none either."""
-    return _encode(name, reserve=False)
-
-
-def _encode(name: str, *, reserve: bool) -> str:
     if not name:
         raise InvalidNameError("a name may not be empty")
     raw = name.encode("utf-8", "surrogatepass")
     encoded = _OUTER_DOT.sub("%2E", quote(raw, safe="").replace("~", "%7E"))
-    if reserve and _RESERVED.match(encoded):
+    if _RESERVED.match(encoded):
         encoded = f"%{ord(encoded[0]):02X}{encoded[1:]}"
     if len(encoded) <= _LONGEST:
         return encoded

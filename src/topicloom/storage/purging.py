@@ -1,21 +1,32 @@
 """Removing messages for good, wherever a session's chains hold them or something made of them.
 
 What will be removed is worked out first, so that it can be shown before it is done. Forks count:
-a message goes from every branch that has it, and from every topic that any branch moved it to.
+a message goes from every branch that has it, and what was made of it from every topic that has it
+on any branch.
 What tells the rest from what is removed goes last: killed on the way, the same purge finds what is
 left. `purged_rows` decides what is left of each row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicloom.state.hierarchy import strip_number
 from topicloom.state.safe_text import KnownText
+from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.base import CHANGES, EDITS, LEDGER, ROSTER, SUPERSEDED, TRANSCRIPT, TURNS
+from topicloom.storage.base import (
+    CHANGES,
+    EDITS,
+    LEDGER,
+    RANGES,
+    ROSTER,
+    SUPERSEDED,
+    TRANSCRIPT,
+    TURNS,
+)
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, to_row
@@ -38,12 +49,14 @@ class PurgePlan:
     Their names, briefs and summaries go too."""
     entries: Mapping[str, Mapping[str, Row]]
     """By chain, in the order in which it is done, and by ref: what stays of an entry."""
+    session: Session
+    """The session, of whose topics copies for people are written anew."""
 
 
 def plan_purge(
     log: SessionLog,
+    session: Session,
     refs: Sequence[str],
-    branch: Sequence[str],
     *,
     edits: bool = False,
     stale: Sequence[StoredMessage] = (),
@@ -52,8 +65,8 @@ def plan_purge(
 
     Args:
         log: The session's chains.
+        session: The session, on the branch of the messages.
         refs: Refs of the messages in the transcript.
-        branch: Refs of all messages of their branch.
         edits: True to remove other versions of them too: what they were changed to, and what was
             said in their places on other branches.
         stale: Of what they were changed to, that which goes though the newest words stay.
@@ -62,7 +75,7 @@ def plan_purge(
         StorageError: A message cannot be read, so that it is unknown where else it stands.
     """
     named = dict(zip(refs, map(_unmark, log.read(TRANSCRIPT, refs)), strict=True))
-    transcript = _all_rows(log, TRANSCRIPT)
+    transcript, branch = _all_rows(log, TRANSCRIPT), log.refs(TRANSCRIPT, session.transcript)
     copies, versions = _find_on_other_branches(log, branch, named, transcript)
     versions = versions if edits else {}
     # What is named goes last: by it the others are found.
@@ -74,7 +87,9 @@ def plan_purge(
     messages = [r["id"] for r in (*named.values(), *changed) if r["id"] in ids and "text" in r]
     wanted = _Wanted.of([*rows.values(), *changed])
 
-    topics, entries = _plan_topics(log, wanted, messages)
+    found = {ref for ref, r in (versions | copies | named).items() if ref in rows}
+    found |= {ref for ref, row in named.items() if row["id"] in {r["id"] for r in changed}}
+    topics, entries = _plan_topics(log, wanted, found, messages)
     entries[SUPERSEDED] = _Wanted.of(changed).strip_edits(_all_rows(log, SUPERSEDED))
     entries[TRANSCRIPT] = wanted.clean(transcript) | {
         ref: wanted.left[link(None, row)] for ref, row in rows.items()
@@ -84,36 +99,54 @@ def plan_purge(
         versions=tuple(from_row(row) for ref, row in versions.items() if ref in rows),
         topics=tuple(topics),
         entries={chain: e for chain, e in entries.items() if e},
+        session=session,
     )
 
 
 def _plan_topics(
-    log: SessionLog, wanted: _Wanted, messages: Sequence[str]
+    log: SessionLog, wanted: _Wanted, refs: Collection[str], messages: Sequence[str]
 ) -> tuple[Collection[str], dict[str, _Rows]]:
-    """The topics that hold what goes, or have their names from one; and what is left, by chain.
+    """The topics that have what goes, or have their names from one; and what is left, by chain.
 
-    The chains are those of topics, and all that were made of them: names, briefs and notes.
+    The chains are those of names, briefs and notes; `refs` are those of what goes.
     """
     roster = list(map(Topic.model_validate, _all_rows(log, ROSTER).values()))
-    topics = {topic.id: topic for topic in roster}
-    found = {topic.chain: wanted.find_in(log, topic.chain) for topic in topics.values()}
-    holders = [t.id for t in topics.values() if found[t.chain][0]]
+    holders, referring = find_holders(log, refs)
     holding = _find_heirs(roster, holders)
-    borrowers = {topic.id for topic in roster if topic.borrowed}.difference(holding)
     gone = PurgedTexts(
         messages=frozenset(messages),
         topics=frozenset(holding),
         names=frozenset(topic.name for topic in roster if topic.id in holding),
         words=wanted.words,
-        referring=frozenset(
-            t for t in borrowers if wanted.is_referred_to(log, topics[t].references)
-        ),
+        referring=frozenset(referring.difference(holding)),
     )
     stripped = _strip_chains(log, gone)
     # Others have their names from the holders', by which they are found: these go behind them.
     ordered = sorted(stripped[ROSTER].items(), key=lambda entry: entry[1]["id"] in holders)
-    texts = {chain: held | rest for chain, (held, rest) in found.items()}
-    return holding, {**stripped, ROSTER: dict(ordered), **texts}
+    return holding, {**stripped, ROSTER: dict(ordered)}
+
+
+def find_holders(log: SessionLog, refs: Collection[str]) -> tuple[set[str], set[str]]:
+    """Topics that have, or had, any of some messages on any branch, and topics that refer to any.
+
+    The messages are given by their refs in the transcript.
+    """
+    holders, referring = set[str](), set[str]()
+    for row, held in read_all_ranges(log):
+        if not held.isdisjoint(refs):
+            (referring if row.get("also") else holders).add(row["topic"])
+    return holders, referring
+
+
+def read_all_ranges(log: SessionLog) -> Iterator[tuple[Row, set[str]]]:
+    """The rows of the ranges of all branches, each with its messages' refs in the transcript."""
+    prevs = log.entries(TRANSCRIPT)
+    for row in _all_rows(log, RANGES).values():
+        ref, held = row["at"], set[str]()
+        for _ in range(row["first"], row["last"] + 1):
+            held.add(ref)
+            ref = prevs.get(ref)
+        yield row, held
 
 
 def _find_on_other_branches(
@@ -220,12 +253,7 @@ def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
     """Remove what a plan says; returns how many entries were purged that had not been before.
 
     Whoever has the session open learns of it, also where an earlier call was killed before that.
-
-    Raises:
-        StorageError: What an earlier version packed is damaged; nothing was purged.
     """
-    for chain in {Topic.model_validate(row).chain for row in _all_rows(log, ROSTER).values()}:
-        log.unpack(chain)  # with a summary that may repeat what is removed
     count = sum(log.purge(chain, list(keep), keep) for chain, keep in plan.entries.items())
     if log.entries(TRANSCRIPT):
         log.announce_purge()
@@ -257,20 +285,6 @@ class _Wanted:
         left = {link(None, row): strip_message(from_row(row)) for row in rows}
         return cls(rows, left, KnownText("\n".join(map(_get_words, rows))))
 
-    def find_in(self, log: SessionLog, chain: str) -> tuple[_Rows, _Rows]:
-        """What stays of the entries of a topic: of wanted messages, and of others that tell them.
-
-        One that cannot be read is identified by its ref. Another branch may have another message
-        of that number: all the words have to be the same.
-        """
-        prevs, rows, ids = log.entries(chain), _all_rows(log, chain), {r["id"] for r in self.rows}
-        names = {ref: link(None, row) for ref, row in rows.items() if row["id"] in ids}
-        for ref in prevs.keys() - rows.keys():
-            fits = (row for row in self.rows if link(prevs[ref], row) == ref)
-            names[ref] = next((link(None, row) for row in fits), "")
-        held = {ref: self.left[name] for ref, name in names.items() if name in self.left}
-        return held, self.clean({ref: row for ref, row in rows.items() if ref not in held})
-
     def clean(self, rows: _Rows) -> _Rows:
         """Those of some messages that were rewritten to tell what is wanted, as they were said."""
         return {
@@ -293,12 +307,6 @@ class _Wanted:
             }
 
         return _find_changed({ref: row for ref, row in rows.items() if row.get("changed")}, strip)
-
-    def is_referred_to(self, log: SessionLog, references: str) -> bool:
-        """True if a topic's chain of references leads to any of them."""
-        numbers = {int(row["seq"]) for row in self.rows}
-        spans = _all_rows(log, references).values()
-        return any(row["first"] <= n <= row["last"] for row in spans for n in numbers)
 
 
 def _read_changed(row: Row) -> Row:

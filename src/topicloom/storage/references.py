@@ -1,34 +1,17 @@
-"""References and moves between topics, over a session's chains.
-
-A topic's references have a chain of their own, `references/topic-<id>`, with rows
-`{"first": 41, "last": 44, "home": "t2"}`; its newest entry stands in the topic's row.
-"""
+"""References and moves between topics, over a session's chains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from topicloom.state.activation import transfer_activation
 from topicloom.state.lifecycle import apply_event, merge_in_order, merge_topic_rows
-from topicloom.state.references import Reference, select_newest
+from topicloom.state.references import select_newest
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
-
-
-def add_references(store: SessionStore, topic: Topic, references: Sequence[Reference]) -> Topic:
-    """Append references to a topic's; returns the topic with its new head."""
-    rows = [r.model_dump(mode="json") for r in references]
-    head = store.log.append(topic.references, topic.borrowed, rows)
-    return topic.model_copy(update={"borrowed": head})
-
-
-def read_references(store: SessionStore, topic: Topic) -> list[Reference]:
-    """A topic's references, in the order in which they came."""
-    refs = store.log.refs(topic.references, topic.borrowed)
-    return [Reference.model_validate(row) for row in store.log.read(topic.references, refs)]
 
 
 def read_topic_window(
@@ -38,16 +21,16 @@ def read_topic_window(
 
     Its own come first: of the others, those are shown that fit what is left of the room, in tokens.
     """
-    own, borrowed = store.topic_messages(topic), list[StoredMessage]()
-    references = select_newest(read_references(store, topic))
+    own, others = store.topic_messages(session, topic), list[StoredMessage]()
+    references = select_newest(store.ranges(session).references(topic.id))
     left = room - sum(map(size, group_rounds(own if references else ())))
-    for reference in reversed(references):
-        said = store.messages(session, reference.first, reference.last)
+    for first, last in reversed(references):
+        said = store.messages(session, first, last)
         left -= sum(map(size, group_rounds(said)))
-        borrowed += said if left >= 0 else ()
+        others += said if left >= 0 else ()
     # Both kinds come from the part of the conversation that is split, which is newer than all that
     # was split before: in the order of the conversation, whatever comes, comes at the end.
-    return merge_in_order(borrowed, own)
+    return merge_in_order(others, own)
 
 
 def merge_topics(
@@ -55,22 +38,17 @@ def merge_topics(
 ) -> tuple[Session, Topic]:
     """Merge a topic into another, which takes its place in the session; both rows are written.
 
-    The survivor's chain is written anew in the order of the conversation. What comes before the
-    first message of the other topic is shared with the old chain and not written again.
-
     Raises:
         TransitionError: If they may not be merged.
     """
-    moved = group_rounds(store.topic_messages(other))
-    messages = merge_in_order(store.topic_messages(survivor), store.topic_messages(other))
     kept, gone = merge_topic_rows(survivor, other, session.active)
-    kept = store.refill(kept, messages)
-    kept = add_references(store, kept, read_references(store, other))
-    session = store.add_days(session, kept, moved)
+    references = store.ranges(session).references(other.id)
+    session = store.hand_over(session, other, survivor)
+    session = store.refer(session, survivor, references)
+    kept = store.recount(session, kept)
     session = store.save_topics(session, [gone, kept])
-    owner = survivor.id if session.home == other.id else session.home
     active = transfer_activation(session.active, other.id, [survivor.id])
-    return session.model_copy(update={"active": active, "home": owner}), kept
+    return session.model_copy(update={"active": active}), kept
 
 
 def take_rounds(
@@ -84,45 +62,37 @@ def take_rounds(
         The session, with the rows of the other topics, and the row of the topic, which is not
         written yet.
     """
-    held = {
-        other: group_rounds(store.topic_messages(other))
-        for other in store.topic_table(session)
-        if other.head is not None and other.id != topic.id
-    }
-    for other, rounds in held.items():
-        taken = [r for r in rounds if not {m.seq for m in r.messages}.isdisjoint(numbers)]
-        if taken:
-            left = [m for r in rounds if r not in taken for m in r.messages]
-            session, topic = _take(store, session, topic, other, taken, left)
+    table = store.topic_table(session)
+    for other, own in store.ranges(session).group(numbers).items():
+        if other != topic.id:
+            session, topic = _take(store, session, topic, table[other], set(own))
     return session, topic
 
 
 def _take(
-    store: SessionStore,
-    session: Session,
-    topic: Topic,
-    other: Topic,
-    taken: Sequence[Round],
-    left: Sequence[StoredMessage],
+    store: SessionStore, session: Session, topic: Topic, other: Topic, numbers: Collection[int]
 ) -> tuple[Session, Topic]:
+    rounds = group_rounds(store.topic_messages(session, other))
+    taken = [r for r in rounds if not {m.seq for m in r.messages}.isdisjoint(numbers)]
+    if not taken:  # what is out of view stays where it is
+        return session, topic
     moved = [m for r in taken for m in r.messages]
     # By their share of the characters: nobody is there who counts tokens.
-    sizes = [sum(len(m.text) for m in some) for some in (moved, left)]
-    tokens = other.tokens * sizes[0] // max(1, sum(sizes))
-    session = store.add_days(session, topic, taken)
-    session = store.drop_days(session, other, {m.day for m in moved} - {m.day for m in left})
-    rest = store.refill(other, left).model_copy(update={"tokens": other.tokens - tokens})
-    active = session.active
-    if not left:
-        rest = apply_event(rest, "merge", active).emptied()
+    sizes = [sum(len(m.text) for r in some for m in r.messages) for some in (taken, rounds)]
+    tokens = other.tokens * sizes[0] // max(1, sizes[1])
+    room = topic.room if topic.room == other.room else 0
+    topic = topic.model_copy(update={"tokens": topic.tokens + tokens, "room": room})
+    active, was_empty = session.active, not topic.count
+    session, topic = store.assign(session, topic, moved)
+    if len(taken) == len(rounds):
+        session = store.hand_over(session, other, topic)
+        rest = apply_event(other, "merge", active).emptied()
         rest = rest.model_copy(update={"merged_into": topic.id})
         active = transfer_activation(active, other.id, [topic.id])
-    elif other.id in active and topic.head is None:
-        active = {**active, topic.id: active[other.id]}
-    owner = topic.id if session.tail - 1 in {m.seq for m in moved} else session.home
+    else:
+        left = other.model_copy(update={"tokens": other.tokens - tokens})
+        rest = store.recount(session, left)
+        if other.id in active and was_empty:
+            active = {**active, topic.id: active[other.id]}
     session = store.save_topics(session, [rest])
-    room = topic.room if topic.room == other.room else 0
-    filled = topic.model_copy(update={"tokens": topic.tokens + tokens, "room": room})
-    messages = merge_in_order(store.topic_messages(topic), moved)
-    update = {"active": active, "home": owner}
-    return session.model_copy(update=update), store.refill(filled, messages)
+    return session.model_copy(update={"active": active}), topic

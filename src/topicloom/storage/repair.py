@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from topicloom.errors import StorageError
-from topicloom.state.recall import parse_message_number
-from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
 from topicloom.storage.base import (
     CHANGES,
     EDITS,
     LEDGER,
+    RANGES,
     ROSTER,
     SUPERSEDED,
-    TIMELINE,
     TRANSCRIPT,
     TURNS,
 )
 from topicloom.storage.log import SessionLog
-from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
 from topicloom.texts import FilledText
 
+_ANEW = "all messages go back to the tail, and the next turns split them into topics anew"
 _MENDS = {
-    ROSTER: "all messages go back to the tail, and the next turns split them into topics anew",
-    TIMELINE: "made anew from the topics",
+    ROSTER: _ANEW,
+    RANGES: _ANEW,
     LEDGER: "begins anew: nothing of the conversation is in it",
     TURNS: "goes on behind the receipts that are left",
     SUPERSEDED: "goes on behind the edits that are left, and all messages go back to the tail",
@@ -65,13 +60,6 @@ def find_faults(session: Session, store: SessionStore) -> list[Fault]:
     for chain, mend in _MENDS.items():
         head = getattr(session, chain)
         try_reading(chain, mend, lambda: log.read(chain, log.refs(chain, head)))  # noqa: B023
-    if all(fault.place != ROSTER for fault in faults):
-        for topic in _current_topics(session, store):
-            mend = "made anew from the transcript"
-            refs = partial(log.refs, topic.chain, topic.head)
-            try_reading(topic.chain, mend, lambda: log.read(topic.chain, refs()))  # noqa: B023
-            mend = "begins anew, without references to other topics"
-            try_reading(topic.references, mend, partial(read_references, store, topic))
     known = "".join(fault.what for fault in faults)
     return faults + [Fault("storage", one) for one in log.reports() if one not in known]
 
@@ -91,35 +79,18 @@ def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault])
         )
     for chain in broken & {TURNS, EDITS, SUPERSEDED, CHANGES}:
         session = session.model_copy(update={chain: _find_longest(store.log, chain)})
-    if broken & {LEDGER, ROSTER, SUPERSEDED}:
+    if broken & {LEDGER, ROSTER, RANGES, SUPERSEDED}:
         session = session.model_copy(update={"ledger": None, "ledger_tokens": 0})
-    if broken & {ROSTER, SUPERSEDED}:
+    if broken & {ROSTER, RANGES, SUPERSEDED}:
         empty: dict[str, Any] = {
             "roster": None,
-            "timeline": None,
-            "home": None,
+            "ranges": None,
             "tail": 1,
             "view": 1,
             "active": {},
         }
-        return session.model_copy(update=empty)
-    topics = _current_topics(session, store)
-    lost = [topic for topic in topics if topic.chain in broken]
-    made = [store.refill(topic, own) for topic, own in _assign(session, store, lost)]
-    alone = [t for t in topics if t.references in broken]
-    fresh = {topic.id: topic for topic in (*alone, *made)}
-    for topic in alone:
-        fresh[topic.id] = fresh[topic.id].model_copy(update={"borrowed": None})
-    session = store.save_topics(session, list(fresh.values()))
-    if TIMELINE in broken:
-        session = session.model_copy(update={"timeline": None})
-        for topic in _current_topics(session, store):
-            session = store.add_days(session, topic, group_rounds(store.topic_messages(topic)))
+        session = session.model_copy(update=empty)
     return session
-
-
-def _current_topics(session: Session, store: SessionStore) -> list[Topic]:
-    return [t for t in store.topic_table(session) if t.status in ("open", "archived")]
 
 
 def _find_longest(log: SessionLog, chain: str) -> str | None:
@@ -135,37 +106,3 @@ def _find_longest(log: SessionLog, chain: str) -> str | None:
                 longest = path
             ref = before or ""
     return longest[0] if longest else None
-
-
-def _assign(
-    session: Session, store: SessionStore, lost: Sequence[Topic]
-) -> list[tuple[Topic, list[StoredMessage]]]:
-    """The messages that are in no topic that can be read, by the topics that cannot.
-
-    Of several, the one has a message that the time index says was spoken of around it.
-    """
-    if not lost:
-        return []
-    others = [t for t in _current_topics(session, store) if t not in lost]
-    placed = {message.seq for topic in others for message in store.topic_messages(topic)}
-    owners: dict[str, list[StoredMessage]] = {topic.id: [] for topic in lost}
-    spans = [span for span in _read_spans(session, store) if span[2] in owners]
-    owner = lost[0].id
-    for message in store.messages(session, 1, session.tail - 1):
-        if message.seq not in placed:
-            around = [s for s in spans if s[0] <= message.seq <= s[1]]
-            owner = min(around, key=lambda s: s[1] - s[0])[2] if around else owner
-            owners[owner].append(message)
-    return [(topic, owners[topic.id]) for topic in lost]
-
-
-def _read_spans(session: Session, store: SessionStore) -> list[tuple[int, int, str]]:
-    """First and last number of every entry of the time index, and its topic; none if it is lost."""
-    try:
-        rows = store.log.read(TIMELINE, store.log.refs(TIMELINE, session.timeline))
-    except StorageError:
-        return []
-    number = parse_message_number
-    return [
-        (number(row["first"]), number(row["last"]), row["topic"]) for row in rows if "first" in row
-    ]

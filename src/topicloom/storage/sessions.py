@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -14,25 +14,33 @@ from topicloom.state.changes import ChangeEntry
 from topicloom.state.journal import JournalEntry
 from topicloom.state.recall import Note
 from topicloom.state.receipt import Receipt
-from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.safe_text import digest_text
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.superseding import Edit, fold_edits
+from topicloom.state.topic_ranges import (
+    Range,
+    TopicRanges,
+    cut_after,
+    list_numbers,
+    make_ranges,
+    write_rows,
+)
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import (
     CHANGES,
     EDITS,
     LEDGER,
+    RANGES,
     ROSTER,
     SUPERSEDED,
-    TIMELINE,
     TRANSCRIPT,
     TURNS,
 )
 from topicloom.storage.caches import WeighedCache
 from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
-from topicloom.storage.message_rows import Row, from_row, recover_rows, to_row
+from topicloom.storage.message_rows import Row, from_row, to_row
 from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
 
 
@@ -161,96 +169,144 @@ class SessionStore:
 
     def topic_table(self, session: Session) -> TopicTable:
         """The topics of the checkpoint."""
-        return self._kept.tables.fetch(session.roster, lambda: self._fold(session.roster))
+        kept, head = self._kept.tables, session.roster
+        return kept.fetch(head, lambda: self._fold(ROSTER, head, kept, _fold_topics))
 
-    def _fold(self, head: str | None) -> TopicTable:
-        refs, tables = self.log.refs(ROSTER, head), self._kept.tables
-        for back in range(1, min(len(refs), 64) + 1):
-            base = tables.get(refs[-back])
+    def ranges(self, session: Session) -> TopicRanges:
+        """Which topic of the checkpoint has which messages."""
+        kept, head = self._kept.ranges, session.ranges
+        return kept.fetch(head, lambda: self._fold(RANGES, head, kept, TopicRanges.fold))
+
+    def _fold(
+        self,
+        chain: str,
+        head: str | None,
+        kept: WeighedCache[str | None, F],
+        fold: Callable[[Sequence[Row], F | None], F],
+    ) -> F:
+        """The value of a chain at a head, from a value that was folded a little before it."""
+        refs = self.log.refs(chain, head)
+        for back in range(1, min(len(refs), 4_096) + 1):
+            base = kept.get(refs[-back])
             if base is not None:
-                return TopicTable.fold(self._topic_rows(refs[len(refs) - back + 1 :]), base)
-        return TopicTable.fold(self._topic_rows(refs))
-
-    def _topic_rows(self, refs: Sequence[str]) -> list[Row]:
-        # A topic keeps what it does not know, but is no tombstone once it is written again.
-        rows = self.log.read(ROSTER, refs)
-        return [{key: value for key, value in row.items() if key != PURGED} for row in rows]
+                return fold(self.log.read(chain, refs[len(refs) - back + 1 :]), base)
+        return fold(self.log.read(chain, refs), None)
 
     def save_topics(self, session: Session, topics: Sequence[Topic]) -> Session:
         """Write topics to the roster; a row replaces the earlier ones of its id."""
         return self._append(session, ROSTER, map(_dump, topics))
 
-    def move(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
-        """Append rounds to a topic's chain; returns the topic with its new head."""
-        messages = [m for round_ in rounds for m in round_.messages]
-        head = self.log.append(topic.chain, topic.head, list(map(to_row, messages)))
-        known = [t for t in (topic.first_at, topic.last_at) if t]
-        times = sorted([*known, *(m.time for m in messages)])
-        return topic.model_copy(
-            update={
-                "head": head,
-                "count": topic.count + len(messages),
-                "first_at": times[0],
-                "last_at": times[-1],
-            }
-        )
+    def assign(
+        self, session: Session, topic: Topic, messages: Sequence[StoredMessage]
+    ) -> tuple[Session, Topic]:
+        """Put messages into a topic, whichever topic they were in; returns its row too.
 
-    def refill(self, topic: Topic, messages: Sequence[StoredMessage]) -> Topic:
-        """The topic with a chain of these messages, in order, and of nothing else.
-
-        What it begins with as before is shared with the old chain and not written again.
+        The rows of the topics that lose any are the caller's to write; see `recount`.
         """
-        if not messages:
-            return topic.emptied()
-        filled = self.move(topic.emptied(), group_rounds(messages))
-        update = {"newest": messages[-1].seq, "borrowed": topic.borrowed}
-        return filled.model_copy(update=update | {"tokens": topic.tokens})
+        superseded = self.superseded(session)
+        hidden = {n for n, shown in superseded.items() if shown is None}
+        before = self.ranges(session).newest(topic.id)
+        ranges = make_ranges((m.seq for m in messages), hidden)
+        session = self._write_ranges(session, topic.id, ranges)
+        if topic.count and before > messages[0].seq:
+            return session, self.recount(session, topic)
+        return session, self._digest(session, topic.gained(messages))
 
-    def topic_messages(self, topic: Topic, start: int = 0) -> Sequence[StoredMessage]:
-        """A topic's messages in order, from its `start`th (counted from 0) on.
+    def hand_over(self, session: Session, topic: Topic, to: Topic) -> Session:
+        """Put all messages of a topic, in view or not, into another; the rows stay as they are."""
+        return self._write_ranges(session, to.id, self.ranges(session).of(topic.id))
 
-        Those that cannot be read are taken from the transcript.
+    def refer(self, session: Session, topic: Topic, ranges: Iterable[Range]) -> Session:
+        """Have a topic refer to messages of others."""
+        return self._write_ranges(session, topic.id, ranges, also=True)
+
+    def _write_ranges(
+        self, session: Session, topic: str, ranges: Iterable[Range], *, also: bool = False
+    ) -> Session:
+        refs = self.transcript_refs(session)
+        rows = write_rows(topic, ranges, lambda number: refs[number - 1], also=also)
+        return self._append(session, RANGES, rows)
+
+    def recount(self, session: Session, topic: Topic) -> Topic:
+        """The topic with the figures of the messages that it has now."""
+        messages = self.topic_messages(session, topic)
+        return self._digest(session, topic.emptied().gained(messages, tokens=topic.tokens))
+
+    def _digest(self, session: Session, topic: Topic) -> Topic:
+        held = self.topic_content(session, topic)
+        content = digest_text(repr(held)) if topic.count else ""
+        return topic.model_copy(update={"content": content})
+
+    def topic_content(
+        self, session: Session, topic: Topic, ranges: TopicRanges | None = None
+    ) -> TopicContent:
+        """Which messages a topic has; by other `ranges` than the checkpoint's if they are given."""
+        held = (ranges or self.ranges(session)).of(topic.id)
+        if not held:
+            return TopicContent()
+        newest = self.transcript_refs(session)[held[-1][1] - 1]
+        if ranges is not None or session.superseded is None:
+            edited = self._find_edited(session, ranges or self.ranges(session))
+        else:
+            key = session.ranges, session.superseded
+            edited = self._kept.edited.fetch(
+                key, lambda: self._find_edited(session, self.ranges(session))
+            )
+        return TopicContent(held, newest, edited.get(topic.id, ()))
+
+    def _find_edited(
+        self, session: Session, ranges: TopicRanges
+    ) -> Mapping[str, tuple[tuple[int, str], ...]]:
+        """The superseded messages of each topic, with the refs of the edits that count."""
+        if session.superseded is None:
+            return {}
+        refs = self.log.refs(SUPERSEDED, session.superseded)
+        pairs = zip(refs, self.edits(session), strict=True)
+        by_number = {number: ref for ref, edit in pairs for number in edit.numbers}
+        return {
+            topic: tuple((n, by_number[n]) for n in numbers)
+            for topic, numbers in ranges.group(sorted(by_number)).items()
+        }
+
+    def topic_messages(
+        self, session: Session, topic: Topic, after: int = 0, ranges: TopicRanges | None = None
+    ) -> Sequence[StoredMessage]:
+        """A topic's messages as they are in view, in order; those behind a message.
 
         Raises:
-            MissingRecordError: The topic's entries are not known any more.
-            StorageError: A message cannot be read, and not be taken from the transcript either.
+            StorageError: A message cannot be read.
         """
-        key = topic.chain, topic.head, start
-        return self._kept.runs.fetch(key, lambda: self._read_topic(topic, start))
+        content = self.topic_content(session, topic, ranges)
 
-    def topic_days(self, topic: Topic) -> dict[int, str]:
-        """The days of a topic's messages by their numbers, in order; raises as `topic_messages`.
+        def read() -> Sequence[StoredMessage]:
+            refs = self._refs_of(session, list_numbers(content.ranges, after))
+            return self._show(session, self._read(TRANSCRIPT, refs))
 
-        It is read without making messages: of thousands of topics that is most of the time.
-        """
-        refs = self.log.refs(topic.chain, topic.head)
-        try:
-            rows: Sequence[Row] = self.log.read(topic.chain, refs)
-        except StorageError:
-            rows = recover_rows(self.log, topic.chain, refs)
-        return {int(row["seq"]): str(row.get("time", ""))[:10] for row in rows}
+        return self._kept.runs.fetch((content, after), read)
 
-    def _read_topic(self, topic: Topic, start: int) -> list[StoredMessage]:
-        kept, refs = self._kept.messages, self.log.refs(topic.chain, topic.head)[start:]
-        try:
-            return self._read(topic.chain, refs)
-        except StorageError:
-            rows = recover_rows(self.log, topic.chain, refs)
-        messages = list(map(from_row, rows))
-        for ref, message in zip(refs, messages, strict=True):
-            kept.put(ref, message)
-        return messages
+    def days(self, session: Session) -> dict[str, set[str]]:
+        """Topics by the days (`2026-03-02`) on which they have messages."""
+        days, index = self.message_days(session), dict[str, set[str]]()
+        for topic, number in self.list_filed(session):
+            index.setdefault(days[number - 1], set()).add(topic)
+        return index
 
-    def archive(self, topic: Topic, month: str) -> bool:
-        """Move a topic's messages into the archive of a month; see `SessionLog.archive`.
+    def topic_refs(self, session: Session, topic: Topic) -> list[str]:
+        """The refs of a topic's messages in the transcript, in view or not."""
+        return self._refs_of(session, self.ranges(session).numbers(topic.id))
 
-        The topic is read, searched and added to as before.
-        """
-        return self.log.archive(topic.chain, month)
+    def list_filed(self, session: Session) -> Iterator[tuple[str, int]]:
+        """The topics and numbers of all messages that are in view and in a topic."""
+        superseded = self.superseded(session)
+        for topic, ranges in self.ranges(session).held.items():
+            for number in list_numbers(ranges):
+                if superseded.get(number, True) is not None:
+                    yield topic, number
 
-    def restore(self, topic: Topic) -> bool:
-        """Move a topic's messages out of the archive; see `SessionLog.restore`."""
-        return self.log.restore(topic.chain)
+    def message_days(self, session: Session) -> Sequence[str]:
+        """The days of all messages, in order."""
+        kept, head = self._kept.days, session.transcript
+        return kept.fetch(head, lambda: self._fold(TRANSCRIPT, head, kept, _fold_days))
 
     def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
         """The plan by which messages, or all of a topic, are removed; nothing is removed yet.
@@ -263,7 +319,7 @@ class SessionStore:
             StorageError: A message cannot be read.
         """
         refs = self._refs_of(session, self.find_named(session, messages))
-        return plan_purge(self.log, refs, self.transcript_refs(session), edits=True)
+        return plan_purge(self.log, session, refs, edits=True)
 
     def find_named(self, session: Session, messages: Topic | Iterable[int]) -> set[int]:
         """Numbers of the messages that some messages, or a topic, stand for: what they superseded
@@ -274,9 +330,7 @@ class SessionStore:
         """
         superseded = self.superseded(session)
         if isinstance(messages, Topic):
-            ever = self.log.readable(messages.chain, list(self.log.entries(messages.chain)))
-            left = {int(row["seq"]) for row in ever.values()} & superseded.keys()
-            messages = [*left, *(r.seq for r in self.topic_messages(messages))]
+            messages = list_numbers(self.ranges(session).of(messages.id))
         numbers = set(messages)
         for number in sorted(numbers)[:1] + sorted(numbers)[-1:]:
             self._check(session, number)
@@ -302,12 +356,45 @@ class SessionStore:
 
         Returns:
             How many entries were purged that had not been before.
+        """
+        count = execute_purge(self.log, plan)
+        self.copy_topics(plan.session, anew=True)
+        return count
+
+    def copy_topics(
+        self, session: Session, before: Session | None = None, *, anew: bool = False
+    ) -> None:
+        """Bring the copies of topics for people up to date, where the storage has any.
+
+        Args:
+            session: The session that they are to show.
+            before: The session that they show if this process has written none yet.
+            anew: True to write all of them, also those that seem to be up to date.
 
         Raises:
-            StorageError: What an earlier version packed is damaged, so that its content is
-                unknown; nothing was purged. Repair it, and purge again.
+            StorageUnavailableError: What was purged cannot be removed from them.
         """
-        return execute_purge(self.log, plan)
+        files = self.log.topic_files
+        if files is None:
+            return
+        before, known = None if anew else files.session or before, dict[str, Topic]()
+        try:
+            known.update(self.topic_table(before).topics if before else {})
+        except StorageError:  # it was repaired since
+            before = None
+        table = self.topic_table(session)
+        changed = [t.id for t in table if known.get(t.id) != t]
+        gone = [t for t in known if t not in table]
+        if anew or changed or gone:
+            # A purge does this last of all: what it left is what is read here, or read by it later.
+            with self._log.hold():
+                self._log.renew()
+                for topic in ["*"] if before is None else gone:
+                    files.remove(topic)
+                table = self.topic_table(session)
+                read = partial(self.topic_messages, session)
+                files.write([table[topic] for topic in changed], read)
+        files.session = session
 
     def purge_superseded(self, session: Session) -> int:
         """Purge all of superseded messages but the words that are shown; see `purge`."""
@@ -317,7 +404,7 @@ class SessionStore:
         refs = self._refs_of(session, shown)
         if not stale and all(m.text == REMOVED for m in self._read(TRANSCRIPT, refs)):
             return 0
-        return self.purge(plan_purge(self.log, refs, self.transcript_refs(session), stale=stale))
+        return self.purge(plan_purge(self.log, session, refs, stale=stale))
 
     def _refs_of(self, session: Session, numbers: Iterable[int]) -> list[str]:
         refs = self.transcript_refs(session)
@@ -331,30 +418,6 @@ class SessionStore:
         """Recall notes since the last split, in order."""
         read = partial(self._rows, session, LEDGER)
         return self._kept.notes.fetch(session.ledger, lambda: [*map(Note.model_validate, read())])
-
-    def add_days(self, session: Session, topic: Topic, rounds: Sequence[Round]) -> Session:
-        """Enter in the time index on which days a topic had messages."""
-        days: dict[str, list[StoredMessage]] = {}
-        for message in (m for round_ in rounds for m in round_.messages):
-            days.setdefault(message.time[:10], []).append(message)
-        rows = [
-            {"day": day, "topic": topic.id, "first": ms[0].id, "last": ms[-1].id}
-            for day, ms in sorted(days.items())
-        ]
-        return self._append(session, TIMELINE, rows)
-
-    def days(self, session: Session) -> dict[str, set[str]]:
-        """The time index: topics by day (`2026-03-02`)."""
-        index: dict[str, set[str]] = {}
-        for row in self._rows(session, TIMELINE):
-            held = index.setdefault(row["day"], set())
-            held.discard(row["topic"]) if row.get("gone") else held.add(row["topic"])
-        return index
-
-    def drop_days(self, session: Session, topic: Topic, days: Collection[str]) -> Session:
-        """Enter in the time index that a topic has no messages of some days any more."""
-        rows = [{"day": day, "topic": topic.id, "gone": True} for day in sorted(days)]
-        return self._append(session, TIMELINE, rows)
 
     def add_change(self, session: Session, entry: ChangeEntry) -> Session:
         """Append to the journal of changes to topics."""
@@ -423,6 +486,32 @@ class SessionStore:
         return [found[ref] for ref in refs]
 
 
+class TopicContent(NamedTuple):
+    """Which messages a topic has, on which branch, and how they were edited."""
+
+    ranges: tuple[Range, ...] = ()
+    newest: str = ""
+    """Ref of its newest message in the transcript; "" for none."""
+    edited: tuple[tuple[int, str], ...] = ()
+    """Numbers of its messages that are superseded, and the refs of the edits that count."""
+
+    @property
+    def last(self) -> int:
+        """Number of its newest message; 0 for none."""
+        return self.ranges[-1][1] if self.ranges else 0
+
+    def begins(self, later: TopicContent, refs: Sequence[str]) -> bool:
+        """True if a topic that had this has only gained messages at its end.
+
+        `refs` are those of the transcript by now.
+        """
+        return (
+            cut_after(later.ranges, self.last) == self.ranges
+            and refs[self.last - 1 : self.last] == [self.newest]
+            and tuple(e for e in later.edited if e[0] <= self.last) == self.edited
+        )
+
+
 class _Caches:
     """What was read of a session behind the same purge."""
 
@@ -430,14 +519,20 @@ class _Caches:
         self.renewals = renewals
         self.messages = WeighedCache[str, StoredMessage](cached_bytes, _weigh)
         self.tables = WeighedCache[str | None, TopicTable](8)
+        self.ranges = WeighedCache[str | None, TopicRanges](8)
+        self.edited = WeighedCache[_Edited, Mapping[str, tuple[tuple[int, str], ...]]](8)
+        self.days = WeighedCache[str | None, Sequence[str]](2)
         self.runs = WeighedCache[_Run, Sequence[StoredMessage]](cached_bytes, _weigh_all)
         self.notes = WeighedCache[str | None, Sequence[Note]](4)
         self.superseded = WeighedCache[str, Mapping[int, StoredMessage | None]](8)
         self.purged = WeighedCache[str, Mapping[str, StoredMessage]](1)
 
 
-_Run = tuple[str | None, str | None, int]
-"""What a list of messages was read by: for a topic its chain, head and first, for the tail its
+F = TypeVar("F")
+_Edited = tuple[str | None, str | None]
+"""Heads of the ranges and of the edits."""
+_Run = tuple[TopicContent, int] | tuple[str | None, str | None, int]
+"""What a list of messages was read by: what a topic has, and behind which message; for the tail its
 transcript, what is superseded, and first."""
 _OVERHEAD = 2_000
 """Bytes of a validated message in memory beside its text and its blocks, roughly."""
@@ -449,6 +544,15 @@ def _weigh(message: StoredMessage) -> int:
 
 def _weigh_all(messages: Sequence[StoredMessage]) -> int:
     return sum(map(_weigh, messages))
+
+
+def _fold_topics(rows: Sequence[Row], base: TopicTable | None) -> TopicTable:
+    # A topic keeps what it does not know, but is no tombstone once it is written again.
+    return TopicTable.fold(({k: v for k, v in r.items() if k != PURGED} for r in rows), base)
+
+
+def _fold_days(rows: Sequence[Row], base: Sequence[str] | None) -> Sequence[str]:
+    return [*(base or ()), *(row["time"][:10] for row in rows)]
 
 
 def _dump(row: BaseModel) -> dict[str, Any]:

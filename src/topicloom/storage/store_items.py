@@ -15,8 +15,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
 
 from topicloom.storage.backend import Batch, R, Rows
 from topicloom.storage.chain import RawEntry
-from topicloom.storage.names import unreserved_name
-from topicloom.storage.old_archives import OldArchive, read_pack
+from topicloom.storage.names import safe_name
 from topicloom.storage.vectors import row_bytes
 
 Namespace = tuple[str, ...]
@@ -24,8 +23,8 @@ _PAGE = 500
 
 
 def label(name: str) -> str:
-    """A namespace label for any text: as of `unreserved_name`, but stores join labels with dots."""
-    return unreserved_name(name).replace(".", "%2E")
+    """A namespace label for any text: as of `safe_name`, but stores join labels with dots."""
+    return safe_name(name).replace(".", "%2E")
 
 
 def items_in(store: BaseStore, namespace: Namespace) -> Iterator[Item]:
@@ -127,28 +126,6 @@ def _entry_in(item: Item) -> RawEntry:
     body, prev = item.value.get("body"), item.value.get("prev")
     text = body.encode("utf-8", "replace") if isinstance(body, str) else b""
     return RawEntry(item.key, prev if isinstance(prev, str) else None, text)
-
-
-def read_packed_items(store: BaseStore, namespace: Namespace) -> list[OldArchive]:
-    """What an earlier version packed of a chain: an item a block, and one that lists them."""
-    items = {item.key: item for item in items_in(store, namespace)}
-    if not items:
-        return []
-    summary = items.pop("card", None)
-    value = summary.value if summary is not None else {}
-    listed, text = value.get("blocks"), value.get("card")
-    names = listed if isinstance(listed, list) else []
-    absent = [f"has lost its block {name}" for name in names if name not in items]
-    spoilt = [
-        f"cannot be unpacked at its block {k}" for k, i in items.items() if not _decode(i, "block")
-    ]
-    # Blocks that are not listed are left of a crash and may be older: they come last.
-    blocks = [
-        _decode(items[key], "block") for key in sorted(items, key=lambda key: key not in names)
-    ]
-    faults = [*absent, *spoilt, ""]
-    place = f"the archive {namespace}"
-    return [read_pack(place, blocks, str(text or "").encode("utf-8", "replace"), faults[0])]
 
 
 def _encode(data: bytes) -> str:

@@ -5,9 +5,8 @@ because databases change objects: PostgreSQL reorders keys, rewrites numbers, an
 characters and lone surrogates. In SQL, `(value->>'body')::jsonb` reads most of them.
 
 Labels are made by `store_items.label`, which puts `%` only before hex digits. Labels of our own
-cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors,
-`%archived-<chain>` what an earlier version packed of a chain. The rows are described in
-`store_items`. The entries of an archived topic stay where they are.
+cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors.
+The rows are described in `store_items`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES
-from topicloom.storage.old_archives import OldArchive
 from topicloom.storage.store_items import (
     BatchItems,
     EntryItems,
@@ -35,10 +33,9 @@ from topicloom.storage.store_items import (
     label,
     namespaces_in,
     put_items,
-    read_packed_items,
 )
 
-_SESSIONS, _VECTORS, _ARCHIVED = "%sessions", "%vectors-", "%archived-"
+_SESSIONS, _VECTORS = "%sessions", "%vectors-"
 
 
 class StoreStorage(Storage):
@@ -113,13 +110,6 @@ class StoreBackend(Backend):
     def entries(self, chain: str) -> EntryItems:
         return EntryItems(self._store, self._below(label(chain)))
 
-    def old_archives(self, chain: str) -> list[OldArchive]:
-        return read_packed_items(self._store, self._archive_of(chain))
-
-    def remove_old_archives(self, chain: str) -> None:
-        archive = self._archive_of(chain)
-        delete_items(self._store, archive, [item.key for item in items_in(self._store, archive)])
-
     def batches(self, space: str) -> BatchItems:
         return BatchItems(self._store, self._below(f"{_VECTORS}{label(space)}"))
 
@@ -149,9 +139,6 @@ class StoreBackend(Backend):
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Nothing: a store has no item half-written."""
-
-    def _archive_of(self, chain: str) -> Namespace:
-        return self._below(f"{_ARCHIVED}{label(chain)}")
 
     def _below(self, name: str) -> Namespace:
         return (*self._prefix, self._label, name)

@@ -14,8 +14,8 @@ from topicloom.storage.sessions import SessionStore
 def supersede(store: SessionStore, session: Session, edit: Edit) -> Session:
     """The session after an edit; all that it superseded stays in storage, and on older branches.
 
-    Topics that held it are written anew without it, and so are the notes. Of these topics names,
-    briefs and summaries are gone; `list_nameless` finds them.
+    The notes are written anew without it. Of the topics that have it, names, briefs and summaries
+    are gone; `list_nameless` finds them.
     """
     if not edit.numbers:
         return session
@@ -28,7 +28,7 @@ def supersede(store: SessionStore, session: Session, edit: Edit) -> Session:
     )
     session = store.add_edit(session, edit)
     rows = [
-        Topic.model_validate(gone.strip_topic(_refill(store, t, edit).model_dump())) for t in held
+        Topic.model_validate(gone.strip_topic(store.recount(session, t).model_dump())) for t in held
     ]
     session = store.save_topics(session, rows)
     empty = {topic.id for topic in rows if not topic.count}
@@ -38,22 +38,12 @@ def supersede(store: SessionStore, session: Session, edit: Edit) -> Session:
 
 def list_nameless(store: SessionStore, session: Session) -> list[Topic]:
     """The topics that hold messages and have no brief any more."""
-    return [t for t in store.topic_table(session) if t.head is not None and not t.brief]
+    return [t for t in store.topic_table(session) if t.count and not t.brief]
 
 
 def _find_holders(store: SessionStore, session: Session, edit: Edit) -> list[Topic]:
-    if min(edit.numbers) >= session.tail:
-        return []
-    filled = [topic for topic in store.topic_table(session) if topic.head is not None]
-    return [t for t in filled if any(m.seq in edit.numbers for m in store.topic_messages(t))]
-
-
-def _refill(store: SessionStore, topic: Topic, edit: Edit) -> Topic:
-    """The topic with a chain that has nothing superseded in it."""
-    changed = {m.seq: m for m in edit.changed}
-    held = store.topic_messages(topic)
-    left = [changed.get(m.seq, m) for m in held if m.seq not in edit.removed]
-    return store.refill(topic, left)
+    table = store.topic_table(session)
+    return [table[topic] for topic in store.ranges(session).group(sorted(edit.numbers))]
 
 
 def _clean_notes(store: SessionStore, session: Session, edit: Edit, gone: PurgedTexts) -> Session:

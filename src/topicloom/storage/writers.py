@@ -244,9 +244,11 @@ def publish(
     tips, gone = read_tips(store) if tips is None else tips, set(replaced)
     own = [tip for tip in tips if tip.session.branch == session.branch]
     others = [tip for tip in tips if tip not in own and _EARLIER not in tip.session.branch]
-    passed = (tip for tip in own if not _is_concurrent(store, session, tip.session))
+    passed = [tip for tip in own if not _is_concurrent(store, session, tip.session)]
     gone.update(tip.ref for tip in (*passed, *others[:-_OTHER_BRANCHES]))
-    return _write(store, session, time.time(), gone)
+    ref = _write(store, session, time.time(), gone)
+    store.copy_topics(session, passed[-1].session if passed else None)
+    return ref
 
 
 def publish_mended(store: SessionStore, session: Session) -> None:

@@ -49,7 +49,7 @@ class BelongingWeights:
     level: float = 0.286
     """Log odds of a pair of which all else is 0."""
     beginning: float = -3.0
-    """What is added to that while nothing is known of the conversation: less and less."""
+    """The number that is added while little is known of the conversation; it fades."""
 
 
 WEIGHTS = BelongingWeights()
@@ -88,7 +88,7 @@ Usual = list[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """What speaks for pairs of runs, each but the last [r, k]."""
+    """Features of pairs of runs, each but the last [r, k]."""
 
     likeness: Odds
     words: Odds
@@ -188,7 +188,7 @@ def _shrink(values: Odds, usual: tuple[float, float], runs: int) -> tuple[float,
 
 
 def _compare_voices(runs: Runs, rows: NDArray[np.intp]) -> Odds:
-    """How much more two runs share their people than two at random would, as a logarithm."""
+    """The logarithm of how much more two runs share people than two at random would."""
     if runs.voices.shape[1] == 0:
         return np.zeros((len(rows), len(runs)))
     usual = (runs.voices.sum(axis=0) + 0.5) / (runs.voices.sum() + 0.5 * runs.voices.shape[1])
@@ -198,7 +198,7 @@ def _compare_voices(runs: Runs, rows: NDArray[np.intp]) -> Odds:
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """How likely the runs of some rounds belong together, and to topics."""
+    """Log odds that the runs of some rounds belong together, and to topics."""
 
     run: NDArray[np.intp]
     """The run that each round is in [rounds], a row below."""

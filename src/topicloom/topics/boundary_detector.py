@@ -20,7 +20,7 @@ from topicloom.topics.boundary_policy import AdsorberPolicy
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How likely a message goes on with the open topic."""
+    """The likelihood that a message goes on with the open topic."""
 
     score: float
     """The score that thresholds apply to; the higher, the likelier the open topic continues."""

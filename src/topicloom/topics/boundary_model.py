@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from topicloom.errors import ConfigurationError
 from topicloom.search.embedder import Vectors, dot_products
@@ -132,14 +132,6 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
             return _weights(described, {name: stored[name] for name in stored.files})
     except ConfigurationError:
         raise
-    except ValidationError as error:
-        problem = error.errors()[0]
-        raise ConfigurationError(
-            "{description} describes no boundary weights: {place}: {problem}",
-            description=description,
-            place=problem["loc"],
-            problem=problem["msg"],
-        ) from error
     except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
         raise ConfigurationError(
             "{path} does not contain boundary weights: {error}", path=path, error=error

@@ -39,7 +39,7 @@ class AdsorberPolicy(BaseModel, frozen=True, extra="forbid"):
     """Score above which the open topic continues; between the two lies the grey zone, where an
     arbiter decides if there is one, and otherwise the likelier answer."""
     granularity: Granularity = "auto"
-    """How fine topics are: `fine` for steps of one errand, `coarse` for topics that last."""
+    """Size of topics: `fine` for steps of one errand, `coarse` for topics that last."""
     anchor: Literal["query", "context"] = "query"
     """What the cosine is taken of: the query, or the query behind the beginning of the reply
     before it."""
@@ -99,7 +99,7 @@ class BoundaryQuestion:
     """
 
     summary: str
-    """What went before: the newest queries of the open topic."""
+    """The newest queries of the open topic."""
     request: str
     """The new message, its references resolved."""
     reply: str

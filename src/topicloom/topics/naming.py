@@ -81,7 +81,7 @@ class SpokenRound:
 class _Candidate:
     key: Key
     grade: float
-    """How much of a name it is by the classes of its words, 0 to 1."""
+    """Its quality as a name by the classes of its words, 0 to 1."""
     unknown: bool
     rounds: float = 0.0
     early: float = 0.0
@@ -204,7 +204,7 @@ def _rank(
 
 
 def _contrast(candidate: _Candidate, held: Counter[str], others: int) -> float:
-    """How alone a topic is with the words of a phrase, 0 to 1: their mean inverse frequency."""
+    """The mean inverse frequency of a phrase's words in other topics, 0 to 1."""
     words = [w for w in candidate.key if w not in LINKS]
     telling = (math.log((others + 2) / (held[w] + 1)) for w in words)
     return sum(telling) / len(words) / math.log(others + 2)

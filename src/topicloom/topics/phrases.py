@@ -119,7 +119,7 @@ def _phrases_of(run: Sequence[_Token]) -> Iterator[tuple[Key, str, float, bool]]
 
 @lru_cache(4_096)
 def _grade(kinds: str, ing: bool) -> float:
-    """How much of a name a run of words is by their classes, 0 to 1.
+    """The quality of a run of words as a name by their classes, 0 to 1.
 
     `ing` is True if the last word ends so.
     """

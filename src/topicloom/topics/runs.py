@@ -73,11 +73,11 @@ class Runs:
     topic: NDArray[np.int64]
     """Code of its topic; `NO_TOPIC` or `LOOSE_TOPIC` for none."""
     rounds: NDArray[np.int64]
-    """How many rounds it has."""
+    """Number of its rounds."""
     vectors: Vectors
     """Mean vectors less what all share, as unit rows [k, d]."""
     length: NDArray[np.float64]
-    """How many words it has."""
+    """Number of its words."""
     follows: NDArray[np.float64]
     """Log odds that it goes on with the run right before it in its sitting; NaN if none is."""
     sits: NDArray[np.bool_]
@@ -85,7 +85,7 @@ class Runs:
     goes_on: NDArray[np.bool_]
     """True if nothing but its topic, or that it has none yet, parts it from the run before it."""
     voices: NDArray[np.float64]
-    """How often each person speaks or is named in it [k, p]; no columns where few speak."""
+    """Number of times that each person speaks or is named in it [k, p]; no columns if few speak."""
     word_at: NDArray[np.int64]
     word: NDArray[np.int64]
     weight: NDArray[np.float64]
@@ -197,7 +197,7 @@ def _count_voices(
     voices: Mapping[str, int],
     people: int,
 ) -> NDArray[np.float64]:
-    """How often each person speaks or is named in each run; no columns where few speak."""
+    """Number of times that each person speaks or is named in each run; no columns if few speak."""
     if people <= _VOICES:
         return np.zeros((count, 0))
     found = np.zeros((count, max(voices.values(), default=0) + 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from threading import RLock
 
 import numpy as np
@@ -25,9 +25,10 @@ from topicloom.search.turn_topics import TurnContext
 from topicloom.search.vectors import StoredVectors
 from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
-from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.log import SessionLog
+from topicloom.storage.sessions import TopicContent
+from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.belonging import FiledRuns, Ties, file_runs, find_ties, tie_rounds
 from topicloom.topics.runs import Runs, cut_runs
 
@@ -75,17 +76,15 @@ class SessionIndex:
         self._renewals = self._log.renewals
         self._awaited = 0
         self._taken: TopicTable | None = None
-        self._heads: dict[str, tuple[int, str]] = {}
+        self._contents: dict[str, TopicContent] = {}
         self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
         self._loose: list[str] = []
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
         self._latest: LRUCache[Hashable, Hits] = LRUCache(_LATEST)
 
-    def update(
-        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
-    ) -> None:
-        """Take in what topics gained; `read` gives a topic's messages from its `n`th on.
+    def update(self, table: TopicTable, reader: TopicReader) -> None:
+        """Take in what topics gained.
 
         Messages of a divided or merged topic are found through the topics that have them now.
         """
@@ -99,20 +98,18 @@ class SessionIndex:
                 return
             self._taken = None
             try:
-                self._update(table, read)
+                self._update(table, reader)
             except BaseException:  # what was read before it failed may count as taken in
                 self._clear()
                 raise
             self._taken = table
 
-    def _update(
-        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
-    ) -> None:
+    def _update(self, table: TopicTable, reader: TopicReader) -> None:
         held = drop_empty(table)
-        changed = self._take(held, read)
+        changed = self._take(held, reader)
         if changed is None:
             self._clear()
-            self._take(held, read)
+            self._take(held, reader)
             changed = True
         self._awaited = 0
         texts = {t.id: describe_topic(t, table.topics) for t in held}
@@ -227,22 +224,21 @@ class SessionIndex:
         coded = {self._table.code_of(t.id): t.id for t in topics if not t.loose}
         return {code: topic for code, topic in coded.items() if code >= 0}
 
-    def _take(
-        self, table: TopicTable, read: Callable[[Topic, int], Sequence[StoredMessage]]
-    ) -> bool | None:
+    def _take(self, table: TopicTable, reader: TopicReader) -> bool | None:
         """Take in what topics gained; True if it was anything, None if it does not fit."""
-        lost = [i for i in self._heads if not self._has_only_gained(table.get(i))]
+        lost = [i for i in self._contents if not self._has_only_gained(table.get(i), reader)]
         for topic_id in lost:
-            del self._heads[topic_id]
+            del self._contents[topic_id]
         if lost:
             self._table.release(lost)
         gains, gained = list[Gain](), False
         self._awaited = sum(topic.count for topic in table)
         for topic in table:
-            count, head = self._heads.get(topic.id, (0, None))
-            if topic.head is not None and topic.head != head:
-                gains.append(self._gain(topic, read(topic, count)))
-                self._heads[topic.id] = (count + len(gains[-1].messages), topic.head)
+            content, before = reader.content(topic), self._contents.get(topic.id, TopicContent())
+            if content != before:
+                messages = reader.read(topic, before.last)
+                gains.append(Gain(topic.id, messages, reader.refs(messages)))
+                self._contents[topic.id] = content
                 if not lost and sum(len(gain.messages) for gain in gains) >= _PART:
                     gained = self._table.enter(gains)
                     gains = [] if gained else gains
@@ -250,18 +246,6 @@ class SessionIndex:
             return gained
         return self._table.enter(gains) or None
 
-    def _gain(self, topic: Topic, messages: Sequence[StoredMessage]) -> Gain:
-        """Messages that a topic gained, with their places: they are the last of its chain."""
-        refs = self._log.refs(topic.chain, topic.head)
-        places = [(topic.chain, ref) for ref in refs[len(refs) - len(messages) :]]
-        return Gain(topic.id, messages, places)
-
-    def _has_only_gained(self, topic: Topic | None) -> bool:
+    def _has_only_gained(self, topic: Topic | None, reader: TopicReader) -> bool:
         """True if a topic in the index has at most gained messages."""
-        if topic is None or topic.head is None:
-            return False
-        count, head = self._heads[topic.id]
-        if head == topic.head:
-            return True
-        refs = self._log.refs(topic.chain, topic.head)
-        return count <= len(refs) and refs[count - 1] == head
+        return topic is not None and reader.has_only_gained(self._contents[topic.id], topic)

@@ -33,7 +33,7 @@ Act = Callable[[Stage, bool], None]
 """Does it on a stage, or goes on with it; True if what was cut off is let go on first."""
 
 
-SIDE_FILES = ("topics/topic-t1.jsonl", "timeline.jsonl", "ledger.jsonl")
+SIDE_FILES = ("ranges.jsonl", "ledger.jsonl")
 """Files that a repair makes anew."""
 RENAMED = "另一个名字"
 """What a topic is called after an edit."""

@@ -54,7 +54,7 @@ def read_files(folder: Path, name: str) -> Raw:
     """A session in a folder, its checkpoints in `checkpoints.sqlite` there."""
     raw = Raw(session_in_sqlite(folder / "checkpoints.sqlite", name))
     place = folder / quote(name, safe="")
-    for path in sorted(place.rglob("*.jsonl")):
+    for path in sorted(place.glob("*.jsonl")):
         folder = path.parent.relative_to(place)
         folder = folder.parents[1] if "archived" in folder.parts else folder
         chain = unquote(str(folder / path.stem))

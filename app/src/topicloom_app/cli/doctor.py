@@ -118,6 +118,7 @@ def _try_folder(context: CliContext) -> str:
     folder = context.folder
     probe = folder / ".doctor"
     with reachable(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe.write_bytes(b"written")
         probe.unlink()
         free = shutil.disk_usage(folder).free

@@ -127,7 +127,7 @@ class MemoryFiles:
             for topic, page in pages.items():
                 if known.get(topic) == page and not force:
                     report.unchanged += 1
-                elif work.write(page, store):
+                elif work.write(page, store, session):
                     known[topic] = page
         if not report.left:
             self._done[session.id] = state
@@ -142,11 +142,11 @@ class _FolderUpdate:
     force: bool
     report: MemoryReport = field(default_factory=MemoryReport)
 
-    def write(self, page: MemoryPage, store: SessionStore) -> bool:
+    def write(self, page: MemoryPage, store: SessionStore, session: Session) -> bool:
         """Write a topic's file where it is missing or old; True if it is up to date now."""
         name = make_file_name(page.session, page.topic.id)
         try:
-            text = render_page(page, store.topic_messages(page.topic))
+            text = render_page(page, store.topic_messages(session, page.topic))
         except StorageError as error:
             self.report.left[name] = str(error)
             return False

@@ -39,7 +39,7 @@ def run_ui(
     if name is not None:
         context.check_session(name)
     listener = listen(host, port)
-    opened = context.open_graph() if name else open_sample(context, console, find_sample())
+    opened = context.open_graph() if name else open_sample(context, find_sample())
     with opened as (graph, saver, store):
         first = name or find_sample().stem
         key = key or secrets.token_urlsafe(16)

@@ -1,7 +1,8 @@
 """JSON entries of a text, one at a time: a list, lines, or lists within an object.
 
 Exports are lists of thousands of conversations. They are read piece by piece, so the memory that it
-takes grows with the largest entry, and not with the file.
+takes grows with the largest entry, and not with the file. ijson would do that too, but it ends at
+the first fault: neither where that is nor what stands behind it can be had from it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from topicloom_app.serve.histories import (
     Start,
     digest_turn,
     mark,
-    was_whole,
+    was_complete,
 )
 from topicloom_app.serve.sent_messages import find_ends, is_part
 from topicloom_app.serve.turns import Answered, AnswerReference, Part, TurnRequest
@@ -96,7 +96,7 @@ class Conversations:
         before = None
         if turn.previous:
             session, before = await self._histories.find_answer(turn, turn.previous)
-            turn = replace(turn, session=session, whole=was_whole(before))
+            turn = replace(turn, session=session, complete=was_complete(before))
         messages: list[AnyMessage] = []
         for said in turn.messages:
             if isinstance(said, AnswerReference):
@@ -118,7 +118,9 @@ class Conversations:
         """Answer in the session, or beside it if what is asked is no part of what was said."""
         digests = digest_turn(before, turn)
         for session in (turn.session, turn.session + SIDE_SUFFIX):
-            there = replace(turn, session=session, whole=turn.whole or session != turn.session)
+            there = replace(
+                turn, session=session, complete=turn.complete or session != turn.session
+            )
             if session != turn.session:  # no person says what a client asks for itself
                 there = replace(there, user_id="", scope="")
             async with self._locks.setdefault(session, asyncio.Lock()):

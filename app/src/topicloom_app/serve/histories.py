@@ -33,15 +33,15 @@ from topicloom_app.serve.turns import Answered, TurnRequest, UnknownResponseErro
 _MARK, _FROM = "topicloom_history", "topicloom_from"
 """Keys in a checkpoint's metadata: the digest of all that came before its newest message, and that
 of the history that the turn went on from."""
-_ANSWER, _WHOLE = "topicloom_answer", "topicloom_whole"
-"""Keys for the name of a turn's answer, and for `TurnRequest.whole`."""
+_ANSWER, _COMPLETE = "topicloom_answer", "topicloom_complete"
+"""Keys for the name of a turn's answer, and for `TurnRequest.complete`."""
 _MANNER, _STREAMED = "topicloom_manner", "topicloom_streamed"
 """Keys for how it was asked: `TurnRequest.manner` and `TurnRequest.stream`."""
 _INSTRUCTED = "topicloom_instructed"
 """Key for whether it had instructions."""
 _MODEL, _PREVIOUS = "topicloom_model", "topicloom_previous"
 """Keys for the model that was asked for, and for `TurnRequest.previous`."""
-SIDE_SUFFIX = ".beside"
+SIDE_SUFFIX = ".side"
 """Ends the name of a chat's second session. It holds requests that are no part of the conversation:
 clients also ask for a title or for tags."""
 _LOOK_BACK = 32
@@ -124,10 +124,10 @@ class HistoryFinder:
                 return None
             start = await self._go_on(turn, place, newest, digests[known])
             return replace(start, known=known)
-        begins = turn.whole and await self._has(thread, {_MARK: digests[1]})
+        begins = turn.complete and await self._has(thread, {_MARK: digests[1]})
         if last and not begins and is_side_call(turn, said, last):
             return None
-        if turn.whole:
+        if turn.complete:
             return await self._find_beginning(turn, digests, begins)
         again = read_marks(newest).get(_MARK) == digests[-1]
         if len(messages) == 1 and (again or (last and was_side_call(turn, said, last))):
@@ -139,7 +139,7 @@ class HistoryFinder:
     ) -> Start:
         """The place to go on from behind a history that is known, of this digest."""
         thread = name_thread(turn.session)
-        if not turn.whole and await self._goes_on_from(place, newest):
+        if not turn.complete and await self._goes_on_from(place, newest):
             # What the user said in other chats meanwhile stays in view; what is said anew does not.
             found = self._graph.aget_state_history(thread, filter={_FROM: digest})
             replaced = await anext(found, None)
@@ -161,7 +161,7 @@ class HistoryFinder:
             return Start(await self._begin_anew(thread))
         if len(digests) > 2 and not begins:
             side = name_thread(turn.session + SIDE_SUFFIX)
-            if not await self._has(side, {_MARK: digests[1], _WHOLE: True}):
+            if not await self._has(side, {_MARK: digests[1], _COMPLETE: True}):
                 return None
         begun = await anext(self._graph.aget_state_history(thread, filter={_FROM: ""}), None)
         if begun is None:
@@ -291,16 +291,16 @@ def mark(
     """A turn's configuration, with the histories that it goes on from and that it answers."""
     marks: dict[str, Any] = {_FROM: digests[first], _MARK: digests[last]}
     if turn is not None:
-        marks |= {_ANSWER: turn.id, _WHOLE: turn.whole}
+        marks |= {_ANSWER: turn.id, _COMPLETE: turn.complete}
         marks |= {_MANNER: turn.manner, _STREAMED: turn.stream}
         marks |= {_INSTRUCTED: bool(turn.instructions)}
         marks |= {_MODEL: turn.model, _PREVIOUS: turn.previous}
     return {**config, "metadata": marks}
 
 
-def was_whole(place: StateSnapshot) -> bool:
-    """`TurnRequest.whole` of the turn that a place is behind."""
-    return bool(read_marks(place).get(_WHOLE, True))
+def was_complete(place: StateSnapshot) -> bool:
+    """`TurnRequest.complete` of the turn that a place is behind."""
+    return bool(read_marks(place).get(_COMPLETE, True))
 
 
 def _read_session(state: StateSnapshot) -> Session:

@@ -47,6 +47,9 @@ def place_turn(
 ) -> TurnRequest:
     """The turn up to the newest message to answer, in the session that its client means.
 
+    That is the one of the answer that it goes on from, else a chat's, if the client gives its id,
+    else its user's. What nobody named is known again by how it began.
+
     Args:
         turn: As the request has it, without a session.
         headers: Headers of the request, in which a chat may be named.
@@ -58,7 +61,23 @@ def place_turn(
         UnknownResponseError: The answer that it goes on from cannot be one of ours.
     """
     messages, begun = find_begun(turn.messages)
-    return name_session(replace(turn, messages=messages, begun=begun), headers, metadata, user)
+    turn = _name_person(replace(turn, messages=messages, begun=begun), headers)
+    if turn.previous:
+        return replace(turn, session=read_answer_id(turn.previous)[0])
+    given = [headers.get(name) for name in CHAT_HEADERS]
+    given += [(metadata or {}).get(name) for name in _METADATA]
+    if chat := next((str(value) for value in given if value), ""):
+        named, complete = make_session_name(chat), True
+    elif user:
+        named, complete = make_session_name(user), False
+    else:
+        first = next((m for m in turn.messages if not isinstance(m, AnswerReference)), None)
+        named, complete = f"chat-{digest_histories([first] if first else [])[-1]}", True
+    if turn.user_id:  # two users may have chats of one name
+        named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
+    return replace(
+        turn, session=f"{turn.owner}.{named}" if turn.owner else named, complete=complete
+    )
 
 
 def make_form(
@@ -96,37 +115,6 @@ def join_texts(blocks: Sequence[Mapping[str, Any]]) -> Any:
     if all(block.get("type") == "text" for block in blocks):
         return "\n".join(str(block.get("text", "")) for block in blocks)
     return blocks
-
-
-def name_session(
-    turn: TurnRequest,
-    headers: Mapping[str, str],
-    metadata: Mapping[str, Any] | None,
-    user: str | None,
-) -> TurnRequest:
-    """The turn in the session that its client means.
-
-    That is the one of the answer that it goes on from, else a chat's, if the client gives its id,
-    else its user's. What nobody named is known again by how it began.
-
-    Raises:
-        UnknownResponseError: The answer that it goes on from cannot be one of ours.
-    """
-    turn = _name_person(turn, headers)
-    if turn.previous:
-        return replace(turn, session=read_answer_id(turn.previous)[0])
-    given = [headers.get(name) for name in CHAT_HEADERS]
-    given += [(metadata or {}).get(name) for name in _METADATA]
-    if chat := next((str(value) for value in given if value), ""):
-        named, whole = make_session_name(chat), True
-    elif user:
-        named, whole = make_session_name(user), False
-    else:
-        first = next((m for m in turn.messages if not isinstance(m, AnswerReference)), None)
-        named, whole = f"chat-{digest_histories([first] if first else [])[-1]}", True
-    if turn.user_id:  # two users may have chats of one name
-        named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
-    return replace(turn, session=f"{turn.owner}.{named}" if turn.owner else named, whole=whole)
 
 
 def _name_person(turn: TurnRequest, headers: Mapping[str, str]) -> TurnRequest:

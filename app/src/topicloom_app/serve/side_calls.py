@@ -59,15 +59,15 @@ def is_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
     other = newest.manner not in ("", turn.manner)
     soon = newest.seconds <= _SECONDS
     if newest.replied and quotes(text, newest.asked, newest.replied):
-        return soon or other or turn.whole
+        return soon or other or turn.complete
     if other and soon and quotes(text, newest.replied):
         return True
     if _simplify(said) in _simplify(newest.asked):
         return False  # the one before was the client's: it asks what to look for, too
-    if turn.whole and len(turn.messages) == 1 and newest.replied and newest.seconds <= _AT_ONCE:
+    if turn.complete and len(turn.messages) == 1 and newest.replied and newest.seconds <= _AT_ONCE:
         return True
     early = newest.seconds < 0
-    return quotes(text, newest.asked) and other and (early or (soon and turn.whole))
+    return quotes(text, newest.asked) and other and (early or (soon and turn.complete))
 
 
 def is_side_call_behind(turn: TurnRequest, newest: Newest) -> bool:

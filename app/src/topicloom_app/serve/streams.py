@@ -1,4 +1,8 @@
-"""Answers on their way: a client that waits is told that something goes on."""
+"""Answers on their way: a client that waits is told that something goes on.
+
+Not by sse-starlette: it ends streams when the server is told to stop, where turns that go on are to
+be finished, and replaces a method of uvicorn for that when it is imported.
+"""
 
 from __future__ import annotations
 

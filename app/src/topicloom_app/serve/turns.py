@@ -44,7 +44,7 @@ class TurnRequest:
     messages: Sequence[HistoryMessage]
     """The conversation as the client has it, or what is new behind `previous`."""
     session: str = ""
-    whole: bool = True
+    complete: bool = True
     """True if its messages are all that the session is to know; False if one who only gives a
     user's name goes on where that user's session is, if they are new."""
     instructions: str = ""

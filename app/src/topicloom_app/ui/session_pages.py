@@ -24,6 +24,8 @@ from topicloom import (
     Memory,
     Receipt,
     ReflectionStore,
+    Session,
+    SessionStore,
     StoredMessage,
     TopicLoomError,
 )
@@ -52,13 +54,14 @@ from topicloom_app.ui.answers import (
     show_message,
 )
 from topicloom_app.ui.grounds import find_grounds
-from topicloom_app.ui.locations import MANY, LocationFinder
 from topicloom_app.ui.turns import list_moments
 
 WritePage = Callable[[str, Sequence[StoredMessage], bool], str]
 """Writes a session's name and messages as a page, with other letters in them or not."""
 _PAGE, _FOUND, _MARKS = 200, 100, 500
 """Messages of a page, those that a search finds, and turns on the time line, at most."""
+MANY = 5_000
+"""Messages of a long session."""
 _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
 _REPLIES = 12
@@ -83,7 +86,6 @@ class SessionPages:
         """Sessions of some names; the page opens with `first` (see `make_inspector`)."""
         self._graph, self._names, self._first, self._model = graph, names, first, model
         self._editing, self._write_page = editing, write_page
-        self._locations = LocationFinder(graph)
         self._indexing: dict[str, Thread] = {}
 
     def show_session(self, request: Request) -> Response:
@@ -111,9 +113,10 @@ class SessionPages:
 
     def count_days(self, request: Request) -> Response:
         """How much was said on which day, by topic."""
-        locations, days = self._locations.find(self._open(request)[0]), dict[str, Counter[str]]()
-        for number, topic in locations.topics.items():
-            days.setdefault(topic, Counter())[locations.days[number]] += 1
+        store, session = self._read(self._open(request)[0])
+        said, days = store.message_days(session), dict[str, Counter[str]]()
+        for topic, number in store.list_filed(session):
+            days.setdefault(topic, Counter())[said[number - 1]] += 1
         return send(days)
 
     def list_messages_of_topic(self, request: Request) -> Response:
@@ -132,14 +135,14 @@ class SessionPages:
             behind = memory.quote(around).seq + limit // 2
             before = f"m{behind}" if behind <= memory.session().count else None
         said = memory.history(before, limit)
-        topics = self._locations.find_topics(memory, said)
-        return send([show_message(m, topics.get(m.seq, "")) for m in said])
+        find_topic = self._find_topics(memory)
+        return send([show_message(m, find_topic(m.seq) or "") for m in said])
 
     def show_message(self, request: Request) -> Response:
         """A message, all of it."""
         memory, _ = self._open(request)
         found = memory.quote(request.path_params["message"])
-        topic = self._locations.find(memory).topics.get(found.seq, "")
+        topic = self._find_topics(memory)(found.seq) or ""
         return send(show_message(found, topic, most=len(found.text)))
 
     def make_index(self, request: Request) -> Response:
@@ -189,14 +192,14 @@ class SessionPages:
         reply = next((m.text for m in later if m.role == "assistant"), "")
         ids = dict.fromkeys(i for note in receipt.quoted for i in note.quotes)
         quoted = [memory.quote(i) for i in ids]
-        topics = self._locations.find_topics(memory, quoted) if quoted else {}
+        find_topic = self._find_topics(memory)
         embedder = self._graph.builder.deps.embedder
         found = find_grounds(asked.text, reply, quoted, embedder)
         return send(
             [
                 ShownGround(
                     **{
-                        **show_message(g.message, topics.get(g.message.seq, "")).model_dump(),
+                        **show_message(g.message, find_topic(g.message.seq) or "").model_dump(),
                         "text": g.sentence,
                         "score": g.score,
                     }
@@ -234,7 +237,8 @@ class SessionPages:
     def list_marks(self, request: Request) -> Response:
         """What the newest turns quoted, woke and split."""
         memory, _ = self._open(request)
-        days = self._locations.find(memory).days
+        store, session = self._read(memory)
+        days = dict(enumerate(store.message_days(session), start=1))
         return send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
 
     def list_moments(self, request: Request) -> Response:
@@ -303,6 +307,16 @@ class SessionPages:
         """The session that is asked for, at the point in time that is."""
         config = self._find_config(request)
         return Memory.of(self._graph, config), config["configurable"]["thread_id"]
+
+    def _read(self, memory: Memory) -> tuple[SessionStore, Session]:
+        """The store of a session that is open."""
+        session = memory.session()
+        return self._graph.builder.workspaces.open(session.id, self._graph.store).store, session
+
+    def _find_topics(self, memory: Memory) -> Callable[[int], str | None]:
+        """Tells the topic of a message by its number."""
+        store, session = self._read(memory)
+        return store.ranges(session).topic_of
 
     def _find_config(self, request: Request) -> RunnableConfig:
         name, at = request.path_params.get("session", self._first), request.query_params.get("at")
