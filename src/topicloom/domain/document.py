@@ -24,8 +24,6 @@ Document = dict[str, Any]
 DocumentEvent = Mapping[str, Any]
 """An object of the document that says what is to be done or was: a task, a quest, an order."""
 
-REFUSED = "__refused__"
-"""A key that no document has: it marks one that cannot be used."""
 _DEEPEST = 64
 """Levels of nesting; no document needs more, and a cycle has no end."""
 _LABELS = ("name", "title", "label", "objective", "text", "名称", "名字", "标题", "目标")
@@ -68,8 +66,6 @@ def parse_document(value: object) -> Document:
     if not isinstance(value, Mapping):
         raise InputError(f"the document has to be a JSON object, not {type(value).__name__}")
     document: Document = to_json_native(value, "document")
-    if REFUSED in document:
-        raise InputError(f"document.{REFUSED}: the name of this key is reserved")
     index_nodes(document)
     return document
 

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Any
 
 from filelock import FileLock
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
-from typing_extensions import TypedDict
 
 from topicloom.domain import Domain
 from topicloom.domain.curate import curate
@@ -30,14 +29,8 @@ from topicloom.domain.planner import PLANNER, EmbeddedPlanner, PlanRequest, sani
 from topicloom.domain.recall_source import check_sources
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_skeleton
-from topicloom.domain.state import DomainInput, DomainState, current_plan
-from topicloom.domain.validate_document import (
-    decline,
-    make_checker,
-    make_document_reducer,
-    refuse,
-    validate_document,
-)
+from topicloom.domain.state import DomainState, current_plan
+from topicloom.domain.validate_document import make_checker, validate_document
 from topicloom.effects import Step
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.catch_up import Replay
@@ -46,7 +39,6 @@ from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.roles.calls import ask_first
 from topicloom.search.embedder import Embedder
-from topicloom.state.channels import SessionInput, SessionState
 from topicloom.state.receipt import Call
 from topicloom.storage.disk import make_folder
 from topicloom.storage.file_rows import vectors_in
@@ -60,10 +52,6 @@ class DomainRuntime:
     """A domain that is ready to be built into a graph."""
 
     nodes: dict[str, Runnable[Any, Any]]
-    state: type[SessionState]
-    """The state of the graph, with the document as a channel. What comes into the channel is
-    checked as it comes, so that a document which is refused leaves no trace."""
-    input: type[SessionInput]
     skeletons: SkeletonService
     replay: Replay
     """Makes edits of other writers."""
@@ -91,30 +79,18 @@ class DomainRuntime:
         lore = running.lore if running else _open_lore(domain, deps)
         curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), domain)
         nodes = {
-            "decline": decline(deps),
-            "refuse": refuse(),
             "plan": plan(deps, domain.events, skeletons.renderer.templates),
             "skeleton": render_skeleton(skeletons),
             "edit": edit(deps, check),
             "curate": curate(deps, curator, lore, domain),
         }
-        document = Annotated[dict[str, Any], make_document_reducer(check)]
         return cls(
             nodes,
-            cast("type[SessionState]", _set_document_channel("State", DomainState, document)),
-            cast("type[SessionInput]", _set_document_channel("Input", DomainInput, document)),
             skeletons,
             partial(replay_edits, check=check),
             lore,
             partial(validate_document, check=check),
         )
-
-
-def _set_document_channel(name: str, schema: type[Any], document: Any) -> type[Any]:
-    """A state schema with another type of its document."""
-    fields = {**get_type_hints(schema, include_extras=True), "document": document}
-    made: type[Any] = TypedDict(name, fields, total=False)  # type: ignore[misc]
-    return made
 
 
 def _check_numbers(domain: Domain) -> None:
