@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,7 @@ from topicloom.domain.document import Document, DocumentNode, get_label, index_n
 from topicloom.domain.targets import EditRefusedError, EditTarget, resolve_path
 from topicloom.prompts.loader import load_words
 
-_LATIN = re.compile(r"[a-z0-9_/-]+")
+_WORD = re.compile(r"[a-z0-9_/-]+|[^\sa-z0-9_/-]+")
 _FILLERS = load_words("object_fillers")
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _MARKS = re.compile(r"[\"“”‘’「」《》,，:：]+")
@@ -38,24 +38,16 @@ class ObjectNames:
             return None
         with suppress(EditRefusedError):
             return resolve_path(self._nodes, said.strip())
-        found = self._find_unique_fields(plain)
-        for matches in (self._match_names(plain), self._match_words(plain)):
-            made = [(size, self._make_target(node, rest)) for size, node, rest in matches]
-            targets = [(size, target) for size, target in made if target is not None]
-            best = max((size for size, _ in targets), default=0)
-            found += [target for size, target in targets if size == best]
-            if found:
-                break
+        matches = self._match_names(plain)
+        made = [(size, self._make_target(node, rest)) for size, node, rest in matches]
+        best = max((size for size, target in made if target is not None), default=0)
+        found = [target for size, target in made if target is not None and size == best]
+        found += self._find_unique_fields(plain)
         return found[0] if len(found) == 1 else None
 
     def list_values(self, field: str) -> list[Any]:
         """The values of all fields of that name in the document."""
         return [node.value[field] for node in self._nodes.values() if field in node.value]
-
-    def find_mentioned(self, text: str) -> list[DocumentNode]:
-        """Objects whose whole names are in a text, those with longer names first."""
-        matches = sorted(self._match_names(_simplify(text)), key=lambda match: -match[0])
-        return [node for _, node, _ in matches]
 
     def _find_unique_fields(self, plain: str) -> list[EditTarget]:
         """A field that only one object has, of objects that do not stand in a list."""
@@ -69,20 +61,13 @@ class ObjectNames:
         return found if len(found) == 1 else []
 
     def _match_names(self, plain: str) -> Iterator[tuple[int, DocumentNode, str]]:
-        """Objects whose names are said: the length of the name, the object, the other words."""
-        spaced = _space(plain)
+        """Objects of whose names any word is said: its length, the object, the other words."""
+        words = _WORD.findall(plain)
         for node, names in self._names:
-            longest = max((n for n in names if n in spaced), key=len, default="")
-            if longest:
-                yield len(longest), node, spaced.replace(longest, " ", 1)
-
-    def _match_words(self, plain: str) -> Iterator[tuple[int, DocumentNode, str]]:
-        """The same for objects of whose names only some words are said."""
-        words = _LATIN.findall(plain)
-        for node in self._nodes.values():
-            own = set(_LATIN.findall(get_label(node.value).lower())) - _FILLERS
-            if shared := [word for word in words if word in own]:
-                yield sum(map(len, shared)), node, " ".join(w for w in words if w not in own)
+            rest = [_remove_names(word, names) for word in words]
+            size = sum(map(len, words)) - sum(map(len, rest))
+            if size:
+                yield size, node, " ".join(filter(None, rest))
 
     def _make_target(self, node: DocumentNode, said: str) -> EditTarget | None:
         """The object, or its field that the other words name; None if they name none."""
@@ -120,13 +105,16 @@ def _simplify(said: str) -> str:
     return " ".join(word for word in text.split() if word not in _FILLERS)
 
 
-def _space(plain: str) -> str:
-    """Words with spaces around those in Latin letters: no name is found within one of these."""
-    return _LATIN.sub(r" \g<0> ", plain)
+def _remove_names(word: str, names: Set[str]) -> str:
+    """What is left of a Latin word, or of a run of others, without the names in it."""
+    if word in names:
+        return ""
+    for name in names if not word.isascii() else ():
+        word = word.replace(name, "")
+    return word
 
 
 def _list_names(node: DocumentNode) -> set[str]:
-    """The names of an object, as plain words; a single character is no name."""
-    names = (node.anchor, get_label(node.value), node.key)
-    plain = (_simplify(n if " " in n else n.replace("_", " ")) or n.lower() for n in names)
-    return {_space(name) for name in plain if len(name) > 1}
+    """The words that name an object; a single character is no name."""
+    label = set(_WORD.findall(get_label(node.value).lower().replace("_", " "))) - _FILLERS
+    return {name for name in (*label, node.anchor.lower(), node.key.lower()) if len(name) > 1}

@@ -25,8 +25,9 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from topicloom.domain.plan import TimeFocus
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.state.safe_text import replace_surrogates
 
@@ -52,7 +53,7 @@ class RecallQuery:
     """The scope of the user that the thread is in, such as a project; "" for none."""
     keywords: tuple[str, ...] = ()
     """Names of things and people that the planner found, most telling first."""
-    when: Literal["now", "past", "future"] = "now"
+    when: TimeFocus = "now"
     """The time that the message is about."""
 
 
