@@ -15,7 +15,6 @@ from curations import PATIENCE, Texts, Waiting, lore, ready, refs, work
 from hypothesis import given, strategies as st
 from tables import each_row
 
-from topicloom.domain import Domain
 from topicloom.domain.curation import Curation
 from topicloom.domain.curator import CurationOrigin, Curator
 from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
@@ -25,7 +24,7 @@ from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
 from topicloom.testing import FailingRole, FixedRole
 
-DOMAIN = Domain(deadline=0.05)
+DEADLINE = 0.05
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def done(future: Future[Curation] | None) -> Curation:
 
 
 def made(selector: Any, *sources: Texts, **more: Any) -> Curation:
-    curator = Curator(selector, DOMAIN)
+    curator = Curator(selector, DEADLINE)
     return done(curator.begin(work(1, *sources, **more)))
 
 
@@ -115,7 +114,7 @@ class TestCuration:
 
 class TestInTime:
     def test_a_turn_gets_its_own_result_if_it_is_in_time(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         future = curator.begin(work(1))
         done(future)
         result, calls = collected(curator, 1, future)
@@ -124,7 +123,7 @@ class TestInTime:
 
     def test_a_turn_that_is_taken_again_asks_nobody_again(self) -> None:
         selector = ready()
-        curator = Curator(selector, DOMAIN)
+        curator = Curator(selector, DEADLINE)
         first = curator.begin(work(1))
         assert curator.begin(work(1)) is first
         done(first)
@@ -132,7 +131,7 @@ class TestInTime:
         assert len(selector.requests) == 1
 
     def test_a_failed_source_stands_in_the_receipt(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         broken = Texts("narrative", {}, OSError("disk"))
         future = curator.begin(work(1, broken))
         done(future)
@@ -142,7 +141,7 @@ class TestInTime:
 
 class TestLate:
     def test_the_turn_goes_on_without(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, DOMAIN)
+        curator = Curator(waiting, DEADLINE)
         future = curator.begin(work(1))
         assert waiting.asked.wait(PATIENCE)
         result, calls = collected(curator, 1, future)
@@ -151,7 +150,7 @@ class TestLate:
         assert [(c.role, c.failure) for c in calls] == [("curation", "not done within 0.05 s")]
 
     def test_the_next_turn_uses_it(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, DOMAIN)
+        curator = Curator(waiting, DEADLINE)
         late = curator.begin(work(1))
         collected(curator, 1, late)
         waiting.free.set()
@@ -167,7 +166,7 @@ class TestLate:
         assert [c.role for c in more] == ["curation"], "a call is in one receipt only"
 
     def test_not_if_the_turn_has_its_own(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, DOMAIN)
+        curator = Curator(waiting, DEADLINE)
         late = curator.begin(work(1))
         collected(curator, 1, late)
         waiting.free.set()
@@ -178,7 +177,7 @@ class TestLate:
         assert [e.id for e in result.entries] == ["lore_7"]
 
     def test_not_on_another_branch(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(3)))
         branch = [*refs(2), "f" * 16, "e" * 16]
         other, _ = curator.collect(work(4, head="e" * 16), None, branch, 0.0)
@@ -187,31 +186,31 @@ class TestLate:
         assert own.entries
 
     def test_not_once_anything_was_removed(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1)))
         for removals in ((1, None), (0, "edited")):
             assert collected(curator, 2, removals=removals)[0].entries == ()
         assert collected(curator, 2)[0].entries
 
     def test_not_in_another_session(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1, session="one")))
         assert collected(curator, 2, session="two")[0].entries == ()
         assert collected(curator, 2, session="one")[0].entries
 
     def test_not_about_something_else(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1)))
         assert collected(curator, 2, focus="q", terms=frozenset({"boat"}))[0].entries == ()
 
     def test_without_what_the_prompt_shows_already(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         first, second = done(curator.begin(work(1))).entries
         assert collected(curator, 2, seen=(first,))[0].entries == (second,)
         assert collected(curator, 2, seen=(first, second))[0].entries == ()
 
     def test_the_newest_that_fits(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1)))
         done(curator.begin(work(2, lore("lore_7"))))
         done(curator.begin(work(3, lore("lore_9"), terms=frozenset({"boat"}))))
@@ -222,7 +221,7 @@ class TestLate:
             def __contains__(self, kind: object) -> bool:
                 raise OSError("disk")
 
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         future = curator.begin(replace(work(1), sources=Broken()))
         assert future is not None
         wait([future], PATIENCE)
@@ -233,26 +232,26 @@ class TestLate:
 
 class TestBounds:
     def test_no_more_than_some_at_once(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, DOMAIN)
+        curator = Curator(waiting, DEADLINE)
         begun = [curator.begin(work(n)) for n in range(1, 7)]
         assert [f is not None for f in begun] == [True] * 4 + [False] * 2
         assert curator.begin(work(1, session="other")) is not None
         assert "too many" in str(collected(curator, 6, begun[5])[1][-1].failure)
 
     def test_nor_in_the_whole_process(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, DOMAIN)
+        curator = Curator(waiting, DEADLINE)
         begun = [curator.begin(work(1, session=str(n))) for n in range(20)]
         assert sum(f is not None for f in begun) == 16
 
     def test_old_results_are_dropped(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1)))
         for turn in range(2, 6):
             done(curator.begin(work(turn, terms=frozenset({"boat"}))))
         assert collected(curator, 6)[0].entries == ()
 
     def test_those_of_a_branch_that_was_left_take_no_place(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, DOMAIN)
+        curator = Curator(waiting, DEADLINE)
         waiting.free.set()
         for turn in (17, 18, 19, 20):
             done(curator.begin(work(turn)))
@@ -264,7 +263,7 @@ class TestBounds:
         assert collected(curator, 3, curator.begin(work(3)))[0].entries
 
     def test_sessions_that_nobody_asks_for_are_dropped(self) -> None:
-        curator = Curator(ready(), DOMAIN)
+        curator = Curator(ready(), DEADLINE)
         for number in range(1_010):
             done(curator.begin(work(1, lore(), session=str(number))))
         assert len(curator._jobs) == 1_000
@@ -296,9 +295,9 @@ _ENDS = """
 import sys
 sys.path[:] = sys.argv[1:]
 from curations import work
-from test_curator import DOMAIN, Curator, Forever
+from test_curator import DEADLINE, Curator, Forever
 selector = Forever()
-curator = Curator(selector, DOMAIN)
+curator = Curator(selector, DEADLINE)
 curator.begin(work(1))
 assert selector.asked.wait(20)
 print("asked")

@@ -18,13 +18,14 @@ from tables import each_row
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace, truncate
-from topicloom.domain.event_source import EventSource
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource, VectorStoreLoreIndex
 from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import EmbeddedSelector, SelectRequest
-from topicloom.domain.session_sources import NarrativeSource, TopicSource
 from topicloom.domain.sources import (
     CandidateSource,
+    EventSource,
+    NarrativeSource,
+    TopicSource,
     add_keywords,
     scale_scores,
 )

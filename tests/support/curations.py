@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event
 
-from topicloom.domain.curation import Candidate
+from topicloom.domain.curation import Candidate, scale_weights
 from topicloom.domain.curator import CurationOrigin, CurationRequest
 from topicloom.domain.plan import SearchIntent, TurnPlan
 from topicloom.domain.selector import Selection, SelectRequest
@@ -83,7 +83,7 @@ def work(
     seen: tuple[CuratedEntry, ...] = (),
 ) -> CurationRequest:
     """What a turn wants, with a newest message of its own unless one is given."""
-    own = TurnPlan(search=SearchIntent(keywords=("temple", "key")))
+    plan = plan or TurnPlan(search=SearchIntent(keywords=("temple", "key")))
     listed: dict[str, CandidateSource] = {s.kind: s for s in sources or (lore("lore_1", "lore_2"),)}
     return CurationRequest(
         origin=CurationOrigin(
@@ -95,11 +95,17 @@ def work(
             focus=focus,
             terms=terms,
         ),
-        query=f"The key, for the {turn}th time?",
-        tail=(),
-        plan=plan or own,
-        language="en",
+        question=SelectRequest(
+            session=session,
+            query=f"The key, for the {turn}th time?",
+            tail=(),
+            plan=plan,
+            candidates=(),
+            limit=5,
+            language="en",
+        ),
         sources=listed,
+        weights=scale_weights(plan.search, {}),
         seen=seen,
     )
 

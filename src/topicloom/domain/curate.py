@@ -11,14 +11,19 @@ from functools import partial
 from langchain_core.runnables import Runnable
 
 from topicloom.domain import Domain
-from topicloom.domain.curation import Curation
+from topicloom.domain.curation import Curation, scale_weights
 from topicloom.domain.curator import CurationOrigin, CurationRequest, Curator
 from topicloom.domain.document import Document, digest_json, list_events
-from topicloom.domain.event_source import EventSource
 from topicloom.domain.lore import LoreIndex, LoreSource
 from topicloom.domain.plan import TurnPlan
-from topicloom.domain.session_sources import NarrativeSource, TopicSource
-from topicloom.domain.sources import ApplicationSource, CandidateSource
+from topicloom.domain.selector import SelectRequest
+from topicloom.domain.sources import (
+    ApplicationSource,
+    CandidateSource,
+    EventSource,
+    NarrativeSource,
+    TopicSource,
+)
 from topicloom.domain.state import DomainState
 from topicloom.effects import Step, either
 from topicloom.nodes.deps import Deps
@@ -84,14 +89,23 @@ def _build_request(
         # A single CJK character says nothing: it stands in words of all kinds.
         terms=frozenset(t for t in terms if len(t) > 1),
     )
-    return CurationRequest(
-        origin=origin,
+    question = SelectRequest(
+        session=session.id,
         query=turn.query,
         tail=store.messages(session, turn.first - _TAIL, turn.first - 1),
         plan=plan,
+        candidates=(),
+        limit=domain.picks,
         language=session.language,
+        kinds={source.kind: source.purpose for source in domain.sources},
+    )
+    knowledge = {source.kind: source.knowledge for source in domain.sources}
+    return CurationRequest(
+        origin=origin,
+        question=question,
         sources=make_sources(session, workspace, document, plan.focus, notes, lore, domain),
-        own={source.kind: source for source in domain.sources},
+        weights=scale_weights(plan.search, knowledge),
+        limit=domain.candidates,
         seen=tuple(entry for note in notes for entry in note.curated),
     )
 

@@ -6,16 +6,15 @@ serve a later one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import BoundedSemaphore, Lock
 
 from cachetools import LRUCache
 
 from topicloom.background import submit_daemon
-from topicloom.domain import Domain
 from topicloom.domain.curation import (
     FAINT,
     STAND_IN,
@@ -23,20 +22,15 @@ from topicloom.domain.curation import (
     Curation,
     drop_shown,
     merge_candidates,
-    scale_weights,
     truncate,
 )
-from topicloom.domain.plan import TurnPlan
-from topicloom.domain.recall_source import RecallSource
 from topicloom.domain.selector import Selector, SelectRequest
 from topicloom.domain.sources import CandidateSource
 from topicloom.effects import Step, run_step
 from topicloom.roles.calls import ask_role
-from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
-from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500
 """Tokens of one entry; of what is longer, its beginning is shown."""
@@ -86,41 +80,28 @@ class CurationRequest:
     """A search for a turn. It holds the session as it is: later turns change nothing."""
 
     origin: CurationOrigin
-    query: str
-    tail: Sequence[StoredMessage]
-    """The messages before it, oldest first."""
-    plan: TurnPlan
-    language: Language
+    question: SelectRequest
+    """The question for the selector, but for its candidates."""
     sources: Mapping[str, CandidateSource]
     """By kind."""
-    own: Mapping[str, RecallSource] = field(default_factory=dict)
-    """The application's, by kind."""
+    weights: Mapping[str, float]
+    """The weight of each kind that is searched."""
+    limit: int = 50
+    """Candidates to choose from."""
     seen: tuple[CuratedEntry, ...] = ()
     """Entries that the prompt shows already."""
 
 
-def run_curation(request: CurationRequest, selector: Selector, domain: Domain) -> Step[Curation]:
+def run_curation(request: CurationRequest, selector: Selector) -> Step[Curation]:
     """Find and pick; where the selector fails, the best by score are taken."""
-    own = {kind: source.knowledge for kind, source in request.own.items()}
-    weights = scale_weights(request.plan.search, own)
-    wide = domain.candidates + len(request.seen)
-    kinds = [kind for kind in weights if kind in request.sources]
-    found, failures = _search_sources(request, kinds, wide)
-    merged = merge_candidates(found, weights, wide)
-    candidates = drop_shown(merged, request.seen)[: domain.candidates]
+    wide = request.limit + len(request.seen)
+    found, failures = _search_sources(request, wide)
+    merged = merge_candidates(found, request.weights, wide)
+    candidates = drop_shown(merged, request.seen)[: request.limit]
     made = Curation(candidates=len(candidates), failures=failures)
     if not candidates:
         return made
-    question = SelectRequest(
-        session=request.origin.session,
-        query=request.query,
-        tail=request.tail,
-        plan=request.plan,
-        candidates=candidates,
-        limit=domain.picks,
-        language=request.language,
-        kinds={kind: source.purpose for kind, source in request.own.items()},
-    )
+    question = replace(request.question, candidates=candidates)
     selection, call = yield from ask_role("selector", selector, question)
     if selection is None:
         picks = [c for c in candidates if c.score >= FAINT][:STAND_IN]
@@ -128,19 +109,20 @@ def run_curation(request: CurationRequest, selector: Selector, domain: Domain) -
         known = {c.id: c for c in candidates}
         picks = [known[i] for i in dict.fromkeys(selection.ids) if i in known]
         made = replace(made, rationale=selection.rationale, model=selector.model)
-    entries = tuple(map(_make_entry, picks[: domain.picks]))
+    entries = tuple(map(_make_entry, picks[: question.limit]))
     return replace(made, entries=entries, calls=(call,))
 
 
 def _search_sources(
-    request: CurationRequest, kinds: Iterable[str], limit: int
+    request: CurationRequest, limit: int
 ) -> tuple[list[list[Candidate]], tuple[str, ...]]:
     """What each source finds, and the errors of those that fail."""
     searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
-            partial(request.sources[kind].search, request.query, request.plan.search, limit)
+            partial(source.search, request.question.query, request.question.plan.search, limit)
         )
-        for kind in kinds
+        for kind, source in request.sources.items()
+        if kind in request.weights
     }
     wait(searches.values())
     errors = {kind: future.exception() for kind, future in searches.items()}
@@ -189,9 +171,9 @@ class _CurationJob:
 class Curator:
     """Runs curations and keeps the newest of each session. Safe to use from several threads."""
 
-    def __init__(self, selector: Selector, domain: Domain) -> None:
+    def __init__(self, selector: Selector, deadline: float) -> None:
         self._selector = selector
-        self._domain = domain
+        self._deadline = deadline
         self._jobs: LRUCache[str, list[_CurationJob]] = LRUCache(_SESSIONS)
         self._slots = BoundedSemaphore(_RUNNING)
         self._lock = Lock()
@@ -209,9 +191,7 @@ class Curator:
             full = len(jobs) == _KEPT
             if same or (full and done is None) or not self._slots.acquire(blocking=False):
                 return same
-            future = submit_daemon(
-                partial(run_step, run_curation(request, self._selector, self._domain))
-            )
+            future = submit_daemon(partial(run_step, run_curation(request, self._selector)))
             future.add_done_callback(lambda _: self._slots.release())
             kept = [job for job in jobs if not full or job is not done]
             self._jobs[origin.session] = [*kept, _CurationJob(origin, future)]
@@ -249,7 +229,7 @@ class Curator:
         if future is None:
             return "not begun: too many are at work"
         if not future.done():
-            return f"not done within {self._domain.deadline:g} s"
+            return f"not done within {self._deadline:g} s"
         error = future.exception()
         return "" if error is None else describe_error(error)
 

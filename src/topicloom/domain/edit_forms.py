@@ -14,8 +14,7 @@ from typing import Any
 
 from topicloom.domain.document import Document
 from topicloom.domain.edits import Edit, apply_edits
-from topicloom.domain.object_names import ObjectNames, find_words, fold
-from topicloom.domain.targets import EditTarget, describe_kind
+from topicloom.domain.targets import EditTarget, ObjectNames, describe_kind, find_words, fold
 from topicloom.prompts.loader import load_patterns
 
 _NAMED, _ROWS = load_patterns("cues/edits")

@@ -22,8 +22,8 @@ from topicloom.domain.document import (
 )
 from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edits import parse_edits
-from topicloom.domain.object_names import ObjectNames
 from topicloom.domain.plan import DomainWeights, SearchIntent, TimeFocus, TurnKind, TurnPlan
+from topicloom.domain.targets import ObjectNames
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
 from topicloom.errors import InputError
@@ -136,19 +136,14 @@ def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[Bas
     words = get_wording(language)
     room = window.room("planner", language, request.query)
     data = fence(format_yaml(document, find_derived_anchors(document)))
-    shown = excerpt(data, room // 2, count, "data", language)
-    if shown == data:  # the events stand in it: they are only named
-        lines = [f"- {get_anchor(e)}: {fence_line(get_label(e))}" for e in request.events]
-        events = fence("\n".join(lines)) or words.nothing
-    else:
-        events = fence(format_yaml(list(request.events), {})) if request.events else words.nothing
+    active = "\n".join(f"- {get_anchor(e)}: {fence_line(get_label(e))}" for e in request.events)
     known = [
         words.templates,
         *(f"- {name}: {purpose}".rstrip(": ") for name, purpose in request.templates.items()),
         words.data,
-        shown,
+        excerpt(data, room // 2, count, "data", language),
         words.events,
-        excerpt(events, room // 8, count, "events", language),
+        excerpt(fence(active) or words.nothing, room // 8, count, "events", language),
     ]
     recent = recent_text(request.tail, window, language, room // 4) or words.nothing
     message = f"{words.message}\n{fence(request.query)}"

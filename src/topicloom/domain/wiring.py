@@ -77,7 +77,7 @@ class DomainRuntime:
         check = make_checker(domain.schema) if domain.schema is not None else None
         skeletons = SkeletonService(SkeletonRenderer(domain), deps)
         lore = running.lore if running else _open_lore(domain, deps)
-        curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), domain)
+        curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), domain.deadline)
         nodes = {
             "plan": plan(deps, domain.events, skeletons.renderer.templates),
             "skeleton": render_skeleton(skeletons),
