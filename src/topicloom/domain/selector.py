@@ -157,21 +157,15 @@ def parse_selection(text: str, kinds: Iterable[str] = ()) -> Selection:
     return first_of(
         text,
         "selection",
-        lambda t: _selection_of_tags(t, ids),
+        _selection_of_picks,
         _selection_of_json,
         lambda t: _selection_of_words(t, ids),
     )
 
 
-def _selection_of_tags(text: str, pattern: re.Pattern[str]) -> Selection | None:
+def _selection_of_picks(text: str) -> Selection | None:
     ids = _unique_ids(e.field("id") or e.body for e in find_elements(text, "pick", "selection"))
-    if not ids:
-        inside = find_child_text(text, "selection")
-        if not has_tag(text, "selection") or inside.startswith(("[", "{")):
-            return None
-        ids = _unique_ids(pattern.findall(inside))
-    rationale = find_child_text(text, "rationale", "pick", "selection")
-    return Selection(ids, " ".join(rationale.split()))
+    return Selection(ids, _find_rationale(text)) if ids else None
 
 
 def _selection_of_json(text: str) -> Selection | None:
@@ -186,8 +180,13 @@ def _selection_of_json(text: str) -> Selection | None:
 
 
 def _selection_of_words(text: str, pattern: re.Pattern[str]) -> Selection | None:
-    ids = _unique_ids(pattern.findall(text))
-    return Selection(ids) if ids else None
+    inside = find_child_text(text, "selection") if has_tag(text, "selection") else text
+    ids = _unique_ids(pattern.findall(inside))
+    return Selection(ids, _find_rationale(text)) if ids or inside != text else None
+
+
+def _find_rationale(text: str) -> str:
+    return " ".join(find_child_text(text, "rationale", "pick", "selection").split())
 
 
 def _unique_ids(found: Iterable[str]) -> tuple[str, ...]:
