@@ -8,7 +8,7 @@ file of the package; a function that calls the same one again and again makes on
 
 The first two columns count what the code of the turn calls (`nodes/`, `graph/`): what is read of a
 node to follow it. The last two count all that is below that too, down to the disk and the encoder.
-What every node goes through, `nodes/step.py`, has a row of its own, and counts for no other.
+What every node goes through (`step.py`, `workspace.py`, `runs.py`) has a row of its own.
 
 Targets: at most 12 files and 30 stays a node.
 """
@@ -33,7 +33,8 @@ from topicloom.testing import Clock, ScriptedResponder, fake_roles, make_topic_s
 
 PACKAGE = f"{Path(topicloom.__file__).parent}/"
 TURN = ("nodes/", "graph/")
-FRAME = "nodes/step.py"
+FRAME = ("nodes/step.py", "nodes/workspace.py", "nodes/runs.py", "graph/session.py")
+"""Files that every node goes through."""
 
 
 class Function(NamedTuple):
@@ -71,10 +72,10 @@ class Walk:
             return
         caller, node = around[0][0], ""
         for one, above in around:
-            if one == (FRAME, "_Node.invoke"):
+            if one == (FRAME[0], "_Node.invoke"):
                 node = above.f_locals["self"].name
         if node:
-            name = "every node" if FRAME in (caller.file, function.file) else node
+            name = "every node" if caller.file in FRAME else node
             self.stays.setdefault(name, set()).add((caller, function))
 
 

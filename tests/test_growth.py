@@ -20,8 +20,9 @@ from sieve import find_fast_growth
 from tables import each_row
 
 import topicloom
+from topicloom import count_budget_tokens
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.context.tokens import count_budget_tokens
+from topicloom.hosting import clip, describe_error, telling_words
 from topicloom.prompts.loader import load_cues, normalize
 from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
@@ -33,12 +34,12 @@ from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.keywords import extract_phrases
 from topicloom.search.sentences import passages_of
 from topicloom.search.time_expressions import asked_for, parse_when
-from topicloom.search.words import NameFinder, count_words, telling_words, words_of
+from topicloom.search.words import NameFinder, count_words, words_of
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.messages import says_something
-from topicloom.state.safe_text import KnownText, clip, describe_error
+from topicloom.state.safe_text import KnownText
 from topicloom.state.stored_message import to_stored_message
 from topicloom.topics.boundary_cues import cues_of
 from topicloom_app.serve.sent_messages import describe_message

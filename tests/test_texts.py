@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from tables import each_row
 
-from topicloom.errors import InputError, ReplyError, TopicLoomError, suggest
-from topicloom.texts import FilledText, join_texts
+from topicloom import InputError, ReplyError, TopicLoomError
+from topicloom.errors import suggest
+from topicloom.hosting import FilledText
+from topicloom.texts import join_texts
 
 
 def test_a_filled_text_is_the_sentence_and_knows_its_template() -> None:

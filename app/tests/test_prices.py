@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tables import each_row
 
-from topicloom.errors import ConfigurationError
-from topicloom.settings import Settings
-from topicloom.state.receipt import Call, Prices
+from topicloom import Call, ConfigurationError, Settings
+from topicloom.hosting import Prices
 from topicloom_app.prices import price_call
 
 CALL = Call(

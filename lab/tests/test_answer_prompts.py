@@ -6,8 +6,8 @@ import re
 
 from tables import each_row
 
-from topicloom.prompts.loader import LANGUAGES, load_prompt
-from topicloom.state.language import Language
+from topicloom.lab import Language, load_prompt
+from topicloom.prompts.loader import LANGUAGES
 from topicloom_lab.comparison.measures import ANSWER_WORDS
 
 QUOTED = {"answer": ("context", "question"), "judge": ("question", "expected", "given")}

@@ -11,9 +11,7 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from tables import each_row
 
-from topicloom.prompts.loader import load_prompt
-from topicloom.roles.models import open_model
-from topicloom.state.language import Language
+from topicloom.lab import Language, load_prompt, open_model
 from topicloom_app.recordings.conversations import Question
 from topicloom_lab.comparison.measures import ANSWER_WORDS, judge, reply_to
 from topicloom_lab.strategies import Context

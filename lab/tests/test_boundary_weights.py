@@ -9,17 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.errors import ConfigurationError
-from topicloom.search.encoders import default_embedder
-from topicloom.topics.boundary_model import (
-    MODES,
-    NAMES,
-    PACKAGED,
-    Network,
-    Weights,
-    load_weights,
-)
-from topicloom.topics.boundary_policy import Thresholds
+from topicloom import ConfigurationError, default_embedder
+from topicloom.lab import MODES, NAMES, PACKAGED, Network, Thresholds, Weights
+from topicloom.topics.boundary_model import load_weights
 from topicloom_lab.training.boundary import save_weights
 
 

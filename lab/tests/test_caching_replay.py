@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import tool
 
-from topicloom.context.layout import LayoutName
-from topicloom.prompts.wording import get_wording
-from topicloom.settings import Settings
-from topicloom_app.recordings.conversations import Conversation, RecordedMessage
+from topicloom import Settings
+from topicloom.lab import LayoutName, get_wording
+from topicloom_app import Conversation, RecordedMessage
 from topicloom_lab.caching.measure import (
     BreakpointRule,
     CacheRule,

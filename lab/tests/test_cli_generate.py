@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Run, assert_one_line
 
-from topicloom_app.recordings.conversations import load_conversations
+from topicloom_app import load_conversations
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.generators import generate
 

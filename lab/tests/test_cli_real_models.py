@@ -14,7 +14,7 @@ from openai_behaviours import Reply, Request, Status, Usage
 from openai_server import OpenAIServer
 from rich.console import Console
 
-from topicloom.roles.registry import ROLES
+from topicloom.lab import ROLES
 from topicloom_lab.opened import Rows
 
 pytestmark = pytest.mark.slow

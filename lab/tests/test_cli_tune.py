@@ -9,8 +9,7 @@ import pytest
 from command_line import Run, assert_one_line, read_rows
 from turn_logs import Day, log_of, write_log
 
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.receipt import Receipt
+from topicloom import ActivationPolicy, Receipt
 
 LAX = ActivationPolicy(base=0.05, step=0.0, sleep_share=0.1)
 TOPICS = tuple(f"t{n}" for n in range(1, 13))

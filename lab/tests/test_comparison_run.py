@@ -11,9 +11,8 @@ from openai_behaviours import Reply, router
 from openai_server import OpenAIServer
 from talks import talk, talk_file, toml_file
 
-from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.roles.models import open_model
-from topicloom.search.hashing import HashingEmbedder
+from topicloom import ConfigurationError, NotAConversationError
+from topicloom.lab import HashingEmbedder, open_model
 from topicloom_lab.comparison.config import EXAMPLE, Comparison, read_comparison
 from topicloom_lab.comparison.results import Key, Results
 from topicloom_lab.comparison.run import Bench, Trial, open_cells, run_comparison

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tables import each_row
 
-from topicloom_app.recordings.conversations import load_conversations
+from topicloom_app import load_conversations
 from topicloom_lab.generators import generate
 from topicloom_lab.segmentation import load_dialogues
 from topicloom_lab.threads import load_threads

@@ -8,8 +8,9 @@ import pytest
 from tables import each_row
 from talks import talk, talk_file
 
-from topicloom.errors import InputError, NotAConversationError
-from topicloom_app.recordings.conversations import Question, RecordedMessage
+from topicloom import InputError, NotAConversationError
+from topicloom_app import RecordedMessage
+from topicloom_app.recordings.conversations import Question
 from topicloom_lab.comparison.config import fingerprint, load_source, name_of, place_of
 
 

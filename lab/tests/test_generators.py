@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from tables import each_row
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.errors import InputError
-from topicloom_app.recordings.conversations import Conversation
+from topicloom import InputError, count_budget_tokens
+from topicloom_app import Conversation
 from topicloom_lab.cli.app import SOURCES
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.generators.spec import score

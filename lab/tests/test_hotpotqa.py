@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from topicloom.errors import NotAConversationError
+from topicloom import NotAConversationError
 from topicloom_lab.generators import generate
 
 PARAGRAPHS = [

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from talks import talk
 
-from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.state.language import CJK_RUN
-from topicloom_app.recordings.conversations import Conversation, load_conversations
-from topicloom_app.recordings.replay import cut_rounds
+from topicloom import ConfigurationError, NotAConversationError
+from topicloom.lab import CJK_RUN
+from topicloom_app import Conversation, cut_rounds, load_conversations
 from topicloom_lab.comparison.config import load_source
 from topicloom_lab.idle.messages import (
     OPENING,

@@ -12,18 +12,21 @@ from command_line import Run, assert_one_line
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import get_session
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.roles.splitter import SPLITTER
-from topicloom.search.encoders import default_embedder
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    RESPONDER,
+    SPLITTER,
+    FileStorage,
+    RecordedResponder,
+    SessionStore,
+    Settings,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+    get_session,
+)
 from topicloom.testing import ScriptedResponder
-from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
-from topicloom_app.recordings.replay import cut_rounds, feed_round
+from topicloom_app import Conversation, RecordedMessage, cut_rounds, feed_round
+from topicloom_app.recordings.conversations import Question
 from topicloom_lab.known_topics import KnownSplitter
 from topicloom_lab.memory import MemoryEvaluation, MemoryRow
 from topicloom_lab.talk import said

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from topicloom.errors import StorageError
-from topicloom.review.channels import ReviewReport
-from topicloom.settings import Settings
-from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom import ReviewReport, Settings, StorageError
+from topicloom_app import Conversation, RecordedMessage
+from topicloom_app.recordings.conversations import Question
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
 from topicloom_lab.turn_costs import FedTurn
 

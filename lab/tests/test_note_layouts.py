@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tables import each_row
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.state.recall import TopicNote
-from topicloom.state.stored_message import StoredMessage
-from topicloom_app.recordings.conversations import RecordedMessage
+from topicloom import StoredMessage, TopicNote, count_budget_tokens
+from topicloom_app import RecordedMessage
 from topicloom_lab.note_layouts import LAYOUTS, NoteSource, find_largest, write_note
 from topicloom_lab.strategies.base import stored_of
 

@@ -11,9 +11,7 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from talks import talk
 
-from topicloom.roles.models import open_model
-from topicloom.search.encoders import LangChainEmbeddings
-from topicloom.search.hashing import HashingEmbedder
+from topicloom.lab import HashingEmbedder, LangChainEmbeddings, open_model
 from topicloom_lab.strategies import STRATEGIES, Strategy, StrategyOptions
 from topicloom_lab.strategies.peers import (
     ExtractiveChatModel,

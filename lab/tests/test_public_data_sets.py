@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from command_line import Run, assert_one_line
 
-from topicloom_app.recordings.conversations import load_conversations
+from topicloom_app import load_conversations
 from topicloom_lab.comparison.config import place_of
 from topicloom_lab.data_sets import DATA_SETS, DataSet
 from topicloom_lab.threads import load_threads

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from talks import talk_file
 
-from topicloom.search.embedder import Vectors
-from topicloom.search.hashing import HashingEmbedder
-from topicloom_app.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom.lab import HashingEmbedder, Vectors
+from topicloom_app import Conversation, RecordedMessage
+from topicloom_app.recordings.conversations import Question
 from topicloom_lab.kept_vectors import KeptEmbedder
 from topicloom_lab.ranked_questions import FRAME
 

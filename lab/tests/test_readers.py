@@ -9,18 +9,22 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from tables import each_row
 
-from topicloom.context.prefix import PrefixMeter
+from topicloom import (
+    Call,
+    ConfigurationError,
+    Reader,
+    Reading,
+    ReadRequest,
+    Settings,
+    StoredMessage,
+    Topic,
+)
 from topicloom.effects import run_step
-from topicloom.errors import ConfigurationError
+from topicloom.lab import Chat, ChatReader, PrefixMeter
 from topicloom.roles.calls import ask_first
-from topicloom.roles.chat import Chat
-from topicloom.roles.reader import ChatReader, EmbeddedReader, Reader, ReadRequest
-from topicloom.settings import Settings
-from topicloom.state.recall import Reading
-from topicloom.state.receipt import Call
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
-from topicloom_app.recordings.conversations import Question, load_conversations
+from topicloom.roles.reader import EmbeddedReader
+from topicloom_app import load_conversations
+from topicloom_app.recordings.conversations import Question
 from topicloom_lab.memory import MemoryEvaluation, MemoryRow
 from topicloom_lab.readers import RUBBISH, ReaderChoice, summarize_said
 

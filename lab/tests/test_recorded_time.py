@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import given, strategies as st
 
-from topicloom_app.recordings.conversations import RecordedMessage
+from topicloom_app import RecordedMessage
 from topicloom_lab.recorded_time import RecordedClock, midnights, time_of
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from command_line import Run, assert_one_line, read_rows
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.search.hashing import HashingEmbedder
+from topicloom import count_budget_tokens
+from topicloom.lab import HashingEmbedder
 from topicloom_lab.retrieval import WAYS, evaluate_retrieval, load_retrieval, place_of
 
 DOCS = ["green tea steeps for three minutes", "the chain slips off", "妈妈对花生过敏"]

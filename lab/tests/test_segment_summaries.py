@@ -5,11 +5,8 @@ from __future__ import annotations
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
-from topicloom.context.prefix import PrefixMeter
-from topicloom.roles.brief import ChatBriefWriter
-from topicloom.roles.chat import Chat
-from topicloom.roles.models import open_model
-from topicloom.state.stored_message import StoredMessage
+from topicloom import StoredMessage
+from topicloom.lab import Chat, ChatBriefWriter, PrefixMeter, open_model
 from topicloom_lab.strategies.segments import summarize_by_briefs
 
 

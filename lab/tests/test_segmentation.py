@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 from tables import each_row
 
-from topicloom.errors import NotAConversationError
-from topicloom.search.encoders import default_embedder
-from topicloom.topics.boundary_cues import Utterance
-from topicloom.topics.boundary_model import BoundaryModel
+from topicloom import NotAConversationError, default_embedder
+from topicloom.lab import BoundaryModel, Utterance
 from topicloom_lab.segmentation import (
     DEPENDENT,
     SegmentedDialogue,

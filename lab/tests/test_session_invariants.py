@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from topicloom.errors import BrokenInvariantError
-from topicloom.state.session import Session
-from topicloom.state.stored_message import MessageRole, StoredMessage
-from topicloom.state.topics import Topic
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
-from topicloom_app.recordings.conversations import RecordedMessage
+from topicloom import BrokenInvariantError, FileStorage, Session, SessionStore, StoredMessage, Topic
+from topicloom.state.stored_message import MessageRole
+from topicloom_app import RecordedMessage
 from topicloom_lab.conservation import check_session
 
 
@@ -63,33 +59,14 @@ def test_a_sound_session_breaks_no_invariant(kept: Kept) -> None:
 
 
 def test_a_message_in_no_topic(kept: Kept) -> None:
-    kept.move("t2", 3)
-    with pytest.raises(BrokenInvariantError, match="m4 of session 's' is in no topic"):
-        kept.check()
-
-
-def test_a_message_in_two_topics(kept: Kept) -> None:
-    kept.move("t3", 5, 6)
-    with pytest.raises(BrokenInvariantError, match=r"m5 .* is in t1 and in t3"):
+    kept.session = kept.session.model_copy(update={"tail": 9})
+    with pytest.raises(BrokenInvariantError, match="m7 of session 's' is in no topic"):
         kept.check()
 
 
 def test_a_message_in_the_tail_and_in_a_topic(kept: Kept) -> None:
     kept.move("t3", 7, 8)
     with pytest.raises(BrokenInvariantError, match=r"m7 .* is in the tail and in t3"):
-        kept.check()
-
-
-def test_a_message_that_reads_otherwise_in_its_topic(kept: Kept) -> None:
-    kept.messages[3] = kept.messages[3].model_copy(update={"text": "else"})
-    kept.move("t2", 3, 4)
-    with pytest.raises(BrokenInvariantError, match=r"m4 .* reads otherwise in t2"):
-        kept.check()
-
-
-def test_messages_out_of_order(kept: Kept) -> None:
-    kept.move("t1", 5, 6, 1, 2)
-    with pytest.raises(BrokenInvariantError, match=r"m1 .* stands after m6 in t1"):
         kept.check()
 
 

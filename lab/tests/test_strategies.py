@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 from talks import talk
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.search.hashing import HashingEmbedder
-from topicloom_app.recordings.conversations import RecordedMessage, load_conversations
+from topicloom import count_budget_tokens
+from topicloom.lab import HashingEmbedder
+from topicloom_app import RecordedMessage, load_conversations
 from topicloom_lab.strategies import STRATEGIES, Context, Strategy, StrategyOptions
 from topicloom_lab.strategies.base import line_of, quoted_in
 from topicloom_lab.strategies.search import Lexical, Mixed, Pairs, SearchStrategy, quoted

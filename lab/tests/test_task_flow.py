@@ -9,14 +9,9 @@ from statistics import mean
 import pytest
 from tables import each_row
 
-from topicloom.graph.deps import open_adsorber
-from topicloom.search.embedder import unit_rows
-from topicloom.search.encoders import default_embedder
+from topicloom import AdsorberPolicy, Round, StoredMessage, default_embedder
+from topicloom.lab import Adsorber, open_adsorber, unit_rows
 from topicloom.state.language import measure_cjk_share
-from topicloom.state.rounds import Round
-from topicloom.state.stored_message import StoredMessage
-from topicloom.topics.adsorber import Adsorber
-from topicloom.topics.boundary_policy import AdsorberPolicy
 from topicloom_lab.cli.arbiter import (
     ALWAYS,
     Case,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tables import each_row
 
-from topicloom.errors import NotAConversationError
+from topicloom import NotAConversationError
 from topicloom_app.recordings.replay import as_message
 from topicloom_app.recordings.times import parse_moment
 from topicloom_lab.talk import said

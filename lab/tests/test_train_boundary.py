@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.search.hashing import HashingEmbedder
-from topicloom.topics.boundary_features import Features
-from topicloom.topics.boundary_model import BoundaryModel, Matrix, Network
+from topicloom import ConfigurationError, NotAConversationError
+from topicloom.lab import BoundaryModel, Features, HashingEmbedder, Matrix, Network
 from topicloom.topics.retrospective import RETROSPECTIVE_NAMES
 from topicloom_lab.segmentation import load_dialogues
 from topicloom_lab.training.boundary import GRID, Figure, Trials, train_boundary

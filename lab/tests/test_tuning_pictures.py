@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 from turn_logs import Day, log_of
 
-from topicloom.errors import StorageUnavailableError
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.recall import TopicNote
-from topicloom.state.receipt import Receipt
+from topicloom import ActivationPolicy, Receipt, StorageUnavailableError, TopicNote
 from topicloom_lab.tuning.pictures import (
     draw_all,
     draw_lanes,

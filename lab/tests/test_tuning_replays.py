@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from turn_logs import Day, log_of
 
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.receipt import Receipt
+from topicloom import ActivationPolicy, Receipt
 from topicloom_lab.tuning.suggesting import Replay, replay
 from topicloom_lab.tuning.turnlog import observe
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from turn_logs import Day, log_of
 
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.receipt import Receipt
+from topicloom import ActivationPolicy, Receipt
 from topicloom_lab.tuning.figures import figures_of, large_share, note_share, recall_limit
 from topicloom_lab.tuning.suggesting import Advice, advise, alternatives, needed, replay
 from topicloom_lab.tuning.turnlog import observe

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from turn_logs import Day, log_of, write_log
 
-from topicloom.errors import InputError
-from topicloom.state.activation import ActivationPolicy
+from topicloom import ActivationPolicy, InputError
 from topicloom_lab.tuning.turnlog import (
     names_in,
     quoted_in,

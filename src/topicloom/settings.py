@@ -50,11 +50,10 @@ def _default(group: type[BaseModel]) -> Any:
 
 
 class Settings(BaseSettings):
-    """What can be tuned without touching code.
+    """Everything that can be tuned without touching code.
 
-    Nested settings are set with two underscores: `TOPICLOOM_ACTIVATION__FLOOR=5`. Making them
-    raises `ConfigurationError`, which names what cannot be used, and warns of a variable that
-    resembles a setting and is none.
+    Nested settings are set with two underscores: `TOPICLOOM_ACTIVATION__FLOOR=5`. A value that
+    cannot be used raises `ConfigurationError`. A misspelt variable raises a warning.
     """
 
     model_config = SettingsConfigDict(
@@ -100,15 +99,14 @@ class Settings(BaseSettings):
     role_base_urls: dict[str, str] = {}
     """Base URL of a role's own, by role; `cheap` is for all that the cheap model plays."""
     role_api_keys: dict[str, str] = Field(default={}, repr=False)
-    """Keys for these, likewise: `api_key` is not sent there."""
+    """Keys for these base URLs, by role; `api_key` is not sent there."""
     prices: dict[str, tuple[Price, Price, Price]] = {}
-    """Prices, in any currency, of a million tokens of the prompt, of what of it comes from the
-    provider's cache, and of the answer, by model or by role: `{"gpt-5-mini": [0.25, 0.025, 2]}`.
-    Receipts are shown with what calls cost."""
+    """Prices of a million tokens in any currency, by model or by role: of the prompt, of its cached
+    part, and of the answer: `{"gpt-5-mini": [0.25, 0.025, 2]}`. Receipts then show costs."""
     language: LanguageChoice = "auto"
     """Language of prompts and commands; `auto`: the conversation's, and the terminal's."""
     prompts: Path | None = None
-    """A folder of your own prompts, such as `en/reader.md`; those that it has not are ours."""
+    """A folder of your own prompts, such as `en/reader.md`; all others are ours."""
 
     window: int | None = Field(default=None, ge=1_000)
     """Main window in tokens; None for the model's own (`profile`), or 32,000."""
@@ -121,9 +119,9 @@ class Settings(BaseSettings):
     recall_tokens: int | None = Field(default=None, ge=1)
     """The same in tokens; goes before `recall_share`."""
     recall_least: float = Field(default=0.25, ge=0, le=1)
-    """Worth that an original needs to be quoted: the probability that the user's message needs
-    anything of what was said before, times 1 for the best original, less for the others. 0 to
-    quote as much as there is room for, whatever was said."""
+    """How sure recall has to be to quote an original: the probability that the user's message needs
+    any memory, times the weight of the original (1 for the best one). 0 to quote as much as there
+    is room for, whatever was said."""
     layout: Literal["ledger", "spec"] = "ledger"
     """Place of recall notes in the main prompt."""
     beginning: Literal["whole", "segments"] | None = None
@@ -136,23 +134,24 @@ class Settings(BaseSettings):
     visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
     trace_steps: bool = False
-    """True to have traces show what each step of a turn takes and gives, the state each time. Else
-    they show names and times of steps, and the calls of models whole."""
+    """True to have traces show the state before and after each step of a turn. False for the names
+    and times of steps, and the calls of models."""
 
     on_conflict: Literal["merge", "raise", "branch"] = "merge"
-    """What a turn does if another writer's turn ended while it went on: comes behind it, raises
-    `ConflictError`, or stays on a branch of its own. Its receipt says which."""
+    """What a turn does if another writer's turn ended while it went on. `merge`: it comes behind
+    the other. `raise`: it raises `ConflictError`. `branch`: it stays on a branch of its own. Its
+    receipt says which."""
     on_edit: Literal["hide", "purge", "ignore"] = "hide"
-    """What becomes of messages that the application removes from the `messages` channel or changes
-    there: they are out of view, and stay in storage until a purge; they are purged at the end of
-    the turn; or they stay in view, and a changed one counts as new."""
+    """What happens to messages that the application removes from the `messages` channel, or changes
+    there. `hide`: they are out of view, and stay in storage until a purge. `purge`: they are purged
+    at the end of the turn. `ignore`: they stay in view, and a changed one counts as new."""
     facts: int = Field(default=12, ge=0, le=100)
     """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
     store; chosen anew at each split. 0 for none."""
 
     across_threads: Literal["off", "facts", "all"] = "facts"
-    """What a thread of a user knows of that user's other threads: nothing; facts, with the user's
-    own words; or messages too, quoted as said elsewhere. It needs a graph with a store."""
+    """What a thread knows of its user's other threads: nothing (`off`), `facts` with the user's own
+    words, or messages too (`all`). It needs a graph with a store."""
     across_share: float = Field(default=0.25, gt=0, le=1)
     """Share of a turn's recall that other threads of the user may have, at most."""
 
@@ -188,7 +187,7 @@ class Settings(BaseSettings):
     reply_seconds: float = Field(default=120.0, gt=0)
     """Time-out of the main model's requests, up to the next part of a reply."""
     reply_deadline: float = Field(default=600.0, gt=0)
-    """Seconds after which a reply is cut that still goes on."""
+    """Seconds after which a reply that still goes on is cut."""
     max_retries: int = Field(default=2, ge=0)
     """Retries of a model's client on 429 and 5xx."""
     reply_tokens: int | None = Field(default=None, ge=1)
@@ -199,12 +198,14 @@ class Settings(BaseSettings):
     folder: Path | None = None
     """Folder of the sessions; the user's data folder if none is given."""
     open_sessions: int = Field(default=64, ge=1)
-    """Sessions that a process keeps in memory; of a further one, what is stored is read first."""
+    """Sessions that a process keeps in memory; others are read from storage when needed."""
     postgres: str | None = Field(default=None, repr=False)
     """URL of a database of PostgreSQL that holds sessions and checkpoints in the place of the
     folder: for `topicloom serve`, and for the graph of `langgraph.json`."""
     fsync: bool = True
     """True if appends wait for the disk."""
+    topic_files: bool = True
+    """True to keep a copy of each topic in the folder, for people to read."""
     amnesia_cues: tuple[str, ...] = ()
     """Further phrases by which the user says that something was forgotten."""
 

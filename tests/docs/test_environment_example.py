@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topicloom.settings import Settings
+from topicloom import Settings
 
 ROOT = Path(__file__).parents[2]
 

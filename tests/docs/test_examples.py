@@ -18,8 +18,7 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from tables import each_row
 
-from topicloom.graph.checkpoints import local_checkpointer
-from topicloom.graph.session import build_session_graph
+from topicloom import build_session_graph, local_checkpointer
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -22,9 +22,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from servers import free_port, running
 
-from topicloom.graph.checkpoints import local_checkpointer
-from topicloom.graph.session import build_session_graph
-from topicloom.state.channels import TurnOptions
+from topicloom import TurnOptions, build_session_graph, local_checkpointer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "frontends.md").read_text("utf-8")
 SAID = "What is my cat called?"

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from topicloom.extras import EXTRAS, name_install
+from topicloom.extras import EXTRAS
+from topicloom.hosting import name_install
 from topicloom_lab.strategies.catalogue import INSTALL_PEERS
 
 ROOT = Path(__file__).parents[2]

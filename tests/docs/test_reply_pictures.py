@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from topicloom_app.recordings.replay import find_sample
+from topicloom_app import find_sample
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ from langchain_core.messages import HumanMessage, messages_to_dict
 from sessions import open_graph
 from vendor_exports import CLAUDE, MIXED, chatgpt, node
 
-from topicloom_app.serve.app import make_endpoint
+from topicloom_app import make_endpoint
 
 __all__ = ["run"]
 

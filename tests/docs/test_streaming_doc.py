@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from topicloom.state.recall import TopicNote
-from topicloom.state.receipt import Call, Receipt
+from topicloom import Call, Receipt, TopicNote
 from topicloom.state.session import Search
 
 ROOT = Path(__file__).parents[2]

@@ -32,22 +32,25 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom import Memory
-from topicloom.domain import Domain
-from topicloom.domain.plan import SearchIntent, TurnPlan
-from topicloom.domain.selector import SELECTOR
-from topicloom.errors import ConfigurationError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
+from topicloom import (
+    SELECTOR,
+    Call,
+    ConfigurationError,
+    Domain,
+    FileStorage,
+    Memory,
+    Settings,
+    TurnOptions,
+    TurnPlan,
+    build_session_graph,
+    get_session,
+)
+from topicloom.domain.plan import SearchIntent
+from topicloom.hosting import Graph, get_text
 from topicloom.roles.models import open_model
 from topicloom.search.embedder import Vectors
 from topicloom.search.encoders import LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.receipt import Call
-from topicloom.state.stored_message import get_text
-from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles
 
 LORE = [

@@ -15,13 +15,11 @@ from curations import PATIENCE, Texts, Waiting, lore, ready, refs, work
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import Answer, Call, LocalRole, Selection, SelectRequest, TurnPlan
 from topicloom.domain.curation import Curation
 from topicloom.domain.curator import CurationOrigin, Curator
-from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
-from topicloom.domain.selector import Selection, SelectRequest
-from topicloom.roles.base import Answer, LocalRole
+from topicloom.domain.plan import DomainWeights, SearchIntent
 from topicloom.state.layers import CuratedEntry
-from topicloom.state.receipt import Call
 from topicloom.testing import FailingRole, FixedRole
 
 DEADLINE = 0.05

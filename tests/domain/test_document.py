@@ -10,6 +10,7 @@ from domains import the_document
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import InputError
 from topicloom.domain.document import (
     digest_json,
     find_derived_anchors,
@@ -20,7 +21,6 @@ from topicloom.domain.document import (
     list_events,
     parse_document,
 )
-from topicloom.errors import InputError
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False)
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/"), max_size=12)

@@ -21,12 +21,9 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.domain import Domain
+from topicloom import ConfigurationError, Domain, TurnPlan, get_session
 from topicloom.domain.document import Document
-from topicloom.domain.plan import TurnPlan
-from topicloom.errors import ConfigurationError
-from topicloom.memory.stored import get_session
-from topicloom.state.stored_message import get_text
+from topicloom.hosting import get_text
 from topicloom.testing import FailingRole, FixedRole, ScriptedResponder, SteadyReader, fake_roles
 
 OPENING, CLOSING = '<context_layer type="deterministic"', "</context_layer>"

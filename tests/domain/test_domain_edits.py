@@ -33,9 +33,8 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.domain import Domain
-from topicloom.memory.stored import Graph, get_session
-from topicloom.state.journal import JournalEntry
+from topicloom import Domain, JournalEntry, get_session
+from topicloom.hosting import Graph
 from topicloom.testing import (
     ScriptedResponder,
     fake_roles,

@@ -28,19 +28,16 @@ from sessions import (
     tell,
 )
 
-from topicloom.domain import Domain
-from topicloom.domain.planner import PLANNER
+from topicloom import PLANNER, Domain, FileStorage, Settings, build_session_graph
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
 from topicloom.graph.parts import GraphParts
-from topicloom.graph.session import build_session_graph, wire_graph
-from topicloom.memory.stored import Graph
+from topicloom.graph.session import wire_graph
+from topicloom.hosting import Graph
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.hits import Hits
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
 from topicloom.storage.log import SessionLog
 from topicloom.testing import (
     Clock,
@@ -73,9 +70,9 @@ class CountingIndex(SessionIndex):
         self._touched.append("search")
         return super().search(*args, **kwargs)
 
-    def ties(self, *args: Any) -> Any:
-        self._touched.append("ties")
-        return super().ties(*args)
+    def affinities(self, *args: Any) -> Any:
+        self._touched.append("affinities")
+        return super().affinities(*args)
 
 
 class Fast:

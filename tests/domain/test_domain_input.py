@@ -19,11 +19,15 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, Overwrite
 from sessions import check_kept, kept, transcript_of
 
-from topicloom.domain import Domain
+from topicloom import (
+    ConfigurationError,
+    Domain,
+    InputError,
+    ReplyError,
+    build_session_graph,
+    get_session,
+)
 from topicloom.domain.document import Document
-from topicloom.errors import ConfigurationError, InputError, ReplyError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import get_session
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 REPLY = "All right, noted."

@@ -5,12 +5,11 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import Receipt, TurnPlan
 from topicloom.context.notes import format_layer
 from topicloom.domain.curation import Curation
-from topicloom.domain.plan import TurnPlan
 from topicloom.domain.skeleton import build_skeleton_layer, split_elements
 from topicloom.state.layers import CuratedEntry, Layer
-from topicloom.state.receipt import Receipt
 
 A, B, C = ("<a>\n1\n</a>", "<b>\n2\n</b>", '<c kind="x">\n3\n</c>')
 

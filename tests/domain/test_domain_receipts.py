@@ -7,7 +7,7 @@ from pathlib import Path
 from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, say, the_document
 from sessions import last_receipt, past, record
 
-from topicloom.domain.plan import TurnPlan
+from topicloom import TurnPlan
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 

@@ -10,9 +10,10 @@ from domains import the_document
 from openai_behaviours import Behaviour, Empty, Garbage, Hang, Reply, Status, Usage as Reported
 from openai_server import OpenAIServer
 
+from topicloom import Call, PlanRequest, StoredMessage, TurnPlan
 from topicloom.context.prefix import PrefixMeter
-from topicloom.domain.plan import SearchIntent, TurnPlan
-from topicloom.domain.planner import ChatPlanner, PlanRequest
+from topicloom.domain.plan import SearchIntent
+from topicloom.domain.planner import ChatPlanner
 from topicloom.effects import arun_step, run_step
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
@@ -20,8 +21,6 @@ from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
-from topicloom.state.receipt import Call
-from topicloom.state.stored_message import StoredMessage
 
 REQUEST = PlanRequest(
     session="s",

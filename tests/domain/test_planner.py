@@ -8,10 +8,10 @@ from domains import the_document
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import PlanRequest, TurnPlan
 from topicloom.domain.document import is_active, list_events
 from topicloom.domain.edits import apply_edits
-from topicloom.domain.plan import TurnPlan
-from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
+from topicloom.domain.planner import EmbeddedPlanner
 
 MORE: dict[str, Any] = {
     "shopping": ["milk", "eggs"],

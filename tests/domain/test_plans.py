@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import TurnPlan, UnusableAnswerError
 from topicloom.domain.edits import parse_edits
-from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
+from topicloom.domain.plan import DomainWeights, SearchIntent
 from topicloom.domain.planner import parse_plan
-from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language

@@ -20,19 +20,25 @@ from sessions import last_receipt, prompt_of, thread
 from tickets import PRINTER, Tickets
 
 import topicloom.domain
-from topicloom import Domain, RecallHit, TurnOptions
+from topicloom import (
+    SELECTOR,
+    ConfigurationError,
+    Domain,
+    RecallHit,
+    TurnOptions,
+    TurnPlan,
+    get_session,
+)
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain.curate import make_sources
 from topicloom.domain.curation import scale_weights
 from topicloom.domain.lore import DocumentLoreIndex
-from topicloom.domain.plan import DomainWeights, SearchIntent, TurnPlan
+from topicloom.domain.plan import DomainWeights, SearchIntent
 from topicloom.domain.recall_source import BUILT_IN_KINDS
-from topicloom.domain.selector import SELECTOR, build_selector_prompt, parse_selection
+from topicloom.domain.selector import build_selector_prompt, parse_selection
 from topicloom.domain.state import DomainInput
-from topicloom.errors import ConfigurationError
-from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.memory.stored import get_session
+from topicloom.hosting import CompiledSessionGraph
 from topicloom.prompts.loader import Prompts
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.layers import CuratedItem

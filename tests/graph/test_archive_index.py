@@ -19,13 +19,17 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from reviewed import CONFIG, World
 from sessions import last_receipt, record, tell, thread
 
-from topicloom.errors import StorageError
-from topicloom.memory.review import areview_session, review_session
-from topicloom.memory.stored import get_session
-from topicloom.review.archive_index import build_topic_documents, forget_topics
-from topicloom.review.reviewer import REVIEWER
+from topicloom import (
+    REVIEWER,
+    Receipt,
+    StorageError,
+    areview_session,
+    forget_topics,
+    get_session,
+    review_session,
+)
+from topicloom.review.archive_index import build_topic_documents
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.receipt import Receipt
 from topicloom.testing import NameRouter, make_topic_search
 
 

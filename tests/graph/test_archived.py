@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
+from sessions import (
+    check_kept,
+    kept,
+    last_receipt,
+    open_after,
+    past,
+    tell,
+    thread,
+)
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.settings import Settings
+from topicloom import Settings, build_session_graph, get_session
+from topicloom.hosting import Graph
 from topicloom.state.lifecycle import mark_archived
 from topicloom.testing import NameRouter, ScriptedResponder, fake_roles, make_topic_search
 
@@ -35,8 +42,7 @@ def prepared(
     folder: Path, relevance: Mapping[str, float] = {"茶": 0.9}
 ) -> tuple[Graph, ScriptedResponder, NameRouter]:
     responder, router = ScriptedResponder(), NameRouter(relevance)
-    graph = open_graph(folder, fake_roles(responder, router=router))
-    record(graph, CONFIG, *past("茶", "雨", rounds=2))
+    graph = open_after(past("茶", "雨", rounds=2), folder, fake_roles(responder, router=router))
     tell(graph, CONFIG, "Hello", keep=0)
     archive(folder, graph, "茶")
     return graph, responder, router

@@ -10,16 +10,11 @@ import pytest
 from reviewed import CONFIG, World
 from sessions import last_receipt, tell
 
+from topicloom import RESPONDER, REVIEWER, SPLITTER, Note, Roles, embedded_roles
 from topicloom.context.notes import render_note
 from topicloom.prompts.wording import get_wording
-from topicloom.review.reviewer import REVIEWER
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.registry import Roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.roles.splitter import SPLITTER
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.language import Language
-from topicloom.state.recall import Note
 from topicloom.state.session import SearchScope
 from topicloom.testing import TaggedSplitter, make_topic_search
 

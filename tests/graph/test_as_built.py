@@ -14,8 +14,12 @@ from reviewed import Merger, Reviewer
 from sessions import check_kept, past, record, thread
 
 from topicloom import (
+    MERGER,
+    REVIEWER,
     FileStorage,
+    SessionState,
     Settings,
+    TurnOptions,
     areview_session,
     build_review_graph,
     build_session_graph,
@@ -26,10 +30,7 @@ from topicloom import (
     repair_session,
     review_session,
 )
-from topicloom.memory.stored import Graph
-from topicloom.review.merger import MERGER
-from topicloom.review.reviewer import REVIEWER
-from topicloom.state.channels import SessionState, TurnOptions
+from topicloom.hosting import Graph
 from topicloom.testing import fake_roles
 
 

@@ -24,6 +24,7 @@ from sessions import (
     check_kept,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     prompt_of,
@@ -33,21 +34,23 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.errors import (
+from topicloom import (
+    RESPONDER,
     ConfigurationError,
+    FileStorage,
     InputError,
     MissingThreadError,
     NoNewMessageError,
+    Settings,
     StorageUnavailableError,
+    StoredMessage,
     TopicLoomError,
     UnknownModelError,
+    build_session_graph,
+    get_session,
 )
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.responder import RESPONDER, ChatResponder
-from topicloom.settings import Settings
-from topicloom.state.stored_message import StoredMessage
-from topicloom.storage.files import FileStorage
+from topicloom.hosting import Graph
+from topicloom.roles.responder import ChatResponder
 from topicloom.testing import (
     ScriptedResponder,
     fake_roles,
@@ -181,8 +184,7 @@ class TestContentBlocks:
         responder = ScriptedResponder(
             "Hi", make_topic_search("half \ud83d"), make_tool_call("f", {"x": "\ud83d"}), "Done"
         )
-        graph = open_graph(tmp_path, fake_roles(responder), tools=[f])
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), tools=[f])
         tell(graph, CONFIG, "Hello", keep=0)
         send(graph, HumanMessage("Call it", name="half \ud83d", id="\ud83d"))
         tell(graph, CONFIG, "And?")

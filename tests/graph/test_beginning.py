@@ -10,10 +10,18 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from sessions import last_receipt, open_graph, prompt_of, tell, thread
 
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.roles.registry import Roles
-from topicloom.roles.responder import RESPONDER, EmbeddedResponder, ReplyRequest, Responder
+from topicloom import (
+    BRIEF,
+    RESPONDER,
+    Answer,
+    Brief,
+    BriefRequest,
+    LocalRole,
+    ReplyRequest,
+    Responder,
+    Roles,
+)
+from topicloom.roles.responder import EmbeddedResponder
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.testing import ScriptedResponder, fake_roles
 

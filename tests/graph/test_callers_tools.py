@@ -8,11 +8,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from sessions import chatter, check_kept, open_graph, prompt_of, tell, thread, transcript_of
 
+from topicloom import FileStorage, SessionStore, TurnOptions, get_session
 from topicloom.context.token_count import ToolLike
-from topicloom.memory.stored import get_session
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder, SteadyReader, fake_roles, make_tool_call
 
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}}

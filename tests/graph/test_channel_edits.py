@@ -13,13 +13,17 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import interrupt
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 
-from topicloom.errors import ReplyError
-from topicloom.memory.stored import get_session
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.brief import Brief, BriefRequest
-from topicloom.roles.registry import Roles
-from topicloom.state.channels import TurnOptions
-from topicloom.state.stored_message import get_text
+from topicloom import (
+    Answer,
+    Brief,
+    BriefRequest,
+    LocalRole,
+    ReplyError,
+    Roles,
+    TurnOptions,
+    get_session,
+)
+from topicloom.hosting import get_text
 from topicloom.testing import (
     NameRouter,
     ScriptedResponder,

@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import check_kept, kept
 
-from topicloom.memory.stored import get_session
+from topicloom import get_session
 
 pytestmark = pytest.mark.long
 

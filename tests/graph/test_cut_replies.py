@@ -11,9 +11,8 @@ from openai_behaviours import Behaviour, Call, Reply
 from openai_server import OpenAIServer
 from sessions import last_receipt, tell, thread, transcript_of
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph
-from topicloom.settings import Settings
+from topicloom import Settings, build_session_graph
+from topicloom.hosting import Graph
 
 CONFIG = thread()
 TEXT = "It was the heron, and then"

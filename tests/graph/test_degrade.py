@@ -14,6 +14,7 @@ from sessions import (
     events_of,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     prompt_of,
@@ -24,15 +25,19 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.errors import ReplyError
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.brief import BRIEF
-from topicloom.roles.reader import READER
-from topicloom.roles.registry import Roles
-from topicloom.roles.router import Route
-from topicloom.roles.splitter import SPLITTER
-from topicloom.state.recall import Quote, Reading
-from topicloom.state.splitting import Assignment
+from topicloom import (
+    BRIEF,
+    READER,
+    SPLITTER,
+    Assignment,
+    Quote,
+    Reading,
+    ReplyError,
+    Roles,
+    Route,
+    get_session,
+)
+from topicloom.hosting import Graph
 from topicloom.testing import (
     FailingRole,
     FixedRole,
@@ -54,8 +59,7 @@ FAILING: list[Any] = [FailingRole(), SlowRole(), FixedRole(None), FixedRole("wha
 
 def asked(folder: Path, roles: Roles, text: str = "Hello", **settings: Any) -> Graph:
     """A session in which all that was said is split before a message is answered."""
-    graph = open_graph(folder, roles, **settings)
-    record(graph, CONFIG, *past("茶", "雨"))
+    graph = open_after(past("茶", "雨"), folder, roles, **settings)
     tell(graph, CONFIG, text, keep=0)
     return graph
 
@@ -284,8 +288,7 @@ class TestReply:
 
     def test_the_turn_may_be_run_again(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))
-        graph = open_graph(tmp_path, fake_roles(responder), reply_attempts=1)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Hello", keep=0)
         graph.invoke(None, CONFIG)
@@ -348,8 +351,7 @@ class TestReply:
 
     def test_a_failed_turn_in_which_much_was_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))
-        graph = open_graph(tmp_path, fake_roles(responder), reply_attempts=1)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Hello", keep=0)
         for n in range(5):
@@ -402,8 +404,7 @@ class TestReply:
         script: list[ScriptedReply] = [make_topic_search("tea"), RuntimeError("no")]
         responder = ScriptedResponder(*script)
         roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
-        graph = open_graph(tmp_path, roles, reply_attempts=1)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, roles, reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Well?", keep=0)
         assert spoken(graph, CONFIG, "Hello?") == "All right, noted."

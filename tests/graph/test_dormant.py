@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
+from sessions import (
+    kept,
+    last_receipt,
+    open_after,
+    past,
+    prompt_of,
+    tell,
+    thread,
+)
 
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import READER, Reader
+from topicloom import READER, Reader, embedded_roles, get_session
+from topicloom.hosting import OTHER_TOPICS, Graph
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.lifecycle import mark_archived
-from topicloom.state.recall import OTHER_TOPICS
 from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()
@@ -34,8 +40,9 @@ def asked(
     """A session with five topics, of which one has room to be active, and a question on all."""
     responder = ScriptedResponder()
     roles = fake_roles(responder).replace(READER, reader)
-    graph = open_graph(folder, roles, window=6_000, recall_tokens=recall, activation=FEW)
-    record(graph, CONFIG, *past(*tags))
+    graph = open_after(
+        past(*tags), folder, roles, window=6_000, recall_tokens=recall, activation=FEW
+    )
     tell(graph, CONFIG, question, keep=0)
     return graph, responder
 
@@ -104,8 +111,7 @@ def test_one_more_model_reads_what_is_found_in_topics_without_a_reader(tmp_path:
 
 def test_it_is_not_called_where_there_is_nothing_to_read(tmp_path: Path) -> None:
     reader = SteadyReader()
-    graph = open_graph(tmp_path, fake_roles().replace(READER, reader))
-    record(graph, CONFIG, *past("planting", "repairs"))
+    graph = open_after(past("planting", "repairs"), tmp_path, fake_roles().replace(READER, reader))
     tell(graph, CONFIG, QUESTION, keep=0)
     assert sorted(r.topic.name for r in reader.requests) == ["planting", "repairs"]
 

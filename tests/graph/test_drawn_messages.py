@@ -30,10 +30,9 @@ from sessions import open_graph, tell, thread
 from topicloom import InputError, check_session
 from topicloom.context.layout import Layout
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.state.message_form import make_storable
+from topicloom.hosting import make_storable, to_row
 from topicloom.state.stored_message import to_stored_message
 from topicloom.storage.chain import dump_body, load_body
-from topicloom.storage.message_rows import to_row
 
 SERDE = JsonPlusSerializer()
 EACH_SAID = 200

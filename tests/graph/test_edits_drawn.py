@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from sessions import chatter, check_kept, kept, open_graph, thread
 
-from topicloom.memory.stored import get_session
-from topicloom.state.channels import TurnOptions
+from topicloom import TurnOptions, get_session
 from topicloom.testing import ScriptedResponder, SteadyReader, TaggedSplitter, fake_roles
 
 

@@ -12,14 +12,20 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 
-from topicloom import Memory, Settings, build_session_graph, purge_messages
-from topicloom.memory.stored import get_session
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    Fact,
+    FactChanges,
+    FileStorage,
+    Memory,
+    ReflectionStore,
+    SessionStore,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    get_session,
+    purge_messages,
+)
 from topicloom.storage.repair import find_faults, mend_session
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder, fake_roles
 
 SECRET = "XSECRETX"

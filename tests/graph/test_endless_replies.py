@@ -15,11 +15,8 @@ from openai_server import OpenAIServer
 from sessions import last_receipt, open_graph, tell, thread, transcript_of
 from tables import each_row
 
-from topicloom.errors import ReplyError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph
-from topicloom.roles.responder import ReplyRequest
-from topicloom.settings import Settings
+from topicloom import ReplyError, ReplyRequest, Settings, build_session_graph
+from topicloom.hosting import Graph
 from topicloom.state.messages import is_json_so_far
 from topicloom.testing import fake_roles
 

@@ -19,9 +19,8 @@ from openai_behaviours import Reply, Usage
 from openai_server import OpenAIServer
 from sessions import open_graph, past, record, thread
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph
-from topicloom.settings import Settings
+from topicloom import Settings, build_session_graph
+from topicloom.hosting import Graph
 from topicloom.testing import ScriptedResponder, fake_roles
 
 ANSWER = "Oak it is, then."

@@ -12,9 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, kept, open_graph, tell, thread
 
-from topicloom.errors import NewerFormatError
-from topicloom.memory.stored import get_session
-from topicloom.storage import FileStorage, StoreStorage
+from topicloom import FileStorage, NewerFormatError, StoreStorage, get_session
 
 __all__ = ["run"]
 

@@ -15,10 +15,8 @@ from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
 from sessions import thread
 
-from topicloom.errors import TopicLoomWarning
-from topicloom.graph.session import build_session_graph
-from topicloom.settings import Settings
-from topicloom.state.stored_message import get_text
+from topicloom import Settings, TopicLoomWarning, build_session_graph
+from topicloom.hosting import get_text
 
 
 def build(folder: Path, model: ScriptedModel, **options: Any) -> Any:

@@ -26,24 +26,29 @@ from sessions import (
     thread,
 )
 
-from topicloom.errors import ReplyError
-from topicloom.memory.stored import Graph, get_session
+from topicloom import (
+    BRIEF,
+    READER,
+    RESPONDER,
+    ROUTER,
+    SPLITTER,
+    Answer,
+    FileStorage,
+    LocalRole,
+    Note,
+    ReplyError,
+    Responder,
+    Roles,
+    Session,
+    StoredMessage,
+    Topic,
+    TurnOptions,
+    embedded_roles,
+    get_session,
+)
+from topicloom.hosting import Graph, get_text
 from topicloom.prompts.loader import load_prompt
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.brief import BRIEF
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import READER
-from topicloom.roles.registry import Roles
-from topicloom.roles.responder import RESPONDER, Responder
-from topicloom.roles.router import ROUTER
-from topicloom.roles.splitter import SPLITTER
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import Note
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage, get_text
-from topicloom.state.topics import Topic
-from topicloom.storage.files import FileStorage
 from topicloom.testing import (
     FailingRole,
     NameRouter,

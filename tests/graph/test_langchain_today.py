@@ -18,10 +18,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, Messages, add_messages
 from sessions import open_graph, past, record, thread
 
-from topicloom.errors import TopicLoomWarning
-from topicloom.graph.receipts import ReceiptStream
-from topicloom.state.channels import SessionState
-from topicloom.state.receipt import Receipt
+from topicloom import Receipt, ReceiptStream, SessionState, TopicLoomWarning
 
 SAID: Any = {"messages": [("user", "茶呢？")]}
 pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")

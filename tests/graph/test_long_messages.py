@@ -9,10 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from sessions import last_receipt, open_graph, thread
 
-from topicloom.graph.checkpoints import local_checkpointer
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import get_session
-from topicloom.settings import Settings
+from topicloom import Settings, build_session_graph, get_session, local_checkpointer
 from topicloom.state.safe_text import shorten_query
 from topicloom.testing import Clock
 

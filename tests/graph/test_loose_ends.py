@@ -9,14 +9,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from sessions import check_kept, kept, open_graph, record, tell, thread
 
-from topicloom.errors import InputError
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.choice import embedded_roles
+from topicloom import InputError, Memory, Session, SessionStore, embedded_roles, get_session
+from topicloom.hosting import Graph, TopicTable
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.session import Session
-from topicloom.state.topics import TopicTable
-from topicloom.storage.sessions import SessionStore
 
 CONFIG = thread()
 SUBJECTS = {

@@ -15,14 +15,17 @@ from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, open_graph, past, prompt_of, record, tell, thread
 
-from topicloom.errors import StorageUnavailableError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.registry import Roles
-from topicloom.settings import Settings
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    Roles,
+    SessionStore,
+    Settings,
+    StorageUnavailableError,
+    StoreStorage,
+    build_session_graph,
+    get_session,
+)
+from topicloom.hosting import Graph
 from topicloom.storage.store_items import items_in, put_items
-from topicloom.storage.stores import StoreStorage
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
 
 pytestmark = pytest.mark.long

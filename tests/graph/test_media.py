@@ -23,9 +23,9 @@ from sessions import (
     thread,
 )
 
+from topicloom import RESPONDER, ReplyRequest, get_session
 from topicloom.context.transcript import show_message
-from topicloom.memory.stored import get_session
-from topicloom.roles.responder import RESPONDER, ChatResponder, ReplyRequest
+from topicloom.roles.responder import ChatResponder
 from topicloom.testing import ScriptedResponder, fake_roles, make_topic_search
 
 CONFIG = thread()

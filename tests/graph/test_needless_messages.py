@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from sessions import last_receipt, open_graph, record, tell, thread
 
-from topicloom.settings import Settings
+from topicloom import Settings
 from topicloom.testing import SteadyReader, fake_roles
 
 LEAST = Settings.model_fields["recall_least"].default

@@ -25,17 +25,12 @@ from openai_behaviours import (
 from openai_server import OpenAIServer
 from sessions import tell
 
-from topicloom.errors import ReplyError
+from topicloom import FileStorage, ReplyError, Session, SessionStore, Settings, build_session_graph
 from topicloom.graph.deps import make_deps
 from topicloom.graph.parts import GraphParts
-from topicloom.graph.session import build_session_graph
+from topicloom.hosting import get_model_name
 from topicloom.prompts.loader import load_prompt
-from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import spec_of
-from topicloom.settings import Settings
-from topicloom.state.session import Session
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 
 pytestmark = pytest.mark.long
 

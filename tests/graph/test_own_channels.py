@@ -17,11 +17,8 @@ from langgraph.types import Command
 from sessions import thread
 from typing_extensions import TypedDict
 
-from topicloom.domain import Domain
-from topicloom.errors import InputError, TopicLoomWarning
-from topicloom.graph.session import build_session_graph
+from topicloom import Domain, InputError, Settings, TopicLoomWarning, build_session_graph
 from topicloom.roles.responder import ChatResponder
-from topicloom.settings import Settings
 from topicloom.testing import fake_roles
 
 

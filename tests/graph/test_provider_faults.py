@@ -17,14 +17,16 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from openai_behaviours import Answer, Call, Reply, Request, Status, router
 from openai_server import OpenAIServer
 
-from topicloom.errors import ReplyError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import get_session
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.receipt import Receipt
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    FileStorage,
+    Receipt,
+    ReplyError,
+    SessionStore,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    get_session,
+)
 
 pytestmark = pytest.mark.long
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 from sessions import last_receipt, open_graph, past, record, tell, thread
 
-from topicloom.roles.base import Answer, LocalRole, Usage
-from topicloom.roles.reader import EmbeddedReader, Reader, ReadRequest
-from topicloom.state.recall import Quote, Reading
-from topicloom.state.receipt import Receipt
+from topicloom import Answer, LocalRole, Quote, Reader, Reading, ReadRequest, Receipt, Usage
+from topicloom.roles.reader import EmbeddedReader
 from topicloom.testing import fake_roles
 
 CONFIG = thread()

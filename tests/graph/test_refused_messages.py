@@ -25,7 +25,7 @@ from topicloom import (
     check_session,
     repair_session,
 )
-from topicloom.memory.stored import Graph
+from topicloom.hosting import Graph
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 REPLY = "All right, noted."

@@ -9,13 +9,9 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from sessions import check_kept, kept, open_graph, record, tell, thread
 
-from topicloom.memory.memory import Memory
-from topicloom.memory.review import review_session
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.splitter import SPLITTER
+from topicloom import SPLITTER, Memory, Topic, embedded_roles, get_session, review_session
+from topicloom.hosting import Graph
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.topics import Topic
 from topicloom.testing import TaggedSplitter, fake_roles
 
 CONFIG = thread()

@@ -11,12 +11,15 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from sessions import check_kept, kept, last_receipt, past, record, thread
 
-from topicloom.domain import Domain
-from topicloom.errors import ConfigurationError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
+from topicloom import (
+    ConfigurationError,
+    Domain,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    get_session,
+)
+from topicloom.hosting import Graph
 
 
 @pytest.fixture

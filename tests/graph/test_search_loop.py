@@ -14,6 +14,7 @@ from sessions import (
     events_of,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     prompt_of,
@@ -24,15 +25,19 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom.memory.stored import Graph, get_session
+from topicloom import (
+    Answer,
+    Quote,
+    Reading,
+    ReadRequest,
+    Roles,
+    Route,
+    RouteRequest,
+    TurnOptions,
+    get_session,
+)
+from topicloom.hosting import OTHER_TOPICS, Graph, get_text
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import Answer
-from topicloom.roles.reader import ReadRequest
-from topicloom.roles.registry import Roles
-from topicloom.roles.router import Route, RouteRequest
-from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import OTHER_TOPICS, Quote, Reading
-from topicloom.state.stored_message import get_text
 from topicloom.testing import (
     FailingRole,
     FixedRole,
@@ -133,8 +138,7 @@ class TestModelAsks:
         responder = ScriptedResponder("Fine.", query, "It rained.")
         reader = ReaderOfQueries()
         roles = fake_roles(responder, reader=reader, router=NameRouter({"雨": 0.9}))
-        graph = open_graph(tmp_path, roles)
-        record(graph, CONFIG, *past("雨", "茶"))
+        graph = open_after(past("雨", "茶"), tmp_path, roles)
         tell(graph, CONFIG, "Hello", keep=0)
         reader.requests.clear()
         tell(graph, CONFIG, "And that?")
@@ -151,8 +155,9 @@ class TestModelAsks:
         """Out of view now, though there is no room to activate it."""
         reader = SteadyReader()
         roles = fake_roles(reader=reader)
-        graph = open_graph(tmp_path, roles, activation=ROOM_FOR_ONE, window=4_000)
-        record(graph, CONFIG, *past("茶", "雨", "山"))
+        graph = open_after(
+            past("茶", "雨", "山"), tmp_path, roles, activation=ROOM_FOR_ONE, window=4_000
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
         reader.requests.clear()
@@ -177,8 +182,7 @@ class TestModelAsks:
         summary = "Much has been said. " * 50
         responder = ScriptedResponder(make_topic_search("one"), make_topic_search("two"), "So.")
         reader = SteadyReader(summary=summary)
-        graph = open_graph(tmp_path, fake_roles(responder, reader=reader))
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder, reader=reader))
         tell(graph, CONFIG, "Well?", keep=0)
         assert len(reader.requests) == 4
         held = [str(s.values.get("readings")) for s in graph.get_state_history(CONFIG)]
@@ -233,8 +237,7 @@ class TestModelAsks:
         """Otherwise the model would be asked the very same again, and search again."""
         responder = ScriptedResponder("Fine.", make_topic_search("tea"), "I know no more.")
         roles = fake_roles(responder, router=NameRouter({"茶": 0.9}))
-        graph = open_graph(tmp_path, roles, embedder="hashing")
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, roles, embedder="hashing")
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "And the tea?")
         before, after = (prompt_of(r) for r in responder.requests[-2:])
@@ -244,8 +247,7 @@ class TestModelAsks:
     def test_candidates_that_cannot_be_told_apart_are_asked_about(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("the trip"), "Do you mean 茶 or 雨?")
         roles = fake_roles(responder, router=NameRouter({"茶": 0.5, "雨": 0.45, "山": 0.1}))
-        graph = open_graph(tmp_path, roles, activation=ONE_AWAKE)
-        record(graph, CONFIG, *past("茶", "雨", "山", rounds=3))
+        graph = open_after(past("茶", "雨", "山", rounds=3), tmp_path, roles, activation=ONE_AWAKE)
         tell(graph, CONFIG, "The trip", keep=0)
         note = prompt_of(responder.requests[-1]).rpartition("<memory>")[2]
         assert "“茶”" in note
@@ -455,8 +457,9 @@ class TestAmnesia:
     def test_a_sleeping_topic_wakes_by_what_is_said(self, tmp_path: Path) -> None:
         """The index's prior is free: nobody asks a router."""
         router = NameRouter({})
-        graph = open_graph(tmp_path, fake_roles(router=router), activation=ONE_AWAKE)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(
+            past("茶", "雨"), tmp_path, fake_roles(router=router), activation=ONE_AWAKE
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         (awake,) = get_session(graph, CONFIG).active
         other = {"t1": "雨", "t2": "茶"}[awake]

@@ -12,9 +12,15 @@ from langchain_core.messages import AIMessageChunk, AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, kept, open_graph, tell, thread, transcript_of
 
-from topicloom.errors import NoNewMessageError, ReplyError, StorageUnavailableError
-from topicloom.memory.stored import Graph, get_session
-from topicloom.storage.files import FileBackend, FileStorage
+from topicloom import (
+    FileStorage,
+    NoNewMessageError,
+    ReplyError,
+    StorageUnavailableError,
+    get_session,
+)
+from topicloom.hosting import Graph
+from topicloom.storage.files import FileBackend
 from topicloom.testing import ScriptedResponder, fake_roles
 
 CONFIG = thread()

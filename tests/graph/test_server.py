@@ -18,9 +18,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from servers import free_port, running
 
-from topicloom.state.session import Session
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import FileStorage, Session, SessionStore
 
 pytestmark = pytest.mark.slow
 

@@ -9,13 +9,10 @@ from typing import Any
 
 from sessions import last_receipt, open_graph, tell, thread
 
+from topicloom import FileStorage, Session, SessionStore, StoredMessage
 from topicloom.context.layout import Layout
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.nodes.workspace import TranscriptSizes
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
 
 COUNTER = EstimatingCounter("o200k")

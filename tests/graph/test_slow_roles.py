@@ -8,15 +8,20 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from sessions import open_graph, past, record, tell, thread
+from sessions import open_after, past, tell, thread
 
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph, find_deps
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.roles.registry import Roles
-from topicloom.roles.splitter import SPLITTER
-from topicloom.state.receipt import Receipt
+from topicloom import (
+    BRIEF,
+    SPLITTER,
+    Answer,
+    Brief,
+    BriefRequest,
+    LocalRole,
+    Memory,
+    Receipt,
+    Roles,
+)
+from topicloom.hosting import Graph, find_deps
 from topicloom.testing import SlowRole, fake_roles
 
 CONFIG = thread()
@@ -29,9 +34,7 @@ def slow() -> Any:
 
 def open_split(folder: Path, roles: Roles) -> Graph:
     """A session in which the next turn splits what was said."""
-    graph = open_graph(folder, roles, role_seconds=DEADLINE)
-    record(graph, CONFIG, *past("茶", "雨"))
-    return graph
+    return open_after(past("茶", "雨"), folder, roles, role_seconds=DEADLINE)
 
 
 def newest_receipt(graph: Graph) -> Receipt:
@@ -115,8 +118,9 @@ def test_a_late_brief_of_what_was_purged_is_dropped(tmp_path: Path) -> None:
 def test_roles_that_answer_are_waited_for(tmp_path: Path) -> None:
     writer = LateWriter()
     writer.may.set()
-    graph = open_graph(tmp_path, fake_roles().replace(BRIEF, writer), role_seconds=20)
-    record(graph, CONFIG, *past("茶", "雨"))
+    graph = open_after(
+        past("茶", "雨"), tmp_path, fake_roles().replace(BRIEF, writer), role_seconds=20
+    )
     tell(graph, CONFIG, "茶的事情", keep=0)
     assert {t.name for t in Memory.of(graph, CONFIG).topics()} == {"Late t1", "Late t2"}
     assert newest_receipt(graph).unasked == {}

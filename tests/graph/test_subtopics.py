@@ -16,6 +16,7 @@ from sessions import (
     check_kept,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     record,
@@ -23,26 +24,32 @@ from sessions import (
     thread,
 )
 
+from topicloom import (
+    SPLITTER,
+    Answer,
+    Assignment,
+    FileStorage,
+    LocalRole,
+    ReadRequest,
+    Session,
+    SessionStore,
+    SplitRequest,
+    StoredMessage,
+    Topic,
+    TurnOptions,
+    embedded_roles,
+    get_session,
+)
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow, WindowStarts
-from topicloom.memory.stored import Graph, get_session
+from topicloom.hosting import Graph, TopicTable
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
 from topicloom.prompts.loader import Prompts
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import ReadRequest, build_reader_prompt
-from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.roles.reader import build_reader_prompt
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.channels import TurnOptions
 from topicloom.state.hierarchy import find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Session
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import (
     FailingRole,
     NameRouter,
@@ -109,8 +116,9 @@ def check_sizes(store: SessionStore, session: Session, table: TopicTable) -> Non
 class TestDivision:
     def test_a_topic_that_is_too_large_is_divided_by_subject(self, tmp_path: Path) -> None:
         splitter = SubjectSplitter()
-        graph = open_graph(tmp_path, fake_roles(splitter=splitter), **SMALL)
-        record(graph, CONFIG, *past("茶", "雨", rounds=5))
+        graph = open_after(
+            past("茶", "雨", rounds=5), tmp_path, fake_roles(splitter=splitter), **SMALL
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         session, store, table = opened(tmp_path, graph)
         tea, rain = table["t1"], table["t2"]
@@ -131,8 +139,7 @@ class TestDivision:
     def test_parts_are_found_by_day_and_read(self, tmp_path: Path) -> None:
         reader = SteadyReader(quotes=1)
         roles = fake_roles(reader=reader, splitter=SubjectSplitter())
-        graph = open_graph(tmp_path, roles, **SMALL)
-        record(graph, CONFIG, *past("茶", rounds=6))
+        graph = open_after(past("茶", rounds=6), tmp_path, roles, **SMALL)
         tell(graph, CONFIG, "Hello", keep=0)
         session, store, table = opened(tmp_path, graph)
         days = set().union(*store.days(session).values())
@@ -185,8 +192,7 @@ class TestDivision:
 class TestAfterwards:
     def test_a_message_that_goes_on_with_it_joins_a_part(self, tmp_path: Path) -> None:
         splitter = SubjectSplitter()
-        graph = open_graph(tmp_path, fake_roles(splitter=splitter), **SMALL)
-        record(graph, CONFIG, *past("茶", rounds=5))
+        graph = open_after(past("茶", rounds=5), tmp_path, fake_roles(splitter=splitter), **SMALL)
         tell(graph, CONFIG, chatter("茶", 90), keep=0)
         _, _, before = opened(tmp_path, graph)
         tell(graph, CONFIG, "Hello", keep=0)
@@ -200,8 +206,7 @@ class TestAfterwards:
     def test_it_is_found_through_its_parts(self, tmp_path: Path) -> None:
         router = NameRouter({"茶 / 茶之奇": 0.9})
         roles = fake_roles(splitter=SubjectSplitter(), router=router)
-        graph = open_graph(tmp_path, roles, **SMALL)
-        record(graph, CONFIG, *past("茶", rounds=6))
+        graph = open_after(past("茶", rounds=6), tmp_path, roles, **SMALL)
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "你忘了吗？")
         _, _, table = opened(tmp_path, graph)
@@ -248,8 +253,7 @@ class TestAfterwards:
 
     def test_a_fork_from_before_sees_the_topic_whole(self, tmp_path: Path) -> None:
         roles = fake_roles(splitter=SubjectSplitter(), router=NameRouter({"茶": 0.9}))
-        graph = open_graph(tmp_path, roles, **SMALL)
-        record(graph, CONFIG, *past("茶", rounds=2))
+        graph = open_after(past("茶", rounds=2), tmp_path, roles, **SMALL)
         tell(graph, CONFIG, "Hello", keep=0)
         before = graph.get_state(CONFIG).config
         record(graph, CONFIG, *past("茶", rounds=5, characters=121))
@@ -267,8 +271,9 @@ class TestReferences:
 
     def test_readers_of_other_topics_see_it(self, tmp_path: Path) -> None:
         reader = SteadyReader(quotes=9)
-        graph = open_graph(tmp_path, fake_roles(reader=reader, splitter=Sharing()))
-        record(graph, CONFIG, *past("茶", rounds=2))
+        graph = open_after(
+            past("茶", rounds=2), tmp_path, fake_roles(reader=reader, splitter=Sharing())
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         record(graph, CONFIG, *past("雨", rounds=2))
         reader.requests.clear()
@@ -290,8 +295,9 @@ class TestReferences:
 
     def test_quotes_of_messages_of_other_topics_are_followed(self, tmp_path: Path) -> None:
         reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0, quotes=9)
-        graph = open_graph(tmp_path, fake_roles(reader=reader, splitter=Sharing()))
-        record(graph, CONFIG, *past("茶", rounds=1))
+        graph = open_after(
+            past("茶", rounds=1), tmp_path, fake_roles(reader=reader, splitter=Sharing())
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         record(graph, CONFIG, *past("雨", rounds=1))
         tell(graph, CONFIG, "Hello", keep=0)
@@ -367,7 +373,9 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     )
 
     def tied(session: Session, table: TopicTable) -> set[str]:
-        return set(workspace.indexed(session, table).ties(fresh, [0.0] * 4, table.open()).topics)
+        return set(
+            workspace.indexed(session, table).affinities(fresh, [0.0] * 4, table.open()).topics
+        )
 
     assert tied(*before) == {"t1"}
     table = {"t1": mark_divided(whole, ())}

@@ -14,12 +14,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import open_graph, tell, thread
 
-from topicloom.errors import OtherPersonError
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph, get_session
-from topicloom.nodes.runs import name_thread
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage, Memory, OtherPersonError, TurnOptions, get_session
+from topicloom.hosting import Graph, name_thread
 
 ANN, BOB = name_thread("s", "ann", "work"), name_thread("s", "bob", "work")
 SAID: Any = {"messages": [HumanMessage("茶：一")]}

@@ -14,28 +14,30 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
+from topicloom import (
+    MERGER,
+    Answer,
+    Assignment,
+    Reading,
+    ReadRequest,
+    ReviewPolicy,
+    Session,
+    SessionStore,
+    Settings,
+    SplitRequest,
+    get_session,
+    review_session,
+)
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.transcript import describe_content
 from topicloom.context.windows import WindowStarts
 from topicloom.effects import Step
-from topicloom.memory.review import review_session
-from topicloom.memory.stored import Graph, get_session
+from topicloom.hosting import Graph, TopicTable, get_text
 from topicloom.prompts.wording import get_wording
-from topicloom.review.decisions import ReviewPolicy
-from topicloom.review.merger import MERGER
-from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
-from topicloom.roles.reader import ChatReader, ReadRequest, build_reader_prompt
-from topicloom.roles.splitter import SplitRequest
-from topicloom.settings import Settings
-from topicloom.state.recall import Reading
+from topicloom.roles.reader import ChatReader, build_reader_prompt
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Session
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import get_text
-from topicloom.state.topics import TopicTable
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import Clock, FixedRole, ScriptedResponder, TaggedSplitter, fake_roles
 
 CONFIG = thread()

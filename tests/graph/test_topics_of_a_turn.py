@@ -9,13 +9,9 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from sessions import kept, last_receipt, open_graph, record, tell, thread
 
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.splitter import SPLITTER
-from topicloom.search.encoders import default_embedder
+from topicloom import SPLITTER, Settings, Topic, default_embedder, embedded_roles, get_session
+from topicloom.hosting import Graph
 from topicloom.search.turn_topics import TurnContext
-from topicloom.settings import Settings
-from topicloom.state.topics import Topic
 from topicloom.testing import TaggedSplitter
 from topicloom.topics.session_index import SessionIndex
 

@@ -13,6 +13,7 @@ from sessions import (
     check_kept,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     prompt_of,
@@ -22,12 +23,10 @@ from sessions import (
     transcript_of,
 )
 
+from topicloom import Session, TurnOptions, get_session
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.memory.stored import get_session
+from topicloom.hosting import get_text
 from topicloom.prompts.loader import load_prompt
-from topicloom.state.channels import TurnOptions
-from topicloom.state.session import Session
-from topicloom.state.stored_message import get_text
 from topicloom.testing import (
     Clock,
     ScriptedReply,
@@ -90,8 +89,7 @@ class TestColdStart:
 class TestSplit:
     def test_whole_blocks_move_into_topics(self, tmp_path: Path) -> None:
         splitter = TaggedSplitter()
-        graph = open_graph(tmp_path, fake_roles(splitter=splitter))
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(splitter=splitter))
         tell(graph, CONFIG, chatter("山", 1), keep=0)
         session = get_session(graph, CONFIG)
         store = kept(tmp_path, session)
@@ -124,8 +122,7 @@ class TestSplit:
         ]
 
     def test_later_messages_join_the_topics_there_are(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path)
         for n in range(1, 15):
             tell(graph, CONFIG, chatter("茶雨"[n % 2], 100 + n))
         session = get_session(graph, CONFIG)
@@ -156,8 +153,7 @@ class TestSplit:
 
     def test_keeping_none_moves_everything(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
-        graph = open_graph(tmp_path, fake_roles(responder))
-        record(graph, CONFIG, *past("茶", rounds=2))
+        graph = open_after(past("茶", rounds=2), tmp_path, fake_roles(responder))
         tell(graph, CONFIG, "Hello", keep=0)
         session = get_session(graph, CONFIG)
         check_kept(kept(tmp_path, session), session)
@@ -182,8 +178,9 @@ class TestSplit:
 class TestFanOut:
     def test_every_active_topic_is_read(self, tmp_path: Path) -> None:
         responder, reader = ScriptedResponder(), SteadyReader(quotes=1, summary="摘要")
-        graph = open_graph(tmp_path, fake_roles(responder, reader=reader))
-        record(graph, CONFIG, *past("茶", "雨", "山", rounds=3))
+        graph = open_after(
+            past("茶", "雨", "山", rounds=3), tmp_path, fake_roles(responder, reader=reader)
+        )
         tell(graph, CONFIG, "Hello again", keep=4)
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
         for request in reader.requests:
@@ -205,8 +202,9 @@ class TestFanOut:
 
     def test_nothing_is_quoted_twice_until_the_next_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
-        graph = open_graph(tmp_path, fake_roles(responder), window=3_000)
-        record(graph, CONFIG, *past("茶", "雨", rounds=6))
+        graph = open_after(
+            past("茶", "雨", rounds=6), tmp_path, fake_roles(responder), window=3_000
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "And now?", "And then?")
         session = get_session(graph, CONFIG)
@@ -220,8 +218,9 @@ class TestFanOut:
 
     def test_the_spec_s_layout_shows_what_is_relevant_now(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
-        graph = open_graph(tmp_path, fake_roles(responder), window=3_000, layout="spec")
-        record(graph, CONFIG, *past("茶", rounds=6))
+        graph = open_after(
+            past("茶", rounds=6), tmp_path, fake_roles(responder), window=3_000, layout="spec"
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "And now?", "And then?")
         for request in responder.requests[-2:]:
@@ -232,8 +231,13 @@ class TestFanOut:
     def test_topics_that_are_never_relevant_fall_asleep(self, tmp_path: Path) -> None:
         reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0)
         activation = {"floor": 1}
-        graph = open_graph(tmp_path, fake_roles(reader=reader), activation=activation, window=4_000)
-        record(graph, CONFIG, *past("茶", "雨", rounds=5))
+        graph = open_after(
+            past("茶", "雨", rounds=5),
+            tmp_path,
+            fake_roles(reader=reader),
+            activation=activation,
+            window=4_000,
+        )
         tell(graph, CONFIG, "Hello", keep=0)
         slept: list[str] = []
         for _ in range(6):
@@ -283,8 +287,7 @@ class TestTools:
 
     def test_with_topics_both_kinds_of_tools_are_offered(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_tool_call("weather", {"city": "Rome"}), "Sunny.")
-        graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), tools=[self.weather])
         tell(graph, CONFIG, "How is the weather?", keep=2)
         offered = [t.name for t in responder.requests[0].tools]
         assert offered == ["weather", "activate_topic"]
@@ -415,8 +418,7 @@ class TestLanguage:
 
     def test_a_setting_fixes_it(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
-        graph = open_graph(tmp_path, fake_roles(responder), language="en")
-        record(graph, CONFIG, *past("茶"))
+        graph = open_after(past("茶"), tmp_path, fake_roles(responder), language="en")
         tell(graph, CONFIG, "好", keep=0)
         assert load_prompt("responder", "en") in prompt_of(responder.requests[-1])
 

@@ -16,6 +16,7 @@ from sessions import (
     events_of,
     kept,
     last_receipt,
+    open_after,
     open_graph,
     past,
     record,
@@ -24,8 +25,8 @@ from sessions import (
     thread,
 )
 
-from topicloom.memory.stored import Graph, get_session
-from topicloom.state.stored_message import get_text
+from topicloom import get_session
+from topicloom.hosting import Graph, get_text
 from topicloom.testing import (
     Clock,
     ScriptedReply,
@@ -110,8 +111,9 @@ class TestStreams:
 
     def test_messages_gives_the_reply_s_tokens_alone(self, tmp_path: Path) -> None:
         reply = "A reply of several words, 也有中文。"
-        graph = open_graph(tmp_path, fake_roles(ScriptedResponder(otherwise=reply)))
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(
+            past("茶", "雨"), tmp_path, fake_roles(ScriptedResponder(otherwise=reply))
+        )
         for text in ("Hello", "And now?", "你忘了吗？"):
             assert spoken(graph, CONFIG, text) == reply
 
@@ -129,8 +131,7 @@ class TestStreams:
             assert len([c for c in chunks if get_text(c)]) == 80
 
     async def test_messages_on_the_event_loop(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path)
-        record(graph, CONFIG, *past("茶", "雨"))
+        graph = open_after(past("茶", "雨"), tmp_path)
         said = {"messages": [HumanMessage("Hello")]}
         parts: AsyncIterator[Any] = graph.astream(said, CONFIG, stream_mode="messages")
         found = [(get_text(m), meta["langgraph_node"]) async for m, meta in parts]

@@ -28,14 +28,22 @@ from sessions import (
     transcript_of,
 )
 
-from topicloom import TurnOptions
-from topicloom.errors import ConflictError, ReplyError, SessionBusyError, TopicLoomWarning
-from topicloom.memory.stored import Graph, get_session, open_session
-from topicloom.roles.registry import Roles
-from topicloom.roles.responder import ReplyRequest
-from topicloom.state.changes import TopicChange, fingerprint_topic
-from topicloom.storage.files import FileStorage
-from topicloom.storage.stores import StoreStorage
+from topicloom import (
+    ConflictError,
+    FileStorage,
+    ReplyError,
+    ReplyRequest,
+    Roles,
+    SessionBusyError,
+    StoreStorage,
+    TopicChange,
+    TopicLoomWarning,
+    TurnOptions,
+    get_session,
+    open_session,
+)
+from topicloom.hosting import Graph
+from topicloom.state.changes import fingerprint_topic
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 CONFIG = thread()

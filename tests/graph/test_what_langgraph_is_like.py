@@ -25,12 +25,11 @@ from langgraph.graph.state import CompiledStateGraph
 from sessions import thread
 from tables import each_row
 
-from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom import Settings, build_session_graph
 from topicloom.graph.middleware import _DURABILITY
-from topicloom.graph.session import build_session_graph
+from topicloom.hosting import CompiledSessionGraph
 from topicloom.memory.stored import _find_owners
 from topicloom.roles.tracing import _streams
-from topicloom.settings import Settings
 from topicloom.testing import fake_roles
 
 

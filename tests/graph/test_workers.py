@@ -31,12 +31,8 @@ from postgres import open_postgres
 from servers import free_port, running
 from sessions import tell, thread
 
-from topicloom.graph.postgres import open_postgres_store
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.memory import Memory
-from topicloom.reflection.reflect import reflect_beside
-from topicloom.reflection.store import ReflectionStore
-from topicloom.storage.stores import StoreStorage
+from topicloom import Memory, ReflectionStore, StoreStorage, build_session_graph, reflect_beside
+from topicloom.hosting import open_postgres_store
 from topicloom.testing import Clock, fake_roles
 
 pytestmark = pytest.mark.slow

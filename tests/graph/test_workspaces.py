@@ -7,9 +7,8 @@ from typing import Any
 
 from langgraph.store.memory import InMemoryStore
 
-from topicloom import FileStorage
+from topicloom import FileStorage, Storage
 from topicloom.nodes.workspace import Workspaces
-from topicloom.storage.base import Storage
 
 
 def open_one(storage: Storage | None) -> Workspaces:

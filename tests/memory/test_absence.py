@@ -6,9 +6,8 @@ from typing import Any
 
 from tables import each_row
 
+from topicloom import Call, Receipt, TopicNote
 from topicloom.memory.absence import AbsenceStep, find_step
-from topicloom.state.recall import TopicNote
-from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import ReadingEffect, Search
 
 

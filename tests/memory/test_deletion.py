@@ -18,13 +18,20 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
-from topicloom import Memory, adelete_session, delete_session, delete_with_threads
-from topicloom.graph.checkpoints import open_local_store
-from topicloom.memory.stored import find_deps, get_session, make_review_thread
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.storage.files import FileStorage
-from topicloom.storage.stores import StoreStorage
+from topicloom import (
+    Fact,
+    FactChanges,
+    FileStorage,
+    Memory,
+    ReflectionStore,
+    StoreStorage,
+    adelete_session,
+    delete_session,
+    delete_with_threads,
+    get_session,
+)
+from topicloom.hosting import find_deps, open_local_store
+from topicloom.memory.stored import make_review_thread
 
 SECRET = "XSECRETX"
 TEXTS = [f"{chatter('茶', 1)} {SECRET}", *(chatter("茶山"[n % 2], n) for n in range(2, 6))]

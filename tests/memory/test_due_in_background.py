@@ -15,11 +15,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, past, record, tell, thread
 
-from topicloom.memory.background import run_background
-from topicloom.memory.stored import Graph
-from topicloom.reflection.scheduler import ReflectionScheduler
-from topicloom.reflection.store import ReflectionStore
-from topicloom.settings import Settings
+from topicloom import ReflectionScheduler, ReflectionStore, Settings
+from topicloom.hosting import Graph, run_background
 from topicloom_app.cli.context import make_context
 
 DUE = {"turns": 1, "idle_seconds": 0.01, "tick_seconds": 0.05, "review_seconds": 3_600}

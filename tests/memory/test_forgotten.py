@@ -14,21 +14,38 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from sessions import chatter, check_kept, copy_saver, kept, open_graph, past, record, tell, thread
+from sessions import (
+    chatter,
+    check_kept,
+    copy_saver,
+    kept,
+    open_after,
+    open_graph,
+    past,
+    tell,
+    thread,
+)
 
-from topicloom.errors import InputError
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph, get_session, open_session
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.base import Answer, Role
-from topicloom.roles.splitter import SplitRequest
+from topicloom import (
+    Answer,
+    Assignment,
+    Fact,
+    FactChanges,
+    FileStorage,
+    InputError,
+    Memory,
+    Quote,
+    Reading,
+    ReflectionStore,
+    Role,
+    SessionStore,
+    SplitRequest,
+    StoredMessage,
+    get_session,
+    open_session,
+)
+from topicloom.hosting import REMOVED, Graph
 from topicloom.state.changes import make_brief_update
-from topicloom.state.recall import Quote, Reading
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import REMOVED, StoredMessage
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import FixedRole, ScriptedResponder, fake_roles, read_tag
 
 SECRET = "ZANZIBAR47"
@@ -85,7 +102,7 @@ def test_what_was_written_twice_is_gone_twice(tmp_path: Path) -> None:
     assert [t for t in texts if t.startswith("山")] == ["山：别的第0次", "山：别的第1次"]
 
 
-def test_copies_of_what_an_older_version_purged_are_gone(tmp_path: Path) -> None:
+def test_copies_that_another_purge_left_are_gone(tmp_path: Path) -> None:
     graph = talk_at_once(tmp_path)
     session, store = open_session(graph, thread())
     numbers = [m.seq for m in store.messages(session) if SECRET in m.text]
@@ -94,7 +111,7 @@ def test_copies_of_what_an_older_version_purged_are_gone(tmp_path: Path) -> None
     for chain, keep in plan.entries.items():
         keep = {r: k for r, k in keep.items() if chain != "transcript" or r in own}
         store.log.purge(chain, list(keep), keep)
-    assert stored(tmp_path) == ["transcript.jsonl"]
+    assert "transcript.jsonl" in stored(tmp_path)
     Memory.of(graph, thread()).forget(*(f"m{n}" for n in numbers))
     assert stored(tmp_path) == []
 
@@ -188,8 +205,7 @@ def test_what_another_topic_was_lent_is_told_no_more(tmp_path: Path, again: bool
 
 def test_a_later_message_is_rewritten_by_it_no_more(tmp_path: Path) -> None:
     rewriter = FixedRole(lambda r: f"{r.text} ({SECRET})" if "几点" in r.text else r.text)
-    graph = open_graph(tmp_path, fake_roles(rewriter=rewriter))
-    record(graph, thread(), *past("茶", "雨"))
+    graph = open_after(past("茶", "雨"), tmp_path, fake_roles(rewriter=rewriter))
     tell(graph, thread(), f"海：{SECRET}", "海：几点？", keep=4)
     tell(graph, thread(), *(f"山：{n}" for n in range(4)), keep=2)
     memory = Memory.of(graph, thread())

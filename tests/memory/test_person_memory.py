@@ -14,9 +14,7 @@ from folders import open_people
 from people import People
 from sessions import thread
 
-from topicloom import FileStorage, Memory
-from topicloom.errors import InputError
-from topicloom.memory.persons import PersonMemory
+from topicloom import FileStorage, InputError, Memory, PersonMemory
 
 __all__ = ["run"]
 USER, SCOPE = "canary.user@example.org", "canary scope"

@@ -14,10 +14,16 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from postgres import open_postgres
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
-from topicloom import FileStorage, InputError, Memory, ReplyError, purge_messages
-from topicloom.memory.stored import get_session
-from topicloom.roles.responder import ReplyRequest
-from topicloom.state.stored_message import REMOVED, get_text
+from topicloom import (
+    FileStorage,
+    InputError,
+    Memory,
+    ReplyError,
+    ReplyRequest,
+    get_session,
+    purge_messages,
+)
+from topicloom.hosting import REMOVED, get_text
 from topicloom.testing import ScriptedResponder, fake_roles
 
 SECRET = "XSECRETX"

@@ -9,13 +9,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from sessions import chatter, check_kept, kept, open_graph, prompt_of, tell, thread
 
-from topicloom.memory.memory import Memory
-from topicloom.memory.purge import purge_messages
-from topicloom.memory.stored import get_session, open_session
-from topicloom.state.receipt import Call
+from topicloom import Call, FileStorage, Memory, get_session, open_session, purge_messages
+from topicloom.hosting import REMOVED
 from topicloom.state.session import Search
-from topicloom.state.stored_message import REMOVED
-from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles
 
 

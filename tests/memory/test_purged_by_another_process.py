@@ -12,7 +12,7 @@ from sessions import open_graph, tell, thread
 
 from topicloom import FileStorage, Memory
 from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer
-from topicloom.state.stored_message import REMOVED
+from topicloom.hosting import REMOVED
 
 SECRET = "ZEBRA77"
 _BY_STORAGE = """

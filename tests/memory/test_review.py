@@ -13,23 +13,23 @@ from langgraph.store.memory import InMemoryStore
 from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
 from sessions import last_receipt, past, record, tell, thread
 
-from topicloom.errors import MissingRecordError, MissingThreadError, NoNewMessageError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.repair import repair_session
-from topicloom.memory.review import (
+from topicloom import (
+    MERGER,
+    REVIEWER,
+    FileStorage,
+    MissingThreadError,
+    NoNewMessageError,
     ReviewOptions,
+    Settings,
+    TurnOptions,
     areview_session,
     build_review_graph,
+    build_session_graph,
     review_session,
 )
 from topicloom.review.channels import build_report
-from topicloom.review.merger import MERGER
-from topicloom.review.reviewer import REVIEWER
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, fake_roles, make_topic_search
 
 ALIKE = {"review": {"alike": -1.0}}
@@ -50,7 +50,6 @@ class TestArchive:
         assert world.named() == {"茶": "archived", "雨": "open", "山": "open", "海": "open"}
         assert report.archived == (tea,)
         assert set(report.reviewed) == {t.id for t in world.topic_table}
-        assert report.filed == (tea,)
         assert report.troubles == ()
         row = world.topic_table[tea]
         assert (row.archived, row.summary) == ("2026-03", "茶, 6 summed up")
@@ -161,36 +160,8 @@ class TestArchive:
         report = world.review()
         tea = world.id_of("茶")
         assert report.archived == ()
-        assert report.filed == (tea,)
         assert f"topic-{tea}.jsonl" in world.files()
         world.checked()
-
-    def test_a_damaged_message_in_the_archive_is_read_from_the_transcript(
-        self, world: World
-    ) -> None:
-        world.begin()
-        world.review()
-        (path,) = (world.folder / "s" / "topics" / "archived").rglob("*.jsonl")
-        path.write_bytes(path.read_bytes().replace("知道了".encode(), "忘记了".encode()))
-        world.checked()
-        world.responder.script = [make_topic_search("茶", include_archived=True), "Yes."]
-        tell(world.graph, CONFIG, "What did we say then?")
-        tea = world.id_of("茶")
-        assert world.topic_table[tea].status == "open"
-        assert world.review().filed == (tea,)
-        world.checked()
-
-    def test_a_file_that_is_gone_from_the_archive_is_made_again(self, world: World) -> None:
-        world.begin()
-        world.review()
-        (path,) = (world.folder / "s" / "topics" / "archived").rglob("*.jsonl")
-        path.unlink()
-        with pytest.raises(MissingRecordError, match="topicloom repair s"):
-            world.checked()
-        repair_session(world.graph, CONFIG)
-        world.checked()
-        assert world.review().filed == (world.id_of("茶"),)
-        assert path.exists()
 
 
 class TestMerge:
@@ -298,7 +269,7 @@ class TestSafety:
         session = world.session
         asked = len(world.reviewer.requests)
         report = world.review()
-        assert (report.changes, report.filed, report.calls) == ((), (), ())
+        assert (report.changes, report.calls) == ((), ())
         assert world.session == session
         assert len(world.reviewer.requests) == asked
 
@@ -341,20 +312,6 @@ class TestSafety:
         assert report.archived == (world.id_of("茶"),)
         assert len(world.reviewer.requests) == asked, "nobody is asked twice"
         assert saver.get_tuple(own) is None
-
-    def test_killed_between_the_turn_and_the_archive(self, world: World) -> None:
-        world.begin()
-        app = build_review_graph(world.graph, **world.options()).compile(
-            checkpointer=InMemorySaver(), interrupt_before=["file"]
-        )
-        app.invoke({"thread": "s"}, CONFIG)
-        tea = world.id_of("茶")
-        assert world.topic_table[tea].status == "archived"
-        assert f"topic-{tea}.jsonl" in world.files()
-        report = world.review()
-        assert (report.changes, report.filed) == ((), (tea,))
-        assert f"archived/2026-03/topic-{tea}.jsonl" in world.files()
-        world.checked()
 
     def test_a_turn_goes_on_beside_it(self, world: World) -> None:
         world.begin()
@@ -435,7 +392,6 @@ class TestSafety:
         options: ReviewOptions = {"roles": roles, "storage": "store", "clock": clock}
         report = review_session(graph, CONFIG, **options)
         assert len(report.reviewed) == 3
-        assert report.filed == report.archived
         assert review_session(graph, CONFIG, **options).changes == ()
 
     def test_a_fork_from_before_sees_it_open(self, world: World) -> None:

@@ -8,10 +8,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.memory import Memory
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
+from topicloom import Memory, Settings, TurnOptions, build_session_graph
 
 SAID = [
     "Soldiers, light grey grout, six boxes of tiles for the bathroom wall.",

@@ -8,10 +8,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from sessions import chatter, open_graph, past, record, tell, thread
 
-from topicloom import FileStorage, InputError, Memory
-from topicloom.settings import Settings
+from topicloom import FileStorage, InputError, Memory, Settings
 from topicloom.testing import ScriptedResponder, SteadyReader, fake_roles
-from topicloom_app.recordings.conversations import load_conversations, make_case
+from topicloom_app import load_conversations
+from topicloom_app.recordings.conversations import make_case
 
 CONFIG = thread()
 

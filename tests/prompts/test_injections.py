@@ -172,7 +172,7 @@ def splitter(text: str, language: Language) -> list[BaseMessage]:
         rounds=rounds,
         segments=range(len(rounds)),
         topics=topics(text),
-        ties=None,
+        affinities=None,
         active=frozenset({"t1"}),
         previous="t1",
         language=language,

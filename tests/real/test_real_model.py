@@ -20,22 +20,26 @@ from langgraph.checkpoint.memory import InMemorySaver
 from llama_server import LlamaServer, Unavailable, llama_server
 from platformdirs import user_cache_path
 
+from topicloom import (
+    FileStorage,
+    ReadRequest,
+    Receipt,
+    ReplyError,
+    SessionStore,
+    Settings,
+    StoredMessage,
+    Topic,
+    TurnOptions,
+    build_session_graph,
+    get_session,
+)
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import arun_step
-from topicloom.errors import ReplyError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
+from topicloom.hosting import Graph
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.reader import ChatReader, ReadRequest
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.receipt import Receipt
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom.roles.reader import ChatReader
 
 pytestmark = pytest.mark.real_model
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import ReflectionPolicy, StoredMessage
 from topicloom.reflection.chat_records import choose_chat_records, parse_timestamp, select_native
-from topicloom.reflection.due import ReflectionPolicy
-from topicloom.state.stored_message import MessageRole, StoredMessage
+from topicloom.state.stored_message import MessageRole
 
 POLICY = ReflectionPolicy()
 NOON = 1_772_000_000.0

@@ -10,16 +10,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from pydantic import ValidationError
 from tables import each_row
 
+from topicloom import ReflectionPolicy
+from topicloom.hosting import DueState, parse_iso_seconds
 from topicloom.reflection.due import (
-    DueState,
     ReflectionMark,
-    ReflectionPolicy,
     ReflectionProgress,
     find_due_reason,
     mark_done,
     mark_failed,
 )
-from topicloom.state.stored_message import parse_iso_seconds
 
 POLICY = ReflectionPolicy()
 times = st.floats(-1e12, 1e12)

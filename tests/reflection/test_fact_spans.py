@@ -7,6 +7,7 @@ from itertools import permutations
 
 from tables import each_row
 
+from topicloom import Fact, Said
 from topicloom.reflection.fact_spans import (
     ThreadFact,
     find_spans,
@@ -15,7 +16,6 @@ from topicloom.reflection.fact_spans import (
     list_said,
     record_facts,
 )
-from topicloom.reflection.facts import Fact, Said
 from topicloom.reflection.grounding import read_day
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicloom.reflection.facts import Fact
+from topicloom import Fact
 
 
 def fact(text: str, day: int = 1, message: str = "m1", *replaces: str) -> Fact:

@@ -13,12 +13,9 @@ from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, last_receipt, open_graph, past, record, tell, thread
 
+from topicloom import Fact, FactChanges, ReflectionStore, Said, TurnOptions, get_session
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.memory.stored import Graph, get_session
-from topicloom.reflection.facts import Fact, FactChanges, Said
-from topicloom.reflection.store import ReflectionStore
-from topicloom.state.channels import TurnOptions
-from topicloom.state.stored_message import get_text
+from topicloom.hosting import Graph, get_text
 from topicloom.testing import ScriptedResponder, fake_roles
 
 CONFIG: RunnableConfig = thread()

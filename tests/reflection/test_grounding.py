@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tables import each_row
 
-from topicloom.reflection.facts import Claim, Said
+from topicloom import Claim, Said, StoredMessage
 from topicloom.reflection.grounding import find_flaw, ground_claims
-from topicloom.state.stored_message import MessageRole, StoredMessage
+from topicloom.state.stored_message import MessageRole
 
 
 def message(seq: int, role: MessageRole, text: str, speaker: str | None = None) -> StoredMessage:

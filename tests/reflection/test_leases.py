@@ -14,12 +14,10 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
-from topicloom.reflection.due import ReflectionMark, ReflectionPolicy, ReflectionProgress
+from topicloom import Fact, FactChanges, ReflectionPolicy, ReflectionStore, Said, StoreStorage
+from topicloom.reflection.due import ReflectionMark, ReflectionProgress
 from topicloom.reflection.fact_spans import record_facts
-from topicloom.reflection.facts import Fact, FactChanges, Said
-from topicloom.reflection.store import ReflectionStore
 from topicloom.state.changes import BriefUpdate
-from topicloom.storage.stores import StoreStorage
 
 POLICY = ReflectionPolicy()
 NUTS = Fact("Allergic to nuts", ("m1",), "2026-03-01T09:00:00+00:00")

@@ -10,8 +10,8 @@ from langchain_core.messages import HumanMessage, RemoveMessage
 from people import People
 from sessions import thread
 
-from topicloom.nodes.runs import name_thread
-from topicloom.state.persons import Person
+from topicloom import Person
+from topicloom.hosting import name_thread
 
 NUTS, ULM, BONN = "I'm allergic to nuts.", "I live in Ulm.", "I live in Bonn."
 

@@ -15,23 +15,32 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, open_graph, past, record, tell, thread
 
-from topicloom.errors import UnusableAnswerError
-from topicloom.memory.review import areview_session
-from topicloom.memory.stored import Graph, get_session
-from topicloom.reflection.due import ReflectionPolicy, find_due_reason
-from topicloom.reflection.facts import Claim
+from topicloom import (
+    BRIEF,
+    REFLECTOR,
+    Answer,
+    Brief,
+    BriefRequest,
+    Claim,
+    FileStorage,
+    LocalRole,
+    ReflectionPolicy,
+    ReflectionStore,
+    ReflectRequest,
+    ReviewReport,
+    TurnOptions,
+    UnusableAnswerError,
+    areview_session,
+    get_session,
+    reflect_beside,
+)
+from topicloom.hosting import Graph, get_text
+from topicloom.reflection.due import find_due_reason
 from topicloom.reflection.persons import find_facts
-from topicloom.reflection.reflect import ReflectionRunner, reflect_beside
-from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
+from topicloom.reflection.reflect import ReflectionRunner
+from topicloom.reflection.reflector import EmbeddedReflector
 from topicloom.reflection.sessions import StoredSessionSource
-from topicloom.reflection.store import ReflectionStore
-from topicloom.review.channels import ReviewReport
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.state.changes import apply_brief_updates
-from topicloom.state.channels import TurnOptions
-from topicloom.state.stored_message import get_text
-from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, PlainBriefWriter, ScriptedResponder, fake_roles
 
 POLICY = ReflectionPolicy()
@@ -296,7 +305,7 @@ def test_external_records_are_used_if_they_are_well_formed(world: World) -> None
     tell(world.graph(), thread(), "I have two kids.")
     found = world.reflecting(external=lambda session: [*rows, {"role": "user"}]).run("s")
     assert found.source == "native"
-    assert found.reports[0].startswith("chat record 2: content: ")
+    assert found.reports[0].startswith("chat record 2: ")
     assert "I have two kids." in world.facts()
 
 

@@ -14,18 +14,27 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, record, tell, thread
 
-from topicloom import delete_session
-from topicloom.errors import SessionBusyError, UnusableAnswerError
-from topicloom.memory.stored import Graph
-from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.facts import Claim, Fact, FactChanges
-from topicloom.reflection.reflect import ReflectionResult, reflect_beside, reflect_once
-from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
-from topicloom.reflection.scheduler import run_in_thread
-from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.base import Answer
+from topicloom import (
+    REFLECTOR,
+    Answer,
+    Claim,
+    Fact,
+    FactChanges,
+    FileStorage,
+    ReflectionPolicy,
+    ReflectionResult,
+    ReflectionStore,
+    ReflectRequest,
+    SessionBusyError,
+    UnusableAnswerError,
+    delete_session,
+    reflect_beside,
+    reflect_once,
+    run_in_thread,
+)
+from topicloom.hosting import Graph
+from topicloom.reflection.reflector import EmbeddedReflector
 from topicloom.state.changes import BriefUpdate
-from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, fake_roles
 
 POLICY = ReflectionPolicy()

@@ -12,24 +12,17 @@ from openai_behaviours import Empty, Reply, Status, Usage
 from openai_server import OpenAIServer
 from tables import each_row
 
+from topicloom import Answer, Claim, Fact, ReflectRequest, StoredMessage, UnusableAnswerError
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import choose_counter
 from topicloom.context.windows import PromptWindow
-from topicloom.errors import UnusableAnswerError
+from topicloom.hosting import choose_counter, get_text
 from topicloom.prompts.wording import get_wording
-from topicloom.reflection.facts import Claim, Fact
-from topicloom.reflection.reflector import (
-    ChatReflector,
-    EmbeddedReflector,
-    ReflectRequest,
-    build_reflector_prompt,
-)
+from topicloom.reflection.reflector import ChatReflector, EmbeddedReflector, build_reflector_prompt
 from topicloom.reflection.statements import find_frame, find_statements
-from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
-from topicloom.state.stored_message import MessageRole, StoredMessage, get_text
+from topicloom.state.stored_message import MessageRole
 
 TEA = Fact("Likes tea", ("m1",), "2026-03-01T09:00:00+00:00")
 LEEDS = Fact("Lives in Leeds", ("m2",), "2026-03-01T09:00:00+00:00")

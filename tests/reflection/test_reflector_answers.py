@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
-from topicloom.errors import UnusableAnswerError
+from topicloom import Claim, UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
-from topicloom.reflection.facts import Claim
 from topicloom.reflection.reflector import parse_fact_ids, parse_reflection
 from topicloom.state.language import Language
 

@@ -13,9 +13,9 @@ from functools import partial
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.reflection.due import DueState, ReflectionMark, ReflectionPolicy, mark_done
-from topicloom.reflection.scheduler import ReflectionScheduler
-from topicloom.reflection.store import ReflectionStore
+from topicloom import ReflectionPolicy, ReflectionScheduler, ReflectionStore
+from topicloom.hosting import DueState
+from topicloom.reflection.due import ReflectionMark, mark_done
 
 POLICY = ReflectionPolicy(tick_seconds=3_600)
 BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

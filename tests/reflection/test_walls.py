@@ -20,12 +20,17 @@ from langgraph.store.sqlite import SqliteStore
 from people import People
 from sessions import thread
 
-from topicloom.reflection.facts import Fact, FactChanges, Said
-from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import ReplyRequest
-from topicloom.search.encoders import default_embedder
-from topicloom.state.persons import Person, sees
+from topicloom import (
+    Fact,
+    FactChanges,
+    Person,
+    ReflectionStore,
+    ReplyRequest,
+    Said,
+    default_embedder,
+    embedded_roles,
+)
+from topicloom.hosting import sees
 from topicloom.testing import make_topic_search
 
 LONG = "a" * 170

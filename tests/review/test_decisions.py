@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
+from topicloom import Assessment, ReviewPolicy, Topic, TopicChange
+from topicloom.hosting import TopicTable
 from topicloom.review.decisions import (
-    Assessment,
     ReviewFindings,
-    ReviewPolicy,
     TopicPair,
     TopicStats,
     count_idle_days,
@@ -23,7 +23,6 @@ from topicloom.review.decisions import (
     select_merges,
 )
 from topicloom.state.changes import (
-    TopicChange,
     apply_archiving,
     apply_texts,
     describe_change,
@@ -31,7 +30,6 @@ from topicloom.state.changes import (
     fingerprint_topic,
 )
 from topicloom.state.lifecycle import apply_event, mark_divided
-from topicloom.state.topics import Topic, TopicTable
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 POLICY = ReviewPolicy()

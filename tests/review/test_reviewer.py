@@ -9,18 +9,24 @@ import pytest
 from openai_behaviours import Empty, Reply, Status, Usage
 from openai_server import OpenAIServer
 
+from topicloom import (
+    Answer,
+    Assessment,
+    MergeRequest,
+    ReviewPolicy,
+    ReviewRequest,
+    StoredMessage,
+    Topic,
+    UnusableAnswerError,
+)
 from topicloom.context.prefix import PrefixMeter
-from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
-from topicloom.review.decisions import Assessment, ReviewPolicy
-from topicloom.review.merger import SAME_TOPIC, ChatMerger, EmbeddedMerger, MergeRequest
-from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, ReviewRequest, rate_importance
-from topicloom.roles.base import Answer
+from topicloom.review.merger import SAME_TOPIC, ChatMerger, EmbeddedMerger
+from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, rate_importance
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.stored_message import MessageRole, StoredMessage
-from topicloom.state.topics import Topic
+from topicloom.state.stored_message import MessageRole
 
 
 def said(*texts: str, role: MessageRole = "user", day: int = 2) -> list[StoredMessage]:

@@ -12,11 +12,11 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from tiny_models import tiny_cross_encoder
 
+from topicloom import Arbiter, BoundaryQuestion
 from topicloom.context.prefix import PrefixMeter
-from topicloom.roles.arbiter import Arbiter, ChatArbiter, CrossEncoderArbiter
+from topicloom.roles.arbiter import ChatArbiter, CrossEncoderArbiter
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.topics.boundary_policy import BoundaryQuestion
 
 QUESTION = BoundaryQuestion(
     summary="write a snake game",

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from tiny_models import in_hub_cache, library, offline, tiny_bert, tiny_cross_encoder
 
-from topicloom.errors import UnknownModelError
-from topicloom.extras import name_install
+from topicloom import UnknownModelError
+from topicloom.hosting import name_install
 from topicloom.roles.arbiter import CrossEncoderArbiter
 
 IMPORT = (

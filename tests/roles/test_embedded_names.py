@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import pytest
 from tables import each_row
 
-from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
-from topicloom.search.encoders import default_embedder
+from topicloom import BriefRequest, StoredMessage, Topic, default_embedder
+from topicloom.roles.brief import EmbeddedBriefWriter
 from topicloom.search.keywords import extract_phrases
 from topicloom.state.language import Language
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
 
 
 def name_after(texts: Sequence[str], former: str, language: Language = "en") -> str:

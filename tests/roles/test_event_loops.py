@@ -11,8 +11,8 @@ from threading import Thread
 
 import pytest
 
+from topicloom.hosting import get_text
 from topicloom.roles.models import open_model
-from topicloom.state.stored_message import get_text
 
 
 class _Lasting(BaseHTTPRequestHandler):

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from langchain_core.cross_encoders import BaseCrossEncoder
 
-from topicloom import build_session_graph
-from topicloom.errors import UnknownModelError, UnusableAnswerError
-from topicloom.memory.stored import find_deps
-from topicloom.roles.arbiter import ARBITER, ForeignArbiter
-from topicloom.settings import Settings
-from topicloom.topics.boundary_policy import BoundaryQuestion
+from topicloom import (
+    ARBITER,
+    BoundaryQuestion,
+    Settings,
+    UnknownModelError,
+    UnusableAnswerError,
+    build_session_graph,
+)
+from topicloom.hosting import find_deps
+from topicloom.roles.arbiter import ForeignArbiter
 
 SNAKE = BoundaryQuestion("write a snake game", "make the snake faster", "done", 0.5, "en")
 TAXES = BoundaryQuestion("write a snake game", "when are taxes due?", "done", 0.5, "en")

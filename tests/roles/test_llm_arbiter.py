@@ -20,6 +20,7 @@ from openai_behaviours import (
 )
 from openai_server import OpenAIServer
 
+from topicloom import BoundaryQuestion, Call
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import arun_step, run_step
 from topicloom.prompts.loader import load_prompt
@@ -29,8 +30,6 @@ from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.language import Language
-from topicloom.state.receipt import Call
-from topicloom.topics.boundary_policy import BoundaryQuestion
 
 QUESTION = BoundaryQuestion(
     summary="write a snake game",

@@ -17,16 +17,21 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field, SecretStr
 from tables import each_row
 
+from topicloom import (
+    ReadRequest,
+    ReplyRequest,
+    RewriteRequest,
+    StoredMessage,
+    Topic,
+    UnusableAnswerError,
+)
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import cache_point
-from topicloom.errors import UnusableAnswerError
 from topicloom.roles.caches import find_breakpoints, with_cache_hints
 from topicloom.roles.chat import Chat
-from topicloom.roles.reader import ChatReader, ReadRequest
-from topicloom.roles.responder import ChatResponder, ReplyRequest
-from topicloom.roles.rewriter import ChatRewriter, RewriteRequest
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
+from topicloom.roles.reader import ChatReader
+from topicloom.roles.responder import ChatResponder
+from topicloom.roles.rewriter import ChatRewriter
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 

@@ -17,8 +17,9 @@ from langgraph.graph import END, START, StateGraph
 from openai_behaviours import Behaviour, Call, CutStream, Empty, Garbage, Hang, Reply, Status, Usage
 from openai_server import OpenAIServer
 
+from topicloom import ReplyRequest, Responder
 from topicloom.roles.models import open_model
-from topicloom.roles.responder import ChatResponder, ReplyRequest, Responder
+from topicloom.roles.responder import ChatResponder
 
 ways = pytest.mark.parametrize("how", ["sync", "async"])
 

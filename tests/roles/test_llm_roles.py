@@ -18,26 +18,44 @@ from langgraph.graph import END, START, StateGraph
 from openai_behaviours import Behaviour, CutStream, Empty, Garbage, Hang, Reply, Status, Usage
 from openai_server import OpenAIServer
 
+from topicloom import (
+    Answer,
+    Assignment,
+    Brief,
+    BriefRequest,
+    BriefWriter,
+    LocalRole,
+    Quote,
+    Reader,
+    Reading,
+    ReadRequest,
+    Rewriter,
+    RewriteRequest,
+    Role,
+    RoleName,
+    Route,
+    Router,
+    RouteRequest,
+    SplitRequest,
+    Splitter,
+    StoredMessage,
+    Topic,
+    UnusableAnswerError,
+)
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import arun_step, run_step
-from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import Answer, LocalRole, Role, RoleName
-from topicloom.roles.brief import Brief, BriefRequest, BriefWriter, ChatBriefWriter
+from topicloom.roles.brief import ChatBriefWriter
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.reader import ChatReader, Reader, ReadRequest
-from topicloom.roles.rewriter import ChatRewriter, Rewriter, RewriteRequest
-from topicloom.roles.router import ChatRouter, Route, Router, RouteRequest
-from topicloom.roles.splitter import ChatSplitter, SplitRequest, Splitter
+from topicloom.roles.reader import ChatReader
+from topicloom.roles.rewriter import ChatRewriter
+from topicloom.roles.router import ChatRouter
+from topicloom.roles.splitter import ChatSplitter
 from topicloom.state.language import Language
-from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import group_rounds
-from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
 
 OAK = Topic(id="t1", name="Oak table", brief="A table of oak.")
 KYOTO = Topic(id="t2", name="Kyoto", brief="A journey.")

@@ -10,8 +10,9 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_openai import ChatOpenAI
 from tables import each_row
 
-from topicloom.errors import ConfigurationError, UnknownModelError
-from topicloom.roles.models import get_model_name, get_window_size, open_model
+from topicloom import ConfigurationError, UnknownModelError
+from topicloom.hosting import get_model_name
+from topicloom.roles.models import get_window_size, open_model
 
 VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_API_KEY")
 

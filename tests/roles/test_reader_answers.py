@@ -9,14 +9,11 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from tables import each_row
 
+from topicloom import Answer, Reading, ReadRequest, StoredMessage, Topic
 from topicloom.context.prefix import PrefixMeter
-from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.reader import ChatReader, ReadRequest, find_unsaid
-from topicloom.state.recall import Reading
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
+from topicloom.roles.reader import ChatReader, find_unsaid
 
 SAID = "Aunt Mei asked for 1,200 bricks today, the red ones that Karl's brother sells."
 MESSAGE = StoredMessage(seq=1, role="user", text=SAID, time="2026-05-07T10:00:00+00:00")

@@ -13,23 +13,28 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from tables import each_row
 
+from topicloom import (
+    ARBITER,
+    MERGER,
+    READER,
+    RESPONDER,
+    REWRITER,
+    SPLITTER,
+    Assignment,
+    ConfigurationError,
+    Roles,
+    RoleSpec,
+    Settings,
+    embedded_roles,
+)
 from topicloom.context.prefix import PrefixMeter
-from topicloom.errors import ConfigurationError
 from topicloom.prompts.loader import load_prompt
-from topicloom.review.merger import MERGER
-from topicloom.roles.arbiter import ARBITER, CrossEncoderArbiter
-from topicloom.roles.base import RoleSpec
+from topicloom.roles.arbiter import CrossEncoderArbiter
 from topicloom.roles.chat import Chat
-from topicloom.roles.choice import ChatOptions, RoleModels, choose_roles, embedded_roles
-from topicloom.roles.reader import READER
-from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
-from topicloom.roles.responder import RESPONDER
-from topicloom.roles.rewriter import REWRITER
-from topicloom.roles.splitter import SPLITTER
+from topicloom.roles.choice import ChatOptions, RoleModels, choose_roles
+from topicloom.roles.registry import ROLES, check_names, spec_of
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.settings import Settings
 from topicloom.state.language import Language
-from topicloom.state.splitting import Assignment
 from topicloom.testing import FailingRole
 
 ROOT = Path(__file__).parents[2]

@@ -10,15 +10,24 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from tables import each_row
 
-from topicloom import FileStorage, Settings, TurnOptions, build_session_graph, open_session
+from topicloom import (
+    FileStorage,
+    ReplyRequest,
+    Settings,
+    StoredMessage,
+    TurnOptions,
+    build_session_graph,
+    default_embedder,
+    open_session,
+)
+from topicloom.hosting import extract_keywords, strip_own_replies
 from topicloom.prompts.loader import LANGUAGES
-from topicloom.prompts.wording import get_wording, strip_own_replies
-from topicloom.roles.responder import EmbeddedResponder, ReplyRequest
-from topicloom.search.encoders import default_embedder
-from topicloom.search.keywords import extract_keywords
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.responder import EmbeddedResponder
 from topicloom.state.language import Language
-from topicloom.state.stored_message import MessageRole, StoredMessage
-from topicloom_app.recordings.replay import find_sample, load_first_conversation
+from topicloom.state.stored_message import MessageRole
+from topicloom_app import find_sample
+from topicloom_app.recordings.replay import load_first_conversation
 
 RECORD = TurnOptions(answer=False)
 HONEST = {"en": " (No model is set: I can only quote what was said.)"} | {

@@ -16,9 +16,8 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from sessions import past, record, thread
 
-from topicloom.graph.session import build_session_graph
-from topicloom.settings import Settings
-from topicloom.state.stored_message import get_text
+from topicloom import Settings, build_session_graph
+from topicloom.hosting import get_text
 
 
 def open_over(folder: Path, model: Any, **options: Any) -> Any:

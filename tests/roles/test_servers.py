@@ -15,16 +15,15 @@ from openai_behaviours import Hang, Reply, Request, Status, Usage
 from openai_server import OpenAIServer
 from tables import each_row
 
+from topicloom import READER, ReadRequest, StoredMessage, Topic
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import cache_point
 from topicloom.effects import arun_step, run_step
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.reader import READER, ChatReader, ReadRequest, make_reading_schema
+from topicloom.roles.reader import ChatReader, make_reading_schema
 from topicloom.roles.servers import Server, find_server
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
 
 READ = "<topic_result><relevance_score>0.2</relevance_score></topic_result>"
 SAID = [

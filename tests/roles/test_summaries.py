@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from topicloom.context.tokens import count_budget_tokens
+from topicloom import StoredMessage, count_budget_tokens
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.stored_message import StoredMessage
 
 EMBEDDER = HashingEmbedder(256)
 

@@ -179,13 +179,15 @@ def test_the_index_ties_rounds_as_if_it_were_made_anew() -> None:
     life.check()
     table = life.store.topic_table(life.session)
     rounds = group_rounds(m.model_copy(update={"seq": m.seq + 100}) for m in life.messages(6))
-    found = life.index.ties(rounds, [0.0] * len(rounds), table)
+    found = life.index.affinities(rounds, [0.0] * len(rounds), table)
     assert set(found.topics) == {t.id for t in table if t.count}
     assert found.among == pytest.approx(found.among.T)
     fresh = life.fresh()
-    assert fresh.ties(rounds, [0.0] * len(rounds), table).topics == {}, "nothing is taken in yet"
+    assert fresh.affinities(rounds, [0.0] * len(rounds), table).topics == {}, (
+        "nothing is taken in yet"
+    )
     fresh.update(table, life.reader)
-    again = fresh.ties(rounds, [0.0] * len(rounds), table)
+    again = fresh.affinities(rounds, [0.0] * len(rounds), table)
     assert again.among == pytest.approx(found.among)
     for topic, odds in found.topics.items():
         assert again.topics[topic] == pytest.approx(odds)

@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from postgres import open_postgres
 
-from topicloom.storage import FileStorage, Storage, StoreStorage
+from topicloom import FileStorage, Storage, StoreStorage
 
 Reopen = Callable[[], Storage]
 """Opens one place again, as another process would: nothing remembered."""

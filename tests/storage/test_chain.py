@@ -10,7 +10,7 @@ from chain_data import bodies, joined, refs
 from hypothesis import given, strategies as st
 from tables import each_row
 
-from topicloom.errors import InputError, StorageError
+from topicloom import InputError, StorageError
 from topicloom.storage.chain import (
     RawEntry,
     draft,

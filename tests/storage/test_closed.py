@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from command_line import Run, recording, run
 
-from topicloom.settings import Settings
-from topicloom.storage import FileStorage
-from topicloom.storage.names import original_name, safe_name
+from topicloom import FileStorage, Settings
+from topicloom.hosting import safe_name
+from topicloom.storage.names import original_name
 from topicloom_app.cli.context import make_context
 
 __all__ = ["recording", "run"]

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from topicloom.errors import InputError, InvalidNameError, MissingRecordError, SessionBusyError
-from topicloom.storage import Storage
+from topicloom import InputError, InvalidNameError, MissingRecordError, SessionBusyError, Storage
 
 Reopen = Callable[[], Storage]
 

@@ -16,9 +16,15 @@ from failing_storage import unwritable
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import past, record, tell, thread
 
-from topicloom import Memory, Settings, build_session_graph
-from topicloom.errors import MissingRecordError, StorageError, StorageUnavailableError
-from topicloom.storage import FileStorage
+from topicloom import (
+    FileStorage,
+    Memory,
+    MissingRecordError,
+    Settings,
+    StorageError,
+    StorageUnavailableError,
+    build_session_graph,
+)
 from topicloom.testing import Clock, fake_roles
 
 

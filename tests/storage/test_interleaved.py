@@ -17,7 +17,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 import topicloom.storage
-from topicloom.storage import FileStorage, Storage
+from topicloom import FileStorage, Storage
 
 pytestmark = pytest.mark.slow
 

@@ -17,14 +17,22 @@ from langchain_core.messages import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.state.recall import Note, TopicNote
-from topicloom.state.receipt import Receipt
+from topicloom import (
+    FileStorage,
+    Note,
+    Receipt,
+    Session,
+    SessionStore,
+    Storage,
+    StoredMessage,
+    StoreStorage,
+    Topic,
+    TopicNote,
+)
+from topicloom.hosting import REMOVED
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Search, SearchScope, Session
-from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
-from topicloom.state.topics import Topic
-from topicloom.storage import FileStorage, Storage, StoreStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom.state.session import Search, SearchScope
+from topicloom.state.stored_message import to_stored_message
 
 Reopen = Callable[[], Storage]
 DAYS = ("2026-03-02", "2026-03-03")

@@ -13,18 +13,19 @@ from sessions import check_kept, past, record, tell, thread
 
 from topicloom import (
     Fact,
+    FactChanges,
     InputError,
     Memory,
     MemoryTopic,
+    ReflectionStore,
     SessionStore,
     Settings,
+    Storage,
     TurnOptions,
     build_session_graph,
+    get_session,
 )
-from topicloom.memory.stored import Graph, get_session
-from topicloom.reflection.facts import FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.storage import Storage
+from topicloom.hosting import Graph
 from topicloom.testing import Clock, fake_roles
 
 Reopen = Callable[[], Storage]

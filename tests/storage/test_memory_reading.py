@@ -14,11 +14,18 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import past, record, tell, thread
 
-from topicloom import Fact, InputError, Memory, Settings, TurnOptions, build_session_graph
-from topicloom.memory.stored import Graph
-from topicloom.reflection.facts import FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.storage import Storage
+from topicloom import (
+    Fact,
+    FactChanges,
+    InputError,
+    Memory,
+    ReflectionStore,
+    Settings,
+    Storage,
+    TurnOptions,
+    build_session_graph,
+)
+from topicloom.hosting import Graph
 from topicloom.testing import Clock, fake_roles
 
 Reopen = Callable[[], Storage]

@@ -17,16 +17,15 @@ from sessions import prompt_of, record, tell, thread
 from topicloom import (
     Memory,
     MissingRecordError,
+    ReplyRequest,
     Settings,
+    Storage,
     TopicMiddleware,
     build_session_graph,
     open_session,
     purge_messages,
 )
-from topicloom.memory.stored import Graph
-from topicloom.roles.responder import ReplyRequest
-from topicloom.state.stored_message import REMOVED
-from topicloom.storage import Storage
+from topicloom.hosting import REMOVED, Graph
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
 from topicloom_app import make_mcp_server
 

@@ -7,11 +7,9 @@ from typing import Any
 from pydantic import BaseModel
 from tables import each_row
 
+from topicloom import Note, Receipt, Topic
 from topicloom.state.changes import ChangeEntry
-from topicloom.state.recall import Note
-from topicloom.state.receipt import Receipt
 from topicloom.state.safe_text import KnownText
-from topicloom.state.topics import Topic
 from topicloom.storage.purged_rows import PurgedTexts
 
 SECRET = "the door opens with HERON77 at dusk"

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicloom.errors import InputError, MissingRecordError
-from topicloom.storage import Storage
+from topicloom import InputError, MissingRecordError, Storage
 from topicloom.storage.chain import link
 
 Reopen = Callable[[], Storage]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from topicloom.errors import StorageError
+from topicloom import StorageError
 from topicloom.storage.caches import HeadCache, Refs
 
 

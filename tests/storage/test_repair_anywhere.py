@@ -21,8 +21,7 @@ from topicloom import (
     open_session,
     repair_session,
 )
-from topicloom.memory.stored import Graph
-from topicloom.state.stored_message import get_text
+from topicloom.hosting import Graph, get_text
 
 TOLD = [get_text(m) for m in past("茶")]
 

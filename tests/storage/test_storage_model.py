@@ -11,7 +11,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.storage import FileStorage, Storage, StoreStorage
+from topicloom import FileStorage, Storage, StoreStorage
 
 pytestmark = pytest.mark.slow
 

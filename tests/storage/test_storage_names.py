@@ -7,8 +7,9 @@ from pathlib import PurePosixPath, PureWindowsPath
 import pytest
 from hypothesis import example, given, strategies as st
 
-from topicloom.errors import InvalidNameError
-from topicloom.storage.names import original_name, safe_name
+from topicloom import InvalidNameError
+from topicloom.hosting import safe_name
+from topicloom.storage.names import original_name
 from topicloom.storage.store_items import label
 
 names = st.text(st.characters(exclude_categories=()), min_size=1, max_size=80)

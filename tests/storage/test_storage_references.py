@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from topicloom.errors import TransitionError
-from topicloom.state.rounds import Round
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    FileStorage,
+    Round,
+    Session,
+    SessionStore,
+    StoredMessage,
+    Topic,
+    TransitionError,
+)
 from topicloom.storage.references import merge_topics, read_topic_window, take_rounds
-from topicloom.storage.sessions import SessionStore
 
 
 def count(round_: Round) -> int:

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.errors import InputError
-from topicloom.storage import FileStorage, Storage
+from topicloom import FileStorage, InputError, Storage
 
 Reopen = Callable[[], Storage]
 KEYS = [f"{n:016x}" for n in range(5)]

@@ -9,8 +9,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from tables import each_row
 
-from topicloom.errors import ConfigurationError, StorageError
-from topicloom.storage import StoreStorage
+from topicloom import ConfigurationError, StorageError, StoreStorage
 
 BODIES = [{"text": "a"}, {"text": "b"}]
 

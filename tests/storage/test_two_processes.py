@@ -13,10 +13,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 from sessions import check_kept
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, open_session
-from topicloom.settings import Settings
-from topicloom.storage import FileStorage, StoreStorage
+from topicloom import FileStorage, Settings, StoreStorage, build_session_graph, open_session
+from topicloom.hosting import Graph
 from topicloom.testing import fake_roles
 
 pytestmark = pytest.mark.slow

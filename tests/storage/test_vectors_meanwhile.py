@@ -8,15 +8,11 @@ from threading import Event, current_thread, main_thread
 
 import pytest
 
+from topicloom import Session, SessionStore, Storage, StoredMessage, Topic
+from topicloom.hosting import to_row
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
-from topicloom.storage import Storage
 from topicloom.storage.chain import link
-from topicloom.storage.message_rows import to_row
-from topicloom.storage.sessions import SessionStore
 from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.session_index import SessionIndex
 

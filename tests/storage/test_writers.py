@@ -7,12 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from topicloom.errors import ConflictError
-from topicloom.state.receipt import Receipt
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.storage import Storage
-from topicloom.storage.sessions import SessionStore
+from topicloom import ConflictError, Receipt, Session, SessionStore, Storage, StoredMessage
 from topicloom.storage.writers import (
     Tip,
     catch_up,

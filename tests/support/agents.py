@@ -17,9 +17,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import Field
 
-from topicloom.graph.middleware import TopicMiddleware
-from topicloom.settings import Settings
-from topicloom.state.stored_message import get_text
+from topicloom import Settings, TopicMiddleware
+from topicloom.hosting import get_text
 from topicloom.testing import Clock, fake_roles
 
 Reply = Any

@@ -12,7 +12,7 @@ from endpoints import listening
 from inspected import inspect
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.hosting import CompiledSessionGraph
 
 OPTIONS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"

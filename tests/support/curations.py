@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event
 
+from topicloom import Answer, LocalRole, Selection, SelectRequest, TurnPlan
 from topicloom.domain.curation import Candidate, scale_weights
 from topicloom.domain.curator import CurationOrigin, CurationRequest
-from topicloom.domain.plan import SearchIntent, TurnPlan
-from topicloom.domain.selector import Selection, SelectRequest
+from topicloom.domain.plan import SearchIntent
 from topicloom.domain.sources import CandidateSource
-from topicloom.roles.base import Answer, LocalRole
 from topicloom.state.layers import CuratedEntry
 
 PATIENCE = 20.0

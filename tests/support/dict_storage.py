@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from topicloom.errors import InvalidNameError, SessionBusyError
-from topicloom.storage import Storage
+from topicloom import InvalidNameError, SessionBusyError, Storage
 from topicloom.storage.backend import Backend, Batch, R, Rows
 from topicloom.storage.chain import RawEntry
 

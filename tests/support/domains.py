@@ -12,14 +12,18 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
 
-from topicloom.domain import Domain
-from topicloom.domain.plan import TurnPlan
-from topicloom.domain.planner import PLANNER, PlanRequest
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.registry import Roles
-from topicloom.settings import Settings
+from topicloom import (
+    PLANNER,
+    Answer,
+    Domain,
+    LocalRole,
+    PlanRequest,
+    Roles,
+    Settings,
+    TurnPlan,
+    build_session_graph,
+)
+from topicloom.hosting import Graph
 from topicloom.testing import Clock, fake_roles, make_tool_call
 
 CONFIG = thread()

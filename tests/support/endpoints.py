@@ -20,13 +20,10 @@ from openai_server import OpenAIServer
 from sessions import open_graph
 from starlette.types import ASGIApp
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import FileStorage, SessionStore, Settings, build_session_graph, get_session
+from topicloom.hosting import Graph
 from topicloom.testing import ScriptedResponder, fake_roles
-from topicloom_app.serve.app import make_endpoint
+from topicloom_app import make_endpoint
 
 Message = dict[str, Any]
 

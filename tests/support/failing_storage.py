@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from topicloom.storage.base import Storage
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage, Storage
 
 
 class Crash(Exception):

@@ -10,7 +10,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from topicloom.memory.stored import Graph, open_session
+from topicloom import open_session
+from topicloom.hosting import Graph
 from topicloom_app.recordings.exported import ExportedConversation
 from topicloom_app.recordings.exports import read_exports
 from topicloom_app.recordings.imports import record_messages, select_new

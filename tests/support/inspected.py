@@ -11,22 +11,22 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.graph.checkpoints import local_checkpointer
-from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.session import build_session_graph
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.search.encoders import default_embedder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    RESPONDER,
+    FileStorage,
+    RecordedResponder,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+    local_checkpointer,
+)
+from topicloom.hosting import CompiledSessionGraph
+from topicloom_app import find_sample, replay_conversation
 from topicloom_app.cli._pages import write_page
 from topicloom_app.cli.replay import RECALL, WINDOW
-from topicloom_app.recordings.replay import (
-    find_sample,
-    load_first_conversation,
-    replay_conversation,
-)
+from topicloom_app.recordings.replay import load_first_conversation
 from topicloom_app.serve.web import LOCAL
 from topicloom_app.ui.app import make_inspector
 from topicloom_app.ui.guard import Guard

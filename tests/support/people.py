@@ -15,21 +15,24 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph
 
-from topicloom.memory.memory import Memory
-from topicloom.memory.stored import Graph
-from topicloom.nodes.runs import name_thread
-from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.facts import Claim, Fact
+from topicloom import (
+    REFLECTOR,
+    Answer,
+    Claim,
+    Fact,
+    FileStorage,
+    LocalRole,
+    Memory,
+    ReflectionPolicy,
+    ReflectionStore,
+    ReflectRequest,
+    Roles,
+    Storage,
+    TurnOptions,
+)
+from topicloom.hosting import Graph, get_text, name_thread
 from topicloom.reflection.reflect import ReflectionRunner
-from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
 from topicloom.reflection.sessions import StoredSessionSource
-from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.registry import Roles
-from topicloom.state.channels import TurnOptions
-from topicloom.state.stored_message import get_text
-from topicloom.storage.base import Storage
-from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
 
 

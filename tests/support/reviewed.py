@@ -10,22 +10,28 @@ from typing import Any
 
 from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import check_kept, copy_saver, kept, past, record, tell, thread
+from sessions import Prepared, check_kept, kept, past, record, tell, thread
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.review import ReviewOptions, review_session
-from topicloom.memory.stored import Graph, get_session
-from topicloom.review.channels import ReviewReport
-from topicloom.review.decisions import Assessment
-from topicloom.review.merger import MERGER, MergeRequest
-from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.registry import Roles
-from topicloom.settings import Settings
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import TopicTable
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    MERGER,
+    REVIEWER,
+    Answer,
+    Assessment,
+    LocalRole,
+    MergeRequest,
+    ReviewOptions,
+    ReviewReport,
+    ReviewRequest,
+    Roles,
+    Session,
+    SessionStore,
+    Settings,
+    StoredMessage,
+    build_session_graph,
+    get_session,
+    review_session,
+)
+from topicloom.hosting import Graph, TopicTable
 from topicloom.testing import Clock, NameRouter, ScriptedResponder, fake_roles
 
 CONFIG = thread()
@@ -122,9 +128,10 @@ class World:
             self._talk(tags, days)
         elif key not in _begun:
             self._talk(tags, days)
-            _begun[key] = _Begun.of(self)
+            _begun[key] = Prepared.of(self.folder, self.checkpointer), self.clock.now
         else:
-            _begun[key].copy_to(self)
+            prepared, self.clock.now = _begun[key]
+            self.checkpointer = prepared.copy_to(self.folder)
 
     def _talk(self, tags: tuple[str, ...], days: float) -> None:
         graph = self.graph
@@ -195,29 +202,4 @@ class World:
         return {str(p.relative_to(root)) for p in root.rglob("*.jsonl*")}
 
 
-@dataclass(frozen=True)
-class _Begun:
-    """A world as `begin` left it."""
-
-    files: dict[Path, bytes]
-    saved: InMemorySaver
-    now: datetime
-
-    @classmethod
-    def of(cls, world: World) -> _Begun:
-        files = [path for path in world.folder.rglob("*") if path.is_file()]
-        return cls(
-            {path.relative_to(world.folder): path.read_bytes() for path in files},
-            copy_saver(world.checkpointer),
-            world.clock.now,
-        )
-
-    def copy_to(self, world: World) -> None:
-        for path, content in self.files.items():
-            (world.folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (world.folder / path).write_bytes(content)
-        vars(world.checkpointer).update(vars(copy_saver(self.saved)))
-        world.clock.now = self.now
-
-
-_begun: dict[Any, _Begun] = {}
+_begun: dict[Any, tuple[Prepared, datetime]] = {}

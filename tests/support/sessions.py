@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
@@ -15,18 +17,21 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph, get_session
-from topicloom.roles.registry import Roles
-from topicloom.roles.responder import ReplyRequest
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.receipt import Receipt
+from topicloom import (
+    FileStorage,
+    Receipt,
+    ReplyRequest,
+    Roles,
+    Session,
+    SessionStore,
+    Settings,
+    StoredMessage,
+    TurnOptions,
+    build_session_graph,
+    get_session,
+)
+from topicloom.hosting import Graph, get_text
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage, get_text
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
 from topicloom.testing import Clock, fake_roles
 
 
@@ -56,15 +61,61 @@ def open_graph(
     ).compile(checkpointer=checkpointer or InMemorySaver(), store=store)
 
 
-_SAVED = ("storage", "writes", "blobs")
-"""What an `InMemorySaver` holds."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A folder and its checkpoints as they were once, to begin other tests with."""
+
+    files: Mapping[Path, bytes]
+    saved: InMemorySaver
+
+    @classmethod
+    def of(cls, folder: Path, saver: InMemorySaver) -> Prepared:
+        """What a folder and a checkpointer hold now."""
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        read = {path.relative_to(folder): path.read_bytes() for path in files}
+        return cls(read, copy_saver(saver))
+
+    def copy_to(self, folder: Path) -> InMemorySaver:
+        """Write the files into a folder; returns another checkpointer with the checkpoints."""
+        for path, content in self.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        return copy_saver(self.saved)
 
 
 def copy_saver(saver: InMemorySaver) -> InMemorySaver:
     """Another checkpointer with the same checkpoints."""
     copy = InMemorySaver()
-    vars(copy).update(deepcopy({name: vars(saver)[name] for name in _SAVED}))
+    held = ("storage", "writes", "blobs")
+    vars(copy).update(deepcopy({name: vars(saver)[name] for name in held}))
     return copy
+
+
+_prepared: dict[str, Prepared] = {}
+
+
+def open_after(
+    said: Sequence[BaseMessage],
+    folder: Path,
+    roles: Roles | None = None,
+    *,
+    tools: Sequence[BaseTool | Callable[..., object]] = (),
+    **settings: Any,
+) -> Graph:
+    """`open_graph` in whose thread `s` messages were kept, without an answer and unsplit.
+
+    What was kept once with the same settings is copied.
+    """
+    key = repr((said, settings))
+    if key not in _prepared:
+        saver = InMemorySaver()
+        with TemporaryDirectory() as made:
+            graph = open_graph(Path(made), checkpointer=saver, **settings)
+            record(graph, thread(), *said)
+            assert get_session(graph, thread()).tail == 1
+            _prepared[key] = Prepared.of(Path(made), saver)
+    saver = _prepared[key].copy_to(folder)
+    return open_graph(folder, roles, tools=tools, checkpointer=saver, **settings)
 
 
 def thread(name: str = "s") -> RunnableConfig:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from topicloom_app.recordings.conversations import Conversation
+from topicloom_app import Conversation
 
 _SUBJECTS = ("worktop", "marathon", "gout", "piano", "tax", "balcony", "insurance", "bicycle")
 

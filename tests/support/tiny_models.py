@@ -20,7 +20,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import BertProcessing
 
-from topicloom.extras import name_install
+from topicloom.hosting import name_install
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _SPECIAL = ("PAD", "UNK", "CLS", "SEP", "MASK")

@@ -6,14 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicloom.state.activation import (
-    ActivationPolicy,
-    activate_candidates,
-    average_scores,
-    update_activation,
-)
-from topicloom.state.recall import TopicNote
-from topicloom.state.receipt import Call, Receipt
+from topicloom import ActivationPolicy, Call, Receipt, TopicNote
+from topicloom.state.activation import activate_candidates, average_scores, update_activation
 from topicloom.state.session import Search
 
 FRESH = 0.6

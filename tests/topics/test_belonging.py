@@ -18,7 +18,7 @@ from topicloom.search.message_columns import (
 )
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
-from topicloom.topics.belonging import compare_pairs, tie_rounds
+from topicloom.topics.belonging import compare_pairs, rate_rounds
 from topicloom.topics.runs import SHRINK, Runs, cut_runs, find_sittings
 
 KITCHEN = (
@@ -53,11 +53,11 @@ def runs_of(rounds: Sequence[Round], continues: Sequence[float]) -> Runs:
 
 def test_runs_of_one_matter_are_likelier_together_than_others() -> None:
     texts = [t for pair in zip(KITCHEN, LISBON, strict=True) for t in pair]
-    ties = tie_rounds(said(texts), [-3.0] * 6, default_embedder())
-    assert ties.run.tolist() == list(range(6))
+    affinities = rate_rounds(said(texts), [-3.0] * 6, default_embedder())
+    assert affinities.run.tolist() == list(range(6))
     same = np.array([[(a - b) % 2 == 0 and a != b for b in range(6)] for a in range(6)])
     other = np.array([[(a - b) % 2 == 1 for b in range(6)] for a in range(6)])
-    assert ties.among[same].min() > ties.among[other].max()
+    assert affinities.among[same].min() > affinities.among[other].max()
 
 
 def test_a_run_ends_where_the_detector_sees_a_topic_begin() -> None:
@@ -122,18 +122,18 @@ def test_likelihoods_are_the_same_by_an_encoder_of_another_scale() -> None:
             return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
     texts = [t for n in range(10) for t in (f"{KITCHEN[n % 3]} {n}", f"{LISBON[n % 3]} {n}")]
-    plain = tie_rounds(said(texts), [-3.0] * 20, HashingEmbedder(64)).among
-    squeezed = tie_rounds(said(texts), [-3.0] * 20, Squeezed(64)).among
+    plain = rate_rounds(said(texts), [-3.0] * 20, HashingEmbedder(64)).among
+    squeezed = rate_rounds(said(texts), [-3.0] * 20, Squeezed(64)).among
     assert np.corrcoef(plain.ravel(), squeezed.ravel())[0, 1] > 0.9
 
 
 def test_one_round_alone_and_none_are_rated_too() -> None:
-    one = tie_rounds(said(KITCHEN[:1]), [0.0], HashingEmbedder(16))
+    one = rate_rounds(said(KITCHEN[:1]), [0.0], HashingEmbedder(16))
     assert one.among.shape == (1, 1)
     assert np.isfinite(one.among).all()
-    assert tie_rounds([], [], HashingEmbedder(16)).among.shape == (0, 0)
+    assert rate_rounds([], [], HashingEmbedder(16)).among.shape == (0, 0)
     assert one.best() == {}
-    silent = tie_rounds(said(["…", "…"]), [-3.0] * 2, HashingEmbedder(16))
+    silent = rate_rounds(said(["…", "…"]), [-3.0] * 2, HashingEmbedder(16))
     assert np.isfinite(silent.among).all()
 
 

@@ -65,7 +65,6 @@ export interface Fact {
   messages: string[];
   at: string;
   replaces: string[];
-  refs: string[];
   said: Said[];
   since: string;
   until: string;

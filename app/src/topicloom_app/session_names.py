@@ -38,9 +38,9 @@ def make_session_name(text: str) -> str:
 
 
 def make_titled_name(title: str) -> str:
-    """A name for a session after a title: `Tea in Kyoto`; "" if no letter of it may be in a name.
+    """A name for a session after a title, such as `Tea in Kyoto`; "" if none can be made of it.
 
-    Other than `make_session_name`, two titles may have one name.
+    Unlike with `make_session_name`, two titles may have one name.
     """
     plain = " ".join(_NOT_TYPED.sub(" ", title).split())
     name = re.sub(r"\.{2,}", ".", plain).lstrip(" .-")[:_LONGEST_TITLE].rstrip(" .-")

@@ -19,14 +19,19 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 from tables import each_row
 
-from topicloom.graph.session import build_session_graph
-from topicloom.nodes.runs import name_thread
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
-from topicloom.search.encoders import default_embedder
-from topicloom.settings import Settings
-from topicloom.state.receipt import Call, Receipt
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    RESPONDER,
+    Call,
+    FileStorage,
+    Receipt,
+    ReplyRequest,
+    Responder,
+    Settings,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+)
+from topicloom.hosting import name_thread
 from topicloom_app.cli import main
 from topicloom_app.cli.chat import TerminalChat, describe_event
 from topicloom_app.cli.console import ReplyWriter

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import Run, replay_recording
 
-from topicloom.errors import InputError, InvalidNameError, StorageUnavailableError
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage, InputError, InvalidNameError, StorageUnavailableError
 from topicloom_app.cli.console import CliOptions
 from topicloom_app.cli.memory import run_memory
 

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from topicloom.state.recall import TopicNote
-from topicloom.state.receipt import Receipt
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
+from topicloom import Receipt, Session, StoredMessage, TopicNote
 from topicloom_app.cli._account import TermRarity, select_exchanges
 from topicloom_app.cli._timeline import choose_axis, draw_row, find_maximum
 from topicloom_app.cli._views import count_quotes, find_excerpt, format_day, format_runs, shorten

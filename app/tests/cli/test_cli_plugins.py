@@ -10,7 +10,7 @@ import pytest
 import typer
 from tables import each_row
 
-from topicloom.errors import ConfigurationError
+from topicloom import ConfigurationError
 from topicloom_app.cli.program import LABORATORY, add_commands
 
 

@@ -10,7 +10,7 @@ import pytest
 from command_line import Run
 from rich.console import Console
 
-from topicloom.state.receipt import Call, Receipt
+from topicloom import Call, Receipt
 from topicloom.state.session import ReadingEffect
 from topicloom_app.cli._views import _format_failures, render_receipt
 from topicloom_app.cli.words import speak_chinese

@@ -11,7 +11,7 @@ import pytest
 from command_line import Outcome, Run, assert_one_line, replay_recording
 from sessions import check_kept
 
-from topicloom.settings import Settings
+from topicloom import Settings
 from topicloom_app.cli.context import make_context
 
 

@@ -14,12 +14,10 @@ from langchain_core.messages import AIMessage
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
-from topicloom.graph.middleware import TopicMiddleware
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage, Settings, TopicMiddleware
+from topicloom_app import find_sample, load_conversations
 from topicloom_app.cli.context import make_context
-from topicloom_app.recordings.conversations import load_conversations
-from topicloom_app.recordings.replay import find_position, find_sample, load_first_conversation
+from topicloom_app.recordings.replay import find_position, load_first_conversation
 
 SMALL = ("--window", "1000")
 ASKED = question("q1", "What does the worktop cost?", "140", ["a0"])

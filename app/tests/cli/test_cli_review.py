@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import Run, replay_recording
 
-from topicloom.graph.session import build_session_graph
-from topicloom.nodes.runs import name_thread
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage, Settings, build_session_graph
+from topicloom.hosting import name_thread
 from topicloom_app.cli.context import make_context
 
 

@@ -10,9 +10,8 @@ from command_line import Run, assert_one_line, read_rows, replay_recording
 from langchain_core.messages import AnyMessage, HumanMessage
 from sessions import open_graph, past, record, tell, thread
 
-from topicloom.graph.session import build_session_graph
-from topicloom.nodes.runs import name_thread
-from topicloom.state.channels import TurnOptions
+from topicloom import TurnOptions, build_session_graph
+from topicloom.hosting import name_thread
 from topicloom_app.cli.console import CliOptions
 from topicloom_app.cli.context import open_context
 

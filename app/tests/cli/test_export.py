@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import open_graph, record, thread, transcript_of
 
-from topicloom.state.stored_message import StoredMessage
+from topicloom import StoredMessage
 from topicloom_app.cli._pages import write_html, write_lines, write_markdown
 
 __all__ = ["run"]

@@ -30,9 +30,9 @@ from langchain_core.messages import (
 )
 from vendor_exports import CLAUDE, MIXED, chatgpt, node
 
-from topicloom.errors import NotAConversationError
-from topicloom.state.stored_message import REMOVED
-from topicloom_app.recordings.conversations import load_conversations
+from topicloom import NotAConversationError
+from topicloom.hosting import REMOVED
+from topicloom_app import load_conversations
 from topicloom_app.recordings.exports import read_exports
 
 

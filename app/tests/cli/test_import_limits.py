@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from topicloom.errors import NotAConversationError
-from topicloom_app.recordings.conversations import load_conversations
+from topicloom import NotAConversationError
+from topicloom_app import load_conversations
 from topicloom_app.recordings.exports import read_exports
 from topicloom_app.recordings.limits import MOST_NODES, UNPACKED_FREE
 

@@ -17,17 +17,19 @@ from langchain_core.messages import HumanMessage
 from sessions import check_kept, open_graph, thread
 from vendor_exports import Node, chatgpt, node
 
-from topicloom.memory.memory import Memory
-from topicloom.memory.repair import check_session
-from topicloom.memory.stored import Graph, open_session
-from topicloom.roles.brief import BRIEF, Brief
-from topicloom.roles.splitter import SPLITTER
-from topicloom.state.chats import make_distinct
-from topicloom.state.hierarchy import build_full_name
-from topicloom.state.stored_message import REMOVED, StoredMessage
-from topicloom.state.topics import Topic
+from topicloom import (
+    BRIEF,
+    SPLITTER,
+    Brief,
+    Memory,
+    StoredMessage,
+    Topic,
+    check_session,
+    open_session,
+)
+from topicloom.hosting import NAME_LIMIT, REMOVED, Graph, build_full_name
+from topicloom.state.topic_names import make_distinct
 from topicloom.testing import FailingRole, FixedRole, TaggedSplitter, fake_roles
-from topicloom.topics.naming import NAME_LIMIT
 from topicloom_app.recordings.exported import clean_title
 from topicloom_app.session_names import make_session_name
 

@@ -11,22 +11,19 @@ from hypothesis import given, strategies as st
 from reviewed import CONFIG, World
 from sessions import tell
 
-from topicloom.errors import StorageUnavailableError
-from topicloom.state.lifecycle import mark_archived, mark_divided
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.files import FileStorage
-from topicloom.storage.references import merge_topics
-from topicloom.storage.sessions import SessionStore
-from topicloom_app.cli.memory import (
-    MemoryFiles,
-    MemoryReport,
-    build_pages,
-    make_file_name,
-    read_stamp,
-    render_page,
+from topicloom import (
+    FileStorage,
+    Session,
+    SessionStore,
+    StorageUnavailableError,
+    StoredMessage,
+    Topic,
 )
+from topicloom.hosting import TopicTable
+from topicloom.state.lifecycle import mark_archived, mark_divided
+from topicloom.storage.references import merge_topics
+from topicloom_app import MemoryFiles, MemoryReport
+from topicloom_app.cli.memory import build_pages, make_file_name, read_stamp, render_page
 
 yaml: Any = pytest.importorskip("yaml")  # it comes with langchain-core
 

@@ -9,14 +9,12 @@ from zipfile import ZipFile
 import pytest
 from langchain_core.messages import HumanMessage
 
-from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.memory.memory import Memory
-from topicloom.nodes.runs import name_thread
-from topicloom.settings import Settings
+from topicloom import Memory, Settings
+from topicloom.hosting import CompiledSessionGraph, name_thread
+from topicloom_app import Conversation, find_sample
 from topicloom_app.cli.context import make_context
 from topicloom_app.cli.sample import open_sample
-from topicloom_app.recordings.conversations import Conversation
-from topicloom_app.recordings.replay import find_sample, load_first_conversation
+from topicloom_app.recordings.replay import load_first_conversation
 
 ANEW = "the packaged session is not that of today's code: run bin/generate --all"
 THREAD = name_thread(find_sample().stem)

@@ -11,10 +11,8 @@ from langchain_core.messages import HumanMessage
 from rich.console import Console
 from scripts.generate.sample import pack_folder
 
-from topicloom.memory.stored import get_session
-from topicloom.nodes.runs import name_thread
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
+from topicloom import Settings, TurnOptions, get_session
+from topicloom.hosting import name_thread
 from topicloom_app.cli.context import make_context
 from topicloom_app.cli.sample import open_sample, replay_sample
 from topicloom_app.recordings.replay import load_first_conversation

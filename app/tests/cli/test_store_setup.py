@@ -10,7 +10,7 @@ import pytest
 from faults.short import run_short
 from langgraph.store.sqlite import SqliteStore
 
-from topicloom.settings import Settings
+from topicloom import Settings
 from topicloom_app.cli.context import make_context
 
 

@@ -16,7 +16,7 @@ import pytest
 from importing import fill_spool, list_messages
 from tables import each_row
 
-from topicloom.state.stored_message import parse_iso_seconds
+from topicloom.hosting import parse_iso_seconds
 from topicloom_app.recordings.exported import ExportedConversation
 from topicloom_app.recordings.exports import read_exports
 from topicloom_app.recordings.formats.known import FORMATS

@@ -11,7 +11,7 @@ import pytest
 from importing import fill_spool, list_messages, save
 from vendor_exports import chatgpt, node
 
-from topicloom.errors import StorageUnavailableError
+from topicloom import StorageUnavailableError
 from topicloom_app.recordings.spool import ImportSpool
 
 START = 1_700_000_000

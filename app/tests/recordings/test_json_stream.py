@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
-from topicloom.errors import NotAConversationError
+from topicloom import NotAConversationError
 from topicloom_app.recordings import json_stream
 from topicloom_app.recordings.json_stream import read_entries
 

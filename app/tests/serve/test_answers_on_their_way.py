@@ -16,7 +16,7 @@ from endpoints import open_client, remembered, serving
 from openai_behaviours import Call, CutStream, Drip, Reply, Status
 from openai_server import OpenAIServer
 
-from topicloom.errors import ConfigurationError
+from topicloom import ConfigurationError
 from topicloom_app.serve.streams import Parts
 from topicloom_app.serve.turns import Part
 

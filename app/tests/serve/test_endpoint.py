@@ -23,13 +23,10 @@ from openai_server import OpenAIServer
 from sessions import open_graph
 from starlette.applications import Starlette
 
-from topicloom.errors import ConfigurationError
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.stored import Graph
-from topicloom.roles.responder import ReplyRequest
-from topicloom.settings import Settings
+from topicloom import ConfigurationError, ReplyRequest, Settings, build_session_graph
+from topicloom.hosting import Graph
 from topicloom.testing import ScriptedReply, ScriptedResponder, fake_roles, make_tool_call
-from topicloom_app.serve.app import make_endpoint
+from topicloom_app import make_endpoint
 from topicloom_app.serve.chat_completions import read_chat
 
 ASKED: Any = [{"role": "user", "content": "茶：一"}]

@@ -25,7 +25,7 @@ from openai_behaviours import Behaviour, Drip, Reply
 from openai_server import OpenAIServer
 from servers import free_port, running
 
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage
 from topicloom_app.serve.histories import SIDE_SUFFIX
 
 TASKS = {"title_generation": True, "tags_generation": True, "follow_up_generation": True}

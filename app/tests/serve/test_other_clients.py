@@ -21,7 +21,7 @@ from endpoints import remembered, serving
 from openai_behaviours import Behaviour, Call, Drip, Reply
 from openai_server import OpenAIServer
 
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage
 
 SUPPORT = Path(__file__).parents[3] / "tests" / "support"
 Talk = list[list[str]]

@@ -21,8 +21,8 @@ from endpoints import Message, remembered, serving
 from openai_behaviours import Call, Reply
 from openai_server import OpenAIServer
 
-from topicloom.memory.stored import Graph
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage
+from topicloom.hosting import Graph
 from topicloom_app.serve.histories import SIDE_SUFFIX
 
 SAID = [

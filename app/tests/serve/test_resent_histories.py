@@ -14,10 +14,7 @@ from examples import more
 from langchain_core.messages import AIMessageChunk
 from sessions import prompt_of
 
-from topicloom.memory.memory import Memory
-from topicloom.memory.purge import purge_messages
-from topicloom.memory.stored import open_session
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage, Memory, open_session, purge_messages
 from topicloom.testing import make_tool_call
 
 CHAT = {"extra_headers": {"X-OpenWebUI-Chat-Id": "c1"}}

@@ -16,7 +16,7 @@ from openai.types.responses import Response
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
-from topicloom.storage.files import FileStorage
+from topicloom import FileStorage
 from topicloom.testing import make_tool_call
 
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4"

@@ -21,7 +21,7 @@ from openai_behaviours import Drip, Reply
 from openai_server import OpenAIServer
 from postgres import open_postgres
 
-from topicloom.errors import ConfigurationError
+from topicloom import ConfigurationError
 from topicloom_app.cli.listening import listen
 from topicloom_app.cli.serve import read_keys
 

@@ -11,8 +11,7 @@ import openai
 import pytest
 from endpoints import Talk, ask, open_client, talking
 
-from topicloom.errors import ConfigurationError
-from topicloom.storage.files import FileStorage
+from topicloom import ConfigurationError, FileStorage
 from topicloom_app.serve.app import check_trusted
 
 ANN: Any = {"X-Topicloom-User": "ann", "X-Topicloom-Scope": "garden"}

@@ -11,7 +11,7 @@ from browsing import launch
 from inspected import fill_session, open_folder
 from playwright.sync_api import Browser
 
-from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.hosting import CompiledSessionGraph
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topicloom.search.encoders import default_embedder
-from topicloom.state.stored_message import StoredMessage
+from topicloom import StoredMessage, default_embedder
 from topicloom_app.ui.grounds import Ground, find_grounds
 
 

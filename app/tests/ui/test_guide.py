@@ -12,10 +12,10 @@ import pytest
 from browsing import open_page
 from playwright.sync_api import Browser, Route, expect
 
-from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.hosting import CompiledSessionGraph
+from topicloom_app import Conversation, find_sample
 from topicloom_app.cli.replay import WINDOW
-from topicloom_app.recordings.conversations import Conversation
-from topicloom_app.recordings.replay import find_sample, load_first_conversation
+from topicloom_app.recordings.replay import load_first_conversation
 
 GUIDE = Path(__file__).parents[3] / "ui" / "src" / "guide.tsx"
 SAID, FORGOTTEN, NEXT = 53, 293, 371

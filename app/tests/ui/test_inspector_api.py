@@ -17,20 +17,21 @@ from langchain_core.messages import AIMessageChunk, HumanMessage, RemoveMessage
 from people import People
 from pydantic import TypeAdapter
 
-from topicloom.graph.checkpoints import local_checkpointer
-from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.memory import Memory
-from topicloom.nodes.runs import name_thread
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.responder import ReplyRequest
+from topicloom import (
+    Fact,
+    FactChanges,
+    FileStorage,
+    Memory,
+    ReflectionStore,
+    ReplyRequest,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    local_checkpointer,
+)
+from topicloom.hosting import REMOVED, CompiledSessionGraph, name_thread
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
-from topicloom.state.stored_message import REMOVED
-from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles
 from topicloom_app.session_names import make_session_name
 from topicloom_app.ui.answers import PageEvent

@@ -15,11 +15,8 @@ from inspected import HOSTILE, NAME, THREAD
 from langchain_core.messages import AIMessage, HumanMessage
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.memory.memory import Memory
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.state.channels import TurnOptions
+from topicloom import Fact, FactChanges, Memory, ReflectionStore, TurnOptions
+from topicloom.hosting import CompiledSessionGraph
 
 pytestmark = pytest.mark.slow
 

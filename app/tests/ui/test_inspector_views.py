@@ -19,11 +19,8 @@ from langchain_core.messages import HumanMessage
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.memory.memory import Memory
-from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.reflection.store import ReflectionStore
-from topicloom.state.channels import TurnOptions
+from topicloom import Fact, FactChanges, Memory, ReflectionStore, TurnOptions
+from topicloom.hosting import CompiledSessionGraph
 
 pytestmark = pytest.mark.slow
 AXE = Path(__file__).parents[3] / "ui" / "node_modules" / "axe-core" / "axe.min.js"

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from tables import each_row
 
-from topicloom.errors import InputError, ReplyError
+from topicloom import InputError, ReplyError, Session, Topic, TopicChange
+from topicloom.hosting import TopicTable
 from topicloom.memory.values import check_name, get_topic, read_number, read_numbers
-from topicloom.state.changes import TopicChange, describe_change, explain_refusal
-from topicloom.state.session import Session
-from topicloom.state.topics import Topic, TopicTable
+from topicloom.state.changes import describe_change, explain_refusal
 from topicloom_app.serve.web import describe_error
 
 TEXT = Path(__file__).parents[3].joinpath("ui", "src", "problems.ts").read_text("utf-8")

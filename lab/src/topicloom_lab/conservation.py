@@ -27,12 +27,15 @@ def check_session(
     _check_numbers(transcript, session)
     if said is not None:
         _check_verbatim(transcript, said)
-    homes = _homes(store, session, transcript)
-    for stored in transcript[: session.tail - 1]:
-        if stored.seq not in homes:
+    ranges = store.ranges(session)
+    for stored in transcript:
+        if stored.seq >= session.tail and ranges.topic_of(stored.seq):
+            topic = ranges.topic_of(stored.seq)
+            raise _broken(session, stored, f"is in the tail and in {topic}")
+        if stored.seq < session.tail and ranges.topic_of(stored.seq) is None:
             raise _broken(session, stored, "is in no topic, and not in the tail either")
     for round_ in group_rounds(transcript[: session.tail - 1]):
-        parts = {homes[r.seq] for r in round_.messages}
+        parts = {ranges.topic_of(m.seq) or "" for m in round_.messages}
         if len(parts) > 1:
             where = " and ".join(sorted(parts))
             raise _broken(session, round_.messages[0], f"and its exchange are parted: {where}")
@@ -61,27 +64,6 @@ def _check_verbatim(transcript: Sequence[StoredMessage], said: Sequence[Recorded
         raise BrokenInvariantError(
             f"{len(said)} messages were said, {len(transcript)} are kept{first}"
         )
-
-
-def _homes(
-    store: SessionStore, session: Session, transcript: Sequence[StoredMessage]
-) -> dict[int, str]:
-    """The topic of each message that is in one, by number."""
-    homes: dict[int, str] = {}
-    for topic in store.topic_table(session):
-        last = 0
-        for stored in store.topic_messages(session, topic):
-            if stored.seq >= session.tail:
-                raise _broken(session, stored, f"is in the tail and in {topic.id}")
-            if stored.seq in homes:
-                raise _broken(session, stored, f"is in {homes[stored.seq]} and in {topic.id}")
-            if stored != transcript[stored.seq - 1]:
-                raise _broken(session, stored, f"reads otherwise in {topic.id}")
-            if stored.seq <= last:
-                raise _broken(session, stored, f"stands after m{last} in {topic.id}")
-            homes[stored.seq] = topic.id
-            last = stored.seq
-    return homes
 
 
 def _broken(session: Session, stored: StoredMessage, what: str) -> BrokenInvariantError:

@@ -100,8 +100,8 @@ def say_anew(reply: AIMessage, text: str, calls: Mapping[str, Any] | None = None
 def order_messages(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
     """Messages in an order that every provider takes.
 
-    A call that was cut off is given a result that says so, and so is one whose result is empty; a
-    result that nothing called for, or a second one, becomes the user's.
+    A call without a result, or with an empty one, gets a result that says so. A result that nothing
+    called for, or a second one, becomes a message of the user.
     """
     words = get_wording(language)
     results = _Results(messages)

@@ -110,11 +110,12 @@ class Shortening:
 
 
 def list_shortenings(halvings: int, view: int, calls: int) -> list[Shortening]:
-    """Ways to fit messages, from all on, each smaller than the one before.
+    """Ways to make messages fit, from none on, each with a smaller result than the one before.
 
-    There are few of them, so that a prompt that grows changes seldom: what tools said goes first,
-    the newest last of it, then old calls as a whole, then what was said before, and last what is
-    to be answered. The newest of `calls` and the newest round in `view` are shown in any case.
+    There are few of them, so that a growing prompt changes seldom. First results of tools become
+    shorter, the newest last; then old calls go; then older messages become shorter, then go; last
+    the message to answer becomes shorter. The newest of `calls` and the newest round in `view` are
+    always shown.
     """
     ways = [Shortening(0, min(n, halvings), min(n // 2, halvings)) for n in range(2 * halvings + 1)]
     ways += [replace(ways[-1], left=n) for n in _double_up_to(calls - 1)]

@@ -164,9 +164,9 @@ def drop_compaction(reply: AIMessage) -> AIMessage:
 def replace_text(
     content: str | list[str | dict[str, Any]], text: str
 ) -> str | list[str | dict[str, Any]]:
-    """Content that has a text, with another in the place of where that begins, and none of it.
+    """Content in which another text stands where the text of the message began.
 
-    What holds a refusal is one still, from there on.
+    If the content has a refusal, the text becomes one and stands in its place.
     """
     if isinstance(content, str):
         return text

@@ -75,10 +75,9 @@ class Curation:
 
 
 def scale_weights(search: SearchIntent, own: Mapping[str, bool]) -> dict[str, float]:
-    """The weight of each kind of source, the strongest 1: only their relations say anything.
+    """The weight of each kind of source; the strongest has 1.
 
-    Of the application's `own` kinds, those that say how things are (True) count like lore, those
-    that say what happened (False) like the conversation.
+    The application's `own` kinds count like lore (True) or like the conversation (False).
     """
     narrative = search.weights.narrative * (_PAST if search.when == "past" else 1.0)
     given = {

@@ -206,9 +206,13 @@ class Curator:
     ) -> tuple[Curation, list[Call]]:
         """The curation of a turn, its own or an earlier one that was late, and calls to report.
 
-        The calls are those that stand in no receipt yet, and last, if there was anything to pick
-        from, one that says how the turn itself fared, which `waited` so many seconds. `refs` are
-        those of all messages of the conversation.
+        Calls are reported once. The last one is the turn's own wait, if there was anything to pick.
+
+        Args:
+            request: The turn's request.
+            future: Its curation; None if none was begun.
+            refs: Refs of all messages of the conversation.
+            waited: Seconds that the turn waited.
         """
         origin = request.origin
         with self._lock:

@@ -1,7 +1,6 @@
 """The nodes and channels that the domain of an application adds to the session graph.
 
-The first of these nodes is here: plan, which says what kind of turn it is, what it is about, and
-what is worth looking for.
+The first of these nodes is here: `plan` decides on the kind of turn, its subject and its search.
 """
 
 from __future__ import annotations

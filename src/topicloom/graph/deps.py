@@ -66,7 +66,9 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
     meter = PrefixMeter()
     roles, window = _play_roles(parts, settings, embedder, meter, others)
-    storage = parts.storage or FileStorage(settings.folder, fsync=settings.fsync)
+    storage = parts.storage or FileStorage(
+        settings.folder, fsync=settings.fsync, topic_files=settings.topic_files
+    )
     workspaces = Workspaces(
         None if storage == "store" else storage,
         lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),

@@ -62,8 +62,14 @@ def take_edits(
 ) -> tuple[Session, Sequence[AnyMessage], tuple[str, ...]]:
     """Take in what the application changed of earlier messages in the `messages` channel.
 
-    With `answer`, a message of the user may be sent again. All messages were removed before what
-    is there now if `cleared`; if that is None, they were if nothing is left of them.
+    Args:
+        deps: Those of the graph.
+        workspace: The session's.
+        session: The session before the edits.
+        messages: The channel.
+        answer: True if the user may send an earlier message again, in other words.
+        cleared: True if all earlier messages were removed by the input. None for a run without an
+            input: they were removed if the channel holds none of them.
 
     Returns:
         The session; the messages that are in view, the very ones that were given if all are; and

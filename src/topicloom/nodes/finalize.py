@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
 from topicloom.nodes.ahead import embed_written
-from topicloom.nodes.apply_changes import make_changes
-from topicloom.nodes.assemble import load_readings
-from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_later_edits
+from topicloom.nodes.catch_up import Replay, show_newest, take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
@@ -27,28 +23,16 @@ from topicloom.nodes.step import (
     node,
     open_turn,
     read_store,
-    turn_options,
 )
-from topicloom.nodes.workspace import Workspace
-from topicloom.state.activation import average_scores, update_activation
-from topicloom.state.changes import apply_brief_updates, keep_names_apart
+from topicloom.nodes.turn_end import TurnEnd
 from topicloom.state.channels import SessionState
 from topicloom.state.identity import select_unstored
 from topicloom.state.messages import find_visible, list_removals
-from topicloom.state.recall import OTHER_TOPICS, Reading, parse_message_number
-from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
-from topicloom.state.session import Session, Turn
+from topicloom.state.receipt import Call, Receipt
+from topicloom.state.session import Session
 from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.writers import (
-    Tip,
-    find_concurrent,
-    give_way,
-    is_same_turn,
-    read_tips,
-    write_tip,
-)
 
 
 def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -59,30 +43,24 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
 
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
-        store = workspace.store
+        store, keep = workspace.store, deps.settings.visible_messages
         session, turn, messages = take_later_edits(
             deps, workspace, session, turn, state["messages"]
         )
-        turn = turn.model_copy(update={"events": (*turn.events, *_tell_waiting(workspace))})
-        now = deps.clock()
-        time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)
         replies = select_unstored(messages, recent)
+        now = deps.clock()
+        time = now.isoformat(timespec="seconds")
         stored = [
             to_stored_message(m, seq=n, time=time) for n, m in enumerate(replies, session.count + 1)
         ]
-        session = store.append(session, stored)
         written = [*(m for m in recent if m.seq >= turn.user), *stored]
-        end = _TurnEnd(deps, workspace, state, now, replay, turn)
-        closed, turn, receipt = end.write(session)
+        end = TurnEnd(deps, workspace, state, now, replay, turn)
+        closed, turn, receipt = end.write(store.append(session, stored))
         workspace.unread.clear()
         emit("receipt", receipt=receipt.model_dump(mode="json"))
-        keep = deps.settings.visible_messages
         shown = messages[find_visible(messages, keep) :]
-        kept: Any = list_removals(messages, keep)
-        if isinstance(reply := next(reversed(replies), None), AIMessage):
-            spent = {**reply.response_metadata, "turn_usage": add_up(receipt.calls)}
-            kept = [*kept, reply.model_copy(update={"response_metadata": spent})]
+        kept: Any = [*list_removals(messages, keep), *_report_usage(replies, receipt)]
         if end.merged:
             shown = show_newest(store, closed, keep)
             kept = Overwrite(shown)
@@ -109,10 +87,12 @@ def _purge_superseded(store: SessionStore, session: Session) -> Session:
     return session.model_copy(update={"purges": store.log.purges}) if up_to_date else session
 
 
-def _tell_waiting(workspace: Workspace) -> Iterator[str]:
-    if left := workspace.index.waiting:
-        emit("embedding", left=left)
-        yield f"the encoder is another one now: {left} older messages go by words alone as yet"
+def _report_usage(replies: Sequence[AnyMessage], receipt: Receipt) -> list[AIMessage]:
+    """The turn's reply with the tokens of all its models; none if it has none."""
+    if not (replies and isinstance(reply := replies[-1], AIMessage)):
+        return []
+    spent = {**reply.response_metadata, "turn_usage": add_up(receipt.calls)}
+    return [reply.model_copy(update={"response_metadata": spent})]
 
 
 def add_up(calls: Sequence[Call]) -> UsageMetadata:
@@ -125,146 +105,3 @@ def add_up(calls: Sequence[Call]) -> UsageMetadata:
         total_tokens=sent + received,
         input_token_details=cached,
     )
-
-
-@dataclass(slots=True)
-class _TurnEnd:
-    """The end of a turn, which others may have come before."""
-
-    deps: Deps
-    workspace: Workspace
-    state: SessionState
-    now: datetime
-    replay: Replay | None
-    turn: Turn
-    merged: bool = False
-    """True if another came first, and what it did was taken over."""
-    changed: Update = field(default_factory=dict)
-    """The update of the document by that."""
-
-    def write(self, session: Session) -> tuple[Session, Turn, Receipt]:
-        """Close the turn and write the session as the tip of its branch, behind those of others.
-
-        What this same turn wrote before it was killed stands, or gives way to another reply.
-        """
-        store, user = self.workspace.store, self.turn.user
-        tips = read_tips(store)
-        ends = [m.source for m in store.messages(session, user)]
-        same = [
-            tip
-            for tip in find_concurrent(store, session, tips)
-            if is_same_turn(store, tip, session, user, self.turn.started)
-        ]
-        for tip in same:
-            if [m.source for m in store.messages(tip.session, user)] == ends:
-                (receipt,) = store.receipts(tip.session, 1)
-                return tip.session, self.turn, receipt
-        replaced = [tip.ref for tip in same]
-        closed, ended, _ = write_tip(store, session, self._close, self._give_way, replaced, tips)
-        return closed, *ended
-
-    def _give_way(self, session: Session, others: Sequence[Tip]) -> Session:
-        """The session as the settings have it where others came first; the turn follows it."""
-        store, turn, before = self.workspace.store, self.turn, session
-        mode, thread = self.deps.settings.on_conflict, current_run().thread
-        session, taken = give_way(store, session, others, mode, thread)
-        if not taken:
-            event = "another writer came first: this turn stays on a branch of its own"
-            self.turn = turn.model_copy(update={"events": (*turn.events, event)})
-            return session
-        document = self.changed.get("document") or self.state.get("document")
-        events, changed = report_taken(taken, document, self.replay)
-        self.merged, self.changed = True, self.changed | changed
-        own = turn.user >= turn.first and others[-1].session.turn >= before.turn
-        moved = session.count - before.count if own else 0
-        events = (*turn.events, *events)
-        turn = turn.model_copy(update={"user": turn.user + moved, "events": events})
-        session, self.turn = make_changes(store, session, turn, turn_options().changes)
-        return session
-
-    def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
-        """The session after the turn, and the turn and its receipt."""
-        store, readings = self.workspace.store, load_readings(self.state)
-        ranked = sorted(readings, key=lambda r: r.score)
-        scores = {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
-        pinned, policy = store.topic_table(session).pinned(), self.deps.settings.activation
-        result = update_activation(session.active, scores, policy, pinned)
-        session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
-        session = _apply_new_briefs(self.deps, self.workspace, session)
-        deactivated = (*self.turn.deactivated, *result.deactivated)
-        turn = self.turn.model_copy(update={"deactivated": deactivated})
-        receipt = self._make_receipt(session, turn, readings, scores)
-        return store.add_receipt(session, receipt), (turn, receipt)
-
-    def _make_receipt(
-        self, session: Session, turn: Turn, readings: Sequence[Reading], scores: dict[str, float]
-    ) -> Receipt:
-        written, window = self.workspace.store.notes(session), self.deps.window
-        notes = window.layout.select_shown(written, turn.user)
-        shown = {i for note in notes for topic in note.topics for i in topic.quotes}
-        named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
-        left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
-        calls = [Call.model_validate(c) for c in self.state.get("calls") or ()]
-        # Without zones: a turn that failed may go on in a program whose clock has none.
-        began = datetime.fromisoformat(turn.started).replace(tzinfo=None)
-        took = self.now.replace(tzinfo=None) - began
-        plan = self.state.get("plan") if turn.answer else None
-        return Receipt(
-            turn=session.turn,
-            user=f"m{turn.user}",
-            started=turn.started,
-            seconds=round(took.total_seconds(), 4),
-            scores=scores,
-            quoted=tuple(t for n in written if n.after == turn.user for t in n.topics),
-            other_threads=tuple(
-                q for n in written if n.after == turn.user for q in n.other_threads
-            ),
-            curated=tuple(e.item for n in written if n.after == turn.user for e in n.curated),
-            crowded_out=tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
-            reading=turn.effect,
-            idle=turn.idle or turn.fast,
-            about=turn.about,
-            view=session.view,
-            noted=min((n.after for n in notes), default=0),
-            roster=session.roster,
-            active=tuple(sorted(session.active, key=lambda t: -average_scores(session.active[t]))),
-            activated=tuple(t for t in turn.activated if t in session.active),
-            deactivated=turn.deactivated,
-            sections=turn.sections,
-            window=window.size,
-            split=turn.split,
-            searches=turn.searches,
-            abandoned=turn.abandoned,
-            calls=tuple(c for c in calls if not c.skipped),
-            unasked=list_unasked(calls),
-            plan=PlannedTurn.model_validate(plan) if plan is not None else None,
-            edits=turn.edited,
-            edit_errors=turn.rejected,
-            events=(*turn.events, *self._list_damage()),
-        )
-
-    def _list_damage(self) -> Iterator[str]:
-        """What could not be read or done in the turn, in words."""
-        for report in self.workspace.store.new_reports():
-            yield f"damaged: {report}"
-        for why in self.workspace.unread:
-            yield f"the graph's store cannot be read: {why}"
-        if failure := getattr(self.deps.embedder, "failure", ""):
-            yield f"the encoder failed, and what was said is found by its words alone: {failure}"
-
-
-_CROWDED_OUT = 32
-"""Messages named by readers without being quoted, of which a receipt says so."""
-
-
-def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Session:
-    """The session with the briefs that were written between turns: by reflection, which leaves
-    them in the graph's store, and by models that were late at a split.
-    """
-    store, kept = workspace.store, graph_store() if session.topics else None
-    briefs = read_store(kept, workspace, lambda kept: deps.user.briefs(kept, session)) or ()
-    left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
-    late = [update for purges, update in left if purges == store.log.purges]
-    table = store.topic_table(session)
-    topics = apply_brief_updates(table, (*briefs, *keep_names_apart(table, late)))
-    return store.save_topics(session, topics) if topics else session

@@ -7,9 +7,9 @@ from itertools import groupby
 
 from topicloom.nodes.split_draft import SplitDraft
 from topicloom.roles.splitter import name_rounds
-from topicloom.state.chats import make_distinct
 from topicloom.state.hierarchy import find_continuation
 from topicloom.state.rounds import Round
+from topicloom.state.topic_names import make_distinct
 from topicloom.state.topics import Topic
 from topicloom.topics.naming import NAME_LIMIT
 

@@ -47,7 +47,7 @@ def find_repairs(
 ) -> list[TopicChange]:
     """The changes that put right what is filed wrong; nothing that a person settled.
 
-    What an arbiter parted stays apart.
+    What an arbiter told apart stays apart.
 
     Args:
         workspace: Of the session, as far as it is written.
@@ -60,24 +60,24 @@ def find_repairs(
     table = workspace.store.topic_table(session)
     loose = [t for t in table.loose() if not t.by_hand]
     chosen = _choose([*table.open(), *loose], first)
-    filed = workspace.indexed(session, table).filed(chosen, session.parted)
+    filed = workspace.indexed(session, table).filed(chosen, session.boundaries)
     ids = list(dict.fromkeys(topic for topic in filed.topics if topic))
     numbers = {topic: number for number, topic in enumerate(ids)}
     groups = [numbers.get(topic, LOOSE) for topic in filed.topics]
     settled = frozenset(numbers[t.id] for t in chosen if t.id in numbers and _is_settled(t))
     tokens = [table[i].tokens for i in ids]
     found = regroup(
-        _part(filed, session.parted), groups, filed.rounds, settled, tokens, limit, most
+        _part(filed, session.boundaries), groups, filed.rounds, settled, tokens, limit, most
     )
     return list(_list_changes(workspace, session, embedder, filed, ids, groups, found))
 
 
-def _part(filed: FiledRuns, parted: Collection[int]) -> Odds:
+def _part(filed: FiledRuns, boundaries: Collection[int]) -> Odds:
     """Log odds [r, r]: runs that begin with such a message stay apart from those right before."""
     odds = filed.odds.copy()
     for place in range(1, len(filed.first)):
         follows = filed.first[place] == filed.last[place - 1] + 1
-        if follows and filed.first[place] in parted:
+        if follows and filed.first[place] in boundaries:
             odds[place, place - 1] = odds[place - 1, place] = NEVER
     return odds
 

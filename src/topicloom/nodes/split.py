@@ -41,10 +41,11 @@ from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, cut_runs
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topic_names import find_owner
 from topicloom.state.topics import Topic, TopicTable, select_shown
 from topicloom.topics.adsorber import LOOK_BACK
 
-_PARTED = 64
+_BOUNDARIES = 64
 """Rulings of an arbiter that a session remembers, for what is put right later."""
 _YOUNG, _REPAIRED = 256, 32
 """Messages up to which each split looks for what is filed wrong, and after how many more it does so
@@ -112,8 +113,8 @@ def _apply_rulings(
     draft.calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
     ruled = [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
-    parted = (*draft.session.parted, *(one.first for one in ruled if one.ruling == "opens"))
-    draft.session = draft.session.model_copy(update={"parted": parted[-_PARTED:]})
+    boundaries = (*draft.session.boundaries, *(one.first for one in ruled if one.ruling == "opens"))
+    draft.session = draft.session.model_copy(update={"boundaries": boundaries[-_BOUNDARIES:]})
     return ruled
 
 
@@ -131,10 +132,10 @@ def _make_request(
     continues: Sequence[float],
 ) -> SplitRequest:
     table, most = TopicTable(draft.topics), draft.deps.settings.index_topics
-    ties = workspace.indexed(draft.session, table).ties(
+    affinities = workspace.indexed(draft.session, table).affinities(
         rounds, continues, [*table.open(), *table.loose()]
     )
-    priors = ties.best()
+    priors = affinities.best()
     active = frozenset(draft.session.active) | frozenset(draft.touched)
     previous = draft.before(rounds[0].first)
     at_hand = active if previous is None else active | {previous}
@@ -143,7 +144,7 @@ def _make_request(
         session=draft.session.id,
         rounds=rounds,
         segments=labels,
-        ties=ties,
+        affinities=affinities,
         topics=add_full_names(shown, table.topics),
         active=active,
         previous=previous,
@@ -251,8 +252,8 @@ def _begin(messages: Sequence[StoredMessage]) -> str:
 
 def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:
     """The name that a brief writer gives, unless another open topic has it."""
-    others = (t for t in draft.topics.values() if t.status == "open" and t.id != topic.id)
-    return topic.name if not name or any(t.name == name for t in others) else name
+    others = TopicTable(draft.topics).open() + TopicTable(draft.topics).loose()
+    return topic.name if not name or find_owner(name, others, [topic.id]) else name
 
 
 def _describe_split(rounds: Sequence[Round], draft: SplitDraft) -> str:

@@ -12,7 +12,6 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_role
 from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.roles.waits import TurnWaits
-from topicloom.state.chats import make_distinct
 from topicloom.state.dividing import divide_rounds
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
@@ -32,6 +31,7 @@ from topicloom.state.splitting import (
     group_assignments,
     merge_assignments,
 )
+from topicloom.state.topic_names import make_distinct
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 from topicloom.topics.naming import NAME_LIMIT
@@ -157,7 +157,7 @@ class SplitDraft:
                 request,
                 rounds=left,
                 segments=[request.segments[i] for i in places],
-                ties=request.ties and request.ties.of_rounds(places),
+                affinities=request.affinities and request.affinities.of_rounds(places),
                 previous=_find_before(request, portions, left[0]).topic,
             )
             answer, call = yield from ask_role("splitter", splitter, asked, waits=self.waits)
@@ -235,7 +235,7 @@ class SplitDraft:
                 rounds=rounds[start:stop],
                 segments=labels[start:stop],
                 topics=named,
-                ties=None,
+                affinities=None,
                 active=frozenset(t.id for t in named),
                 previous=None,
                 language=self.session.language,

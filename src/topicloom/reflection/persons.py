@@ -25,9 +25,9 @@ def see_facts(
 ) -> list[FactSpan]:
     """The spans of all facts that a thread may see, those that began first in front.
 
-    Its own ones as far as they were said on its branch and not taken back. Of those of its user's
-    other threads what was said by the time of its checkpoint, where it is a fork that shows facts
-    as they were then; nothing of them if it is `alone`.
+    Of its own facts, what was said on its branch and not taken back. Of those of its user's other
+    threads, all, or what was said by the time of its checkpoint if it is a fork of one; nothing if
+    it is `alone`.
     """
     person = get_person(session)
     others = [] if alone or person is None else kept.shared_facts(person, but=session.id)

@@ -104,8 +104,8 @@ class RoleSpec(Generic[P]):
     answer_tokens: int | None = None
     """Tokens of an answer at most, well above what its parser keeps; None for no limit."""
     played: Literal["always", "if named", "with a cheap model", "with a domain"] = "always"
-    """When a model plays it: where there is one, only where one is named for this role, where a
-    cheap one is given, or only where the application has a domain."""
+    """When a model plays it: if there is any, if one is named for this role, if there is a cheap
+    one, or if the application has a domain."""
     chat: Callable[[Chat], P]
     """Makes the form that a chat model plays."""
     named: Mapping[str, Callable[[str, float], P]] = field(default_factory=dict)

@@ -30,13 +30,22 @@ _SENTENCE = re.compile(
     r"|\n+|(?<=[。！？])(?![”』」）])"
 )
 """Ends of sentences; no number, file name or title ends one."""
-_READ, _COMPARED, _QUOTED, _LONGEST, _SHORTEST = 80, 24, 3, 300, 4
-_LOOKED_AT, _NEAREST, _TELLING = 40, 12, 30
-"""Messages whose meaning is compared, those of them whose sentences all are, and tokens from which
-a sentence tells no more for being longer."""
+_READ = 80
+"""Messages whose sentences are ranked by words."""
+_COMPARED = 24
+"""Sentences that are embedded: the best by words."""
+_QUOTED = 3
+"""Sentences that are quoted at most."""
+_LONGEST, _SHORTEST = 300, 4
+"""Characters of a sentence."""
+_LOOKED_AT = 40
+"""Messages that are embedded."""
+_NEAREST = 12
+"""The nearest of these, of which all sentences are embedded too."""
+_TELLING = 30
+"""Tokens past which a longer sentence says no more."""
 _SAME, _SAME_CHINESE = 0.8, 0.65
-"""Similarity from which two sentences are taken for versions of one statement, and that of Chinese
-ones, which lie further apart."""
+"""Similarity from which two sentences are versions of one statement; Chinese ones lie apart."""
 _RELEVANT = 0.2
 """Similarity from which a sentence has to do with the question."""
 _NEAR = 0.4

@@ -36,7 +36,7 @@ from topicloom.state.language import Language
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import LOOSE_ENDS, Assignment
 from topicloom.state.topics import Topic
-from topicloom.topics.belonging import Ties, tie_rounds
+from topicloom.topics.belonging import Affinities, rate_rounds
 from topicloom.topics.naming import NAME_LIMIT, make_name, pair_rounds
 
 _MOST_ASSIGNED = 10_000
@@ -60,7 +60,7 @@ class SplitRequest:
     """For each round, the number of the adsorber's segment that it lies in."""
     topics: Sequence[Topic]
     """Open topics that a round may go to, under their full names (`House / Kitchen`)."""
-    ties: Ties | None
+    affinities: Affinities | None
     """Log odds that the rounds belong together and to the topics; None if they are not known."""
     active: frozenset[str]
     """Ids of those that are active."""
@@ -227,18 +227,18 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         """Assign every message of the request."""
         if not request.rounds:
             return Answer(())
-        ties = request.ties or self._tie(request)
-        runs, run_of = np.unique(ties.run, return_inverse=True)
-        topics = [t for t in request.topics if t.id in ties.topics]
-        sums = _add_topics(ties, runs, [t.id for t in topics])
+        affinities = request.affinities or self._rate(request)
+        runs, run_of = np.unique(affinities.run, return_inverse=True)
+        topics = [t for t in request.topics if t.id in affinities.topics]
+        sums = _add_topics(affinities, runs, [t.id for t in topics])
         before = next((i for i, t in enumerate(topics) if t.id == request.previous), None)
         _separate(sums, request.rounds, run_of, None if before is None else len(runs) + before)
-        sizes = [1] * len(runs) + [ties.sizes[t.id] for t in topics]
+        sizes = [1] * len(runs) + [affinities.sizes[t.id] for t in topics]
         groups = link_groups(sums, sizes, [False] * len(runs) + [True] * len(topics))
         assigned = {
             len(runs) + place: Assignment("", t.id, t.name) for place, t in enumerate(topics)
         }
-        goes_on = ties.goes_on if request.ties else not request.rounds[0].opens
+        goes_on = affinities.goes_on if request.affinities else not request.rounds[0].opens
         if goes_on and request.previous is not None:
             assigned.setdefault(groups[int(run_of[0])], self._go_on(request))
         grouped = [(b, groups[run]) for b, run in zip(request.rounds, run_of.tolist(), strict=True)]
@@ -254,11 +254,11 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
             )
         )
 
-    def _tie(self, request: SplitRequest) -> Ties:
+    def _rate(self, request: SplitRequest) -> Affinities:
         labels = request.segments
         goes_on = [a == b for a, b in zip(labels, [None, *labels], strict=False)]
         odds = [_SEGMENT_ODDS if same else -_SEGMENT_ODDS for same in goes_on]
-        return tie_rounds(request.rounds, odds, self._embedder)
+        return rate_rounds(request.rounds, odds, self._embedder)
 
     def _go_on(self, request: SplitRequest) -> Assignment:
         """The assignment of a group that goes on with what came before the first round."""
@@ -298,13 +298,15 @@ def name_rounds(
     return make_name(said, direction, embedder, others=others, taken=taken, within=within)
 
 
-def _add_topics(ties: Ties, runs: NDArray[np.intp], topics: Sequence[str]) -> Odds:
+def _add_topics(affinities: Affinities, runs: NDArray[np.intp], topics: Sequence[str]) -> Odds:
     """Summed log odds between runs and topics [r + t, r + t]; those between topics are 0."""
     count = len(runs)
     sums = np.zeros((count + len(topics), count + len(topics)))
-    sums[:count, :count] = ties.among[np.ix_(runs, runs)]
+    sums[:count, :count] = affinities.among[np.ix_(runs, runs)]
     for place, topic in enumerate(topics, start=count):
-        sums[:count, place] = sums[place, :count] = ties.topics[topic][runs] * ties.sizes[topic]
+        sums[:count, place] = sums[place, :count] = (
+            affinities.topics[topic][runs] * affinities.sizes[topic]
+        )
     return sums
 
 

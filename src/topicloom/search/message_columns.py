@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -108,6 +108,10 @@ class Codes(dict[str, int]):
     def __missing__(self, name: str) -> int:
         self[name] = len(self)
         return self[name]
+
+    def of(self, names: Iterable[str]) -> list[int]:
+        """The codes of those names that have one."""
+        return [self[name] for name in names if name in self]
 
 
 def read_rounds(

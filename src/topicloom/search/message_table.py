@@ -17,6 +17,7 @@ from topicloom.search.encoders import is_chinese
 from topicloom.search.message_columns import (
     KNOWN,
     LOOSE_TOPIC,
+    Codes,
     MessageColumns,
     VectorRows,
     read_seconds,
@@ -57,24 +58,6 @@ class Gain(NamedTuple):
     """Where each is stored."""
 
 
-class NameCodes:
-    """Names by their places, in the order in which they came; "" is the first."""
-
-    def __init__(self) -> None:
-        self.all = [""]
-        self._places = {"": 0}
-
-    def place(self, name: str) -> int:
-        place = self._places.setdefault(name, len(self.all))
-        if place == len(self.all):
-            self.all.append(name)
-        return place
-
-    def places(self, names: Iterable[str]) -> list[int]:
-        """The places of those names that are known."""
-        return [self._places[name] for name in names if name in self._places]
-
-
 class MessageTable:
     """Words and vectors of messages, and which topic has each.
 
@@ -88,7 +71,8 @@ class MessageTable:
         self._sums = GrowingRows((dimension,), np.float64)
         self._rows = GrowingRows((), _ROW)
         self._places: dict[int, int] = {}
-        self._topics, self._days, self._speakers = NameCodes(), NameCodes(), NameCodes()
+        # "" is the first of each: no topic, no day, no name.
+        self._topics, self._days, self._speakers = (Codes({"": 0}) for _ in range(3))
         self.words = LexicalIndex()
         self.view = self._make_view()
 
@@ -115,8 +99,8 @@ class MessageTable:
         """
         order, every = self.view.order, self._rows.all
         codes = every["topic"][order].astype(np.int64)
-        loose = self._topics.places(t.id for t in topics if t.loose)
-        kept = np.isin(codes, self._topics.places(t.id for t in topics))
+        loose = self._topics.of(t.id for t in topics if t.loose)
+        kept = np.isin(codes, self._topics.of(t.id for t in topics))
         kept &= count_later(codes) < newest
         chosen, words = order[kept], self.words.occurrences()
         place = np.full(len(order), -1, dtype=np.int64)
@@ -125,7 +109,7 @@ class MessageTable:
         rows, topic = every[chosen], codes[kept]
         topic[np.isin(topic, loose)] = LOOSE_TOPIC
         from_user = rows["from_user"] > 0
-        names = np.array([voices[name or ROLES[0]] for name in self._speakers.all])
+        names = np.array([voices[name or ROLES[0]] for name in self._speakers])
         voice = np.where(from_user | (rows["speaker"] > 0), names[rows["speaker"]], -1)
         voice[voice < 0] = voices[ROLES[1]]
         begins = from_user.copy()
@@ -145,11 +129,11 @@ class MessageTable:
 
     def code_of(self, topic: str) -> int:
         """The code of a topic in `read_columns`; -1 for one that has no messages."""
-        return next(iter(self._topics.places([topic])), -1)
+        return self._topics.get(topic, -1)
 
     def release(self, topics: Iterable[str]) -> None:
         """Take the messages of some topics away; they wait to be entered under others."""
-        gone = self._topics.places(topics)
+        gone = self._topics.of(topics)
         rows = self._rows.all
         rows["topic"][np.isin(rows["topic"], gone)] = 0
         self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
@@ -162,7 +146,7 @@ class MessageTable:
             True if all fitted. They don't if messages that were released are left, or have changed,
             unless they are those that were added last. The table is then of no use.
         """
-        gained = [(self._topics.place(gain.topic), m) for gain in gains for m in gain.messages]
+        gained = [(self._topics[gain.topic], m) for gain in gains for m in gain.messages]
         if not self._forget_but([message for _, message in gained]):
             return False
         placed = [pair for g in gains for pair in zip(g.messages, g.places, strict=True)]
@@ -201,13 +185,13 @@ class MessageTable:
 
     def sum_of(self, topic: str) -> NDArray[np.float64]:
         """Sum of the vectors of a topic's messages [d]."""
-        for place in self._topics.places([topic]):
-            if place < len(self._sums):
-                return np.asarray(self._sums.all[place])
+        place = self.code_of(topic)
+        if 0 <= place < len(self._sums):
+            return np.asarray(self._sums.all[place])
         return np.zeros(self._matrix.all.shape[1])
 
     def _add(self, placed: Sequence[tuple[StoredMessage, Place]]) -> None:
-        missing = len(self._topics.all) - len(self._sums)
+        missing = len(self._topics) - len(self._sums)
         self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
         if not placed:
             return
@@ -220,7 +204,7 @@ class MessageTable:
 
     def _row(self, message: StoredMessage) -> tuple[Any, ...]:
         """A row of no topic yet."""
-        day, speaker = self._days.place(message.day), self._speakers.place(message.speaker or "")
+        day, speaker = self._days[message.day], self._speakers[message.speaker or ""]
         cost = count_budget_tokens(message.line)
         from_user = message.role == "user"
         empty = not from_user and not strip_own_replies(message.text).strip()
@@ -231,7 +215,7 @@ class MessageTable:
         return *begun, seconds, opens, empty, chinese, standing
 
     def _make_view(self) -> MessageView:
-        names = self._topics.all, self._days.all, self._speakers.all
+        names = map(list, (self._topics, self._days, self._speakers))
         return MessageView(self._rows.all, self._sums.all, *names)
 
 

@@ -22,8 +22,8 @@ from topicloom.search.encoders import default_embedder, is_chinese
 from topicloom.state.language import Language
 
 KINDS = "idle", "needing", "fact", "going_on"
-"""Of messages that need nothing, and of those that need something (`index.need`); of those that ask
-for a fact, and of those that go on with what is going on (`index.turn_topics`)."""
+"""Messages that need no memory, and that need some (`search.need`); messages that ask for a fact,
+and that go on with the current topic (`search.turn_topics`)."""
 PACKED = Path(__file__).parent / "model" / "examples.npz"
 """The vectors."""
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from topicloom.state.lifecycle import apply_event, get_state, mark_archived
 from topicloom.state.safe_text import clip, digest_text
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topic_names import find_owner
 from topicloom.state.topics import Mark, Topic, TopicTable
 from topicloom.texts import FilledText
 
@@ -126,11 +127,10 @@ def _explain_to_person(change: TopicChange, table: TopicTable, tail: int) -> str
             "{topic} holds loose ends, which belong to no topic: give it a name of its own first",
             topic=topic.id,
         )
-    same = [t.id for t in table if t.name == change.name and t.status != "merged"]
-    others = [i for i in same if i != change.topic]
-    if not change.name or not others:
+    owner = find_owner(change.name, (t for t in table if t.status != "merged"), [change.topic])
+    if not change.name or owner is None:
         return ""
-    return FilledText("{topic} is called “{name}”", topic=others[0], name=change.name)
+    return FilledText("{topic} is called “{name}”", topic=owner.id, name=change.name)
 
 
 def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
@@ -139,8 +139,7 @@ def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
     A name that is taken is left out, and so is one that would replace a person's. Loose ends that a
     person gives a name are a topic like others from then on.
     """
-    others = {t.name for t in table if t.id not in (topic.id, change.absorbs)}
-    name = "" if change.name in others else change.name
+    name = "" if find_owner(change.name, table, (topic.id, change.absorbs)) else change.name
     if change.brief is not None:
         topic = topic.described(name, change.brief).model_copy(
             update={
@@ -331,12 +330,10 @@ def keep_names_apart(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[
     """The updates; one whose name another open topic has, or another update gives, keeps the old
     name.
     """
-    taken = {t.name: t.id for t in table.open()}
     kept = list[BriefUpdate]()
-    for update in updates:
-        if update.topic not in table:
-            continue
-        if taken.setdefault(update.name, update.topic) != update.topic:
+    for update in (u for u in updates if u.topic in table):
+        given = any(u.name == update.name and u.topic != update.topic for u in kept)
+        if given or find_owner(update.name, table.open(), [update.topic]):
             update = update.model_copy(update={"name": table[update.topic].name})
         kept.append(update)
     return kept

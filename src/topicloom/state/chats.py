@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 
-from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
 
 
@@ -39,14 +37,3 @@ def list_titles(said: Iterable[StoredMessage], chats: Iterable[ImportedChat]) ->
     """The titles of the chats that some messages were said in, by the chats' ids."""
     held = {message.chat for message in said}
     return {chat.id: chat.title for chat in chats if chat.title is not None and chat.id in held}
-
-
-def make_distinct(name: str, taken: Collection[str], limit: int) -> str:
-    """A name of at most `limit` characters that is not taken: `Rain`, or else `Rain (2)`.
-
-    Case makes no difference.
-    """
-    known = {other.casefold() for other in taken}
-    endings = itertools.chain([""], (f" ({n})" for n in itertools.count(2)))
-    names = (clip(name, limit - len(ending)) + ending for ending in endings)
-    return next(name for name in names if name.casefold() not in known)

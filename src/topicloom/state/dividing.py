@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from topicloom.state.hierarchy import strip_number
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import Portion
+from topicloom.state.topic_names import number_names
 
 _MAX_PART_SHARE = 0.8
 """Share of the whole past which the largest part is no better than the whole: every division takes
@@ -98,10 +98,3 @@ def _balance(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tupl
     inner = range(1, len(rounds))
     cuts = sorted({min(inner, key=lambda i: (abs(ends[i - 1] - w), i)) for w in wanted})
     return [tuple(rounds[a:b]) for a, b in zip([0, *cuts], [*cuts, len(rounds)], strict=True)]
-
-
-def number_names(name: str, taken: Collection[str] = ()) -> Iterator[str]:
-    """`Rain (1)`, `Rain (2)` and so on, but for names that are taken."""
-    base = strip_number(name)
-    names = (f"{base} ({n})" for n in itertools.count(1))
-    return (n for n in names if n not in taken)

@@ -12,11 +12,7 @@ import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, time
-from decimal import Decimal
-from pathlib import PurePath
 from typing import Any, TypeVar, cast
-from uuid import UUID
 
 from langchain_core.messages import (
     AIMessage,
@@ -129,14 +125,12 @@ class _Parts:
         if isinstance(value, int):
             return value if _SMALLEST <= value <= _GREATEST else _write_integer(value)
         if isinstance(value, float):
-            return value if math.isfinite(value) else repr(value)
+            return value if math.isfinite(value) else str(value)
         if isinstance(value, bytes | bytearray | memoryview):
             return b64encode(value).decode()
         if isinstance(value, BaseModel):
             return self.keep(value.model_dump(), level)
-        if isinstance(value, date | time):
-            return value.isoformat()
-        return str(value) if isinstance(value, UUID | Decimal | PurePath) else repr(value)
+        return str(value)
 
     def _keep_parts(self, value: Any, level: int) -> Any:
         if level >= DEEPEST and value:
@@ -292,8 +286,8 @@ def _make_result_storable(result: Any) -> Any:
 def select_usable(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], dict[str, str]]:
     """The messages of a channel that can be taken in, in the place of those that came before.
 
-    A graph or an agent around a session keeps what it was given, and so did version 0.1.0: without
-    this, a message that was refused would fail every later turn.
+    A graph or an agent around a session keeps what it was given: without this, a message that was
+    refused would fail every later turn.
 
     Returns:
         The messages, and what is wrong with each that was left out, by its id.

@@ -56,8 +56,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     message; "" for a chat without a title."""
     view: int = 1
     """Number of the first message that the main window shows; never after `tail`."""
-    parted: tuple[int, ...] = ()
-    """Numbers of messages that an arbiter told from what was said right before: the newest ones."""
+    boundaries: tuple[int, ...] = ()
+    """Numbers of the newest messages with which, by an arbiter, something else begins."""
     roster: str | None = None
     """Head of the chain of topics."""
     ranges: str | None = None

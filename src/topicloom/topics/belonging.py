@@ -1,6 +1,6 @@
 """How likely runs of rounds belong together: the one model of what a topic is.
 
-`index/runs.py` cuts the conversation into runs. Two runs are compared by
+`topics/runs.py` cuts the conversation into runs. Two runs are compared by
 
 - likeness: the cosine of their mean vectors, less what the whole conversation shares;
 - words: the cosine of their words, the rarer the more;
@@ -197,7 +197,7 @@ def _compare_voices(runs: Runs, rows: NDArray[np.intp]) -> Odds:
 
 
 @dataclass(frozen=True, slots=True)
-class Ties:
+class Affinities:
     """Log odds that the runs of some rounds belong together, and to topics."""
 
     run: NDArray[np.intp]
@@ -211,8 +211,8 @@ class Ties:
     goes_on: bool = False
     """True if nothing parts the first round from the one before it."""
 
-    def of_rounds(self, places: Sequence[int]) -> Ties:
-        """The ties of some of the rounds."""
+    def of_rounds(self, places: Sequence[int]) -> Affinities:
+        """The affinities of some of the rounds."""
         chosen = list(places)
         return replace(self, run=self.run[chosen], goes_on=self.goes_on and chosen[:1] == [0])
 
@@ -222,17 +222,19 @@ class Ties:
         return {t: float(odds[used].max()) for t, odds in self.topics.items() if len(used)}
 
 
-def tie_rounds(rounds: Sequence[Round], continues: Sequence[float], embedder: Embedder) -> Ties:
-    """The ties of rounds by themselves; `continues` are log odds, for each, of going on."""
+def rate_rounds(
+    rounds: Sequence[Round], continues: Sequence[float], embedder: Embedder
+) -> Affinities:
+    """The affinities of rounds by themselves; `continues` are log odds, for each, of going on."""
     if not rounds:
-        return Ties(np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
+        return Affinities(np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
     words, voices = Codes(), Codes()
     columns = read_rounds(rounds, continues, embedder, words, voices)
-    return find_ties(cut_runs(columns, words, voices), rounds, {})
+    return find_affinities(cut_runs(columns, words, voices), rounds, {})
 
 
-def find_ties(runs: Runs, rounds: Sequence[Round], topics: Mapping[int, str]) -> Ties:
-    """The ties of rounds in a conversation's runs to one another and to topics, by their codes."""
+def find_affinities(runs: Runs, rounds: Sequence[Round], topics: Mapping[int, str]) -> Affinities:
+    """The affinities of rounds in a conversation's runs to one another and to topics, by code."""
     fresh = np.flatnonzero(runs.topic == NO_TOPIC)
     held = np.searchsorted(runs.first[fresh], [b.first for b in rounds], side="right") - 1
     odds = rate_pairs(runs, fresh)
@@ -243,7 +245,7 @@ def find_ties(runs: Runs, rounds: Sequence[Round], topics: Mapping[int, str]) ->
         if len(own):
             found[topic], sizes[topic] = odds[:, own].mean(axis=1), len(own)
     goes_on = bool(runs.goes_on[fresh[held[0]]])
-    return Ties(held.astype(np.intp), odds[:, fresh], found, sizes, goes_on)
+    return Affinities(held.astype(np.intp), odds[:, fresh], found, sizes, goes_on)
 
 
 @dataclass(frozen=True, slots=True)

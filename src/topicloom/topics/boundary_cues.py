@@ -42,7 +42,7 @@ MAX_CHARACTERS = 4_000
 CJK_LETTERS = 3.0
 """Letters of an alphabet that say as much as one CJK character."""
 MOSTLY_CJK = 0.4
-"""Share of CJK letters from which a message counts as CJK text, as in `index.encoders`."""
+"""Share of CJK letters from which a message counts as CJK text, as in `search.encoders`."""
 
 _REMEMBERED = 4_096
 """Messages whose cues are remembered, by hashes: nothing is kept of what was said."""

@@ -43,8 +43,10 @@ _ASKED_LENGTH, _REPLIED_LENGTH = 600, 600
 """Characters that are read of the user's text, and of a reply."""
 _REPLIED = 0.4
 """Weight of a round whose reply alone holds a phrase, against 1 where the user says it."""
-_OPENING_ROUNDS, _OPENING = 3, 0.35
-"""The rounds in which one says what a topic is about, and what a phrase is worth more there."""
+_OPENING_ROUNDS = 3
+"""First rounds of a topic, in which one says what it is about."""
+_OPENING = 0.35
+"""What is added to the score of a phrase in these."""
 _NEWEST = 100
 """Rounds that are read in addition to those."""
 _CONTRAST = 0.7

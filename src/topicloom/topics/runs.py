@@ -1,8 +1,8 @@
 """Runs: stretches of rounds in which nothing speaks for a new topic.
 
 A run ends where the boundary detector says so, where a sitting ends, and where another topic
-begins. Runs are what topics are made of: `index/belonging.py` says how likely two of them are about
-the same thing.
+begins. Topics are made of runs: `topics/belonging.py` says how likely two of them are about the
+same thing.
 """
 
 from __future__ import annotations

@@ -29,7 +29,13 @@ from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import TopicContent
 from topicloom.storage.topic_reader import TopicReader
-from topicloom.topics.belonging import FiledRuns, Ties, file_runs, find_ties, tie_rounds
+from topicloom.topics.belonging import (
+    Affinities,
+    FiledRuns,
+    file_runs,
+    find_affinities,
+    rate_rounds,
+)
 from topicloom.topics.runs import Runs, cut_runs
 
 _PART = 8_192
@@ -173,15 +179,15 @@ class SessionIndex:
             self._loose,
         )
 
-    def ties(
+    def affinities(
         self, rounds: Sequence[Round], continues: Sequence[float], topics: Iterable[Topic]
-    ) -> Ties:
+    ) -> Affinities:
         """How likely some rounds, which are in no topic, belong together and to topics.
 
         `continues` are log odds, for each round, that it goes on with the one before it.
         """
         if not rounds:
-            return tie_rounds((), (), self._embedder)
+            return rate_rounds((), (), self._embedder)
         with self._lock:
             held = list(topics)
             words, voices = Codes(self._table.words.occurrences().codes), Codes()
@@ -189,34 +195,34 @@ class SessionIndex:
             parts = [self._table.read_columns(held, voices, newest)] if len(self._table) else []
             parts.append(read_rounds(rounds, continues, self._embedder, words, voices))
             runs = cut_runs(join_columns(parts), words, voices)
-            return find_ties(runs, rounds, self._name_codes(held))
+            return find_affinities(runs, rounds, self._name_codes(held))
 
     def filed(
-        self, topics: Sequence[Topic], parted: Collection[int] = (), most: int = 2_000
+        self, topics: Sequence[Topic], boundaries: Collection[int] = (), most: int = 2_000
     ) -> FiledRuns:
         """The runs that topics hold, and how likely they belong together.
 
         Args:
             topics: Where to look. If they have too many runs, only the first ones.
-            parted: Numbers of messages that go on with nothing.
+            boundaries: Numbers of messages that go on with nothing.
             most: Runs that are compared, unless the first topic has more: all pairs of 2,000 take
                 two seconds and 50 MB.
         """
         with self._lock:
-            runs = self._cut_filed(topics, parted)
+            runs = self._cut_filed(topics, boundaries)
             if len(runs) > most:
                 codes = [LOOSE_TOPIC if t.loose else self._table.code_of(t.id) for t in topics]
                 counts = [int((runs.topic == code).sum()) for code in codes]
                 fit = max(1, int(np.searchsorted(np.cumsum(counts), most, "right")))
                 topics = topics[:fit]
-                runs = self._cut_filed(topics, parted)
+                runs = self._cut_filed(topics, boundaries)
             return file_runs(runs, self._name_codes(topics))
 
-    def _cut_filed(self, topics: Sequence[Topic], parted: Collection[int]) -> Runs:
+    def _cut_filed(self, topics: Sequence[Topic], boundaries: Collection[int]) -> Runs:
         words, voices = Codes(self._table.words.occurrences().codes), Codes()
         most = max((t.count for t in topics), default=0)
         columns = self._table.read_columns(topics, voices, most)
-        columns.continues[np.isin(columns.number, list(parted))] = -KNOWN_APART
+        columns.continues[np.isin(columns.number, list(boundaries))] = -KNOWN_APART
         return cut_runs(columns, words, voices)
 
     def _name_codes(self, topics: Sequence[Topic]) -> dict[int, str]:

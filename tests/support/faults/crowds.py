@@ -30,8 +30,8 @@ from faults.operations import operations
 from faults.raw import read_files
 from faults.stages import FilesStage, Opened, PostgresStage, Stage, postgres_server
 from faults.talk import CONFIG, ROUNDS, expected, make_graph, say, talk, talking, told
-from topicloom.errors import NoNewMessageError, TopicLoomError
-from topicloom.memory.stored import Graph
+from topicloom import NoNewMessageError, TopicLoomError
+from topicloom.hosting import Graph
 from topicloom.testing import ScriptedResponder, fake_roles
 
 CROWDS = ("threads", "tasks", "two", "beside", "cancel", "setup")

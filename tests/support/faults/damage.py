@@ -17,9 +17,8 @@ from faults.checker import Said
 from faults.operations import operations, run_command
 from faults.stages import NAME, FilesStage
 from faults.talk import CONFIG, ROUNDS, expected, say, talk, talking
-from topicloom.errors import TopicLoomError, TopicLoomWarning
-from topicloom.memory.stored import open_session
-from topicloom.state.stored_message import REMOVED
+from topicloom import TopicLoomError, TopicLoomWarning, open_session
+from topicloom.hosting import REMOVED
 
 Harm = Callable[[bytes], bytes | None]
 """The content of a file after it was damaged; None for no file."""

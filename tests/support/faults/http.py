@@ -27,16 +27,18 @@ from faults.checker import check
 from faults.operations import run_command
 from faults.providers import FAULTS, INNER, KEY, ROLES, ROW, newest, play_well, prompt_of
 from faults.stages import NAME, FilesStage
-from topicloom.domain import Domain
-from topicloom.errors import ReplyError
+from topicloom import (
+    Domain,
+    ReplyError,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    reflect_once,
+    review_session,
+)
 from topicloom.graph.deps import make_deps
 from topicloom.graph.parts import GraphParts
-from topicloom.graph.session import build_session_graph
-from topicloom.memory.review import review_session
-from topicloom.memory.stored import Graph
-from topicloom.reflection.reflect import reflect_once
-from topicloom.settings import Settings
-from topicloom.state.channels import TurnOptions
+from topicloom.hosting import Graph
 
 CONFIG = thread(NAME)
 BEGUN = 8

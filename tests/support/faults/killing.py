@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from topicloom.errors import TopicLoomError
+from topicloom import TopicLoomError
 
 _CHANGES = {"os.rename", "os.remove", "os.truncate", "os.mkdir", "os.rmdir", "os.link"}
 _WRITING = os.O_WRONLY | os.O_RDWR

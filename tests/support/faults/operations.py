@@ -20,13 +20,15 @@ from faults.checker import Said
 from faults.raw import Raw
 from faults.stages import NAME, FilesStage, Stage
 from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
-from topicloom.errors import TopicLoomError
-from topicloom.memory.memory import Memory
-from topicloom.memory.purge import purge_messages
-from topicloom.memory.review import review_session
-from topicloom.memory.stored import open_session
-from topicloom.reflection.reflect import reflect_once
-from topicloom.settings import Settings
+from topicloom import (
+    Memory,
+    Settings,
+    TopicLoomError,
+    open_session,
+    purge_messages,
+    reflect_once,
+    review_session,
+)
 from topicloom_app.cli import main
 
 Act = Callable[[Stage, bool], None]

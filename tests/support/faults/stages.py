@@ -17,9 +17,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from faults.raw import Body, Raw, items_in_sqlite, read_files, read_postgres
-from topicloom.settings import Settings
-from topicloom.storage.base import Storage
-from topicloom.storage.stores import StoreStorage
+from topicloom import Settings, Storage, StoreStorage
 from topicloom_app.cli.context import CliContext, make_context
 
 NAME = "s"

@@ -13,13 +13,8 @@ from sessions import chatter, open_graph, thread
 
 from faults.checker import Said
 from faults.stages import NAME, Opened, Stage
-from topicloom.errors import NoNewMessageError
-from topicloom.memory.stored import Graph
-from topicloom.review.merger import MERGER
-from topicloom.review.reviewer import REVIEWER
-from topicloom.roles.registry import Roles
-from topicloom.roles.responder import ReplyRequest
-from topicloom.state.channels import TurnOptions
+from topicloom import MERGER, REVIEWER, NoNewMessageError, ReplyRequest, Roles, TurnOptions
+from topicloom.hosting import Graph
 from topicloom.testing import (
     Clock,
     NameRouter,

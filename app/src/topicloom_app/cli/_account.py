@@ -62,9 +62,9 @@ class TermRarity:
 
 
 def select_exchanges(session: Session, store: SessionStore) -> list[Exchange]:
-    """The exchanges whose replies say most that stands in a quote and not in what was asked.
+    """The exchanges whose replies say most that is in a quote and was not in the question.
 
-    Each topic, each quote and each turn stands there once; they are in their order.
+    Each topic, quote and turn occurs once. They are in their order.
     """
     messages = {m.id: m for m in store.messages(session)}
     rarity = TermRarity(list(messages.values()))

@@ -45,8 +45,10 @@ def write_lines(name: str, messages: Messages) -> str:
 
 
 def hide_texts(messages: Messages) -> list[StoredMessage]:
-    """The messages with other letters and digits, as many and as long, for those who may not read
-    them; who spoke is `user` or `assistant`, and media and tools are left out."""
+    """The messages in other letters and digits, for people who may not read them.
+
+    Speakers are `user` or `assistant`; media and tools are left out.
+    """
     return [
         m.model_copy(update={"text": _hide(m.text), "speaker": None, "whole": None})
         for m in messages

@@ -147,9 +147,9 @@ _SCORES = 8
 def choose_receipts(read: Callable[[int], Sequence[Receipt]], count: int) -> Sequence[Receipt]:
     """The newest `count` receipts of turns that made a prompt, with all that came after the first.
 
-    A review or a change by hand is a turn too. Without this, the review that runs behind a reply
-    would hide the reply's receipt. If the newest receipts hold too few with a prompt, these are
-    the newest `count` of any kind.
+    A review or a change by hand is a turn too, and would otherwise hide the receipt of the last
+    reply. If too few of the newest receipts have a prompt, the newest `count` of any kind are
+    returned.
     """
     found = read(4 * count + 20)
     prompted = [n for n, receipt in enumerate(found) if receipt.sections]

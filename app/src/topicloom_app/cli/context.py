@@ -120,8 +120,8 @@ class CliContext:
     def open_memory(self, name: str, store: BaseStore | None = None) -> Memory:
         """A session to look at and to change, with the facts of a store.
 
-        Its checkpoints may be elsewhere. What is changed is taken in by the next turn, in a chat
-        that is open too. Raises `InputError` if there is no such session.
+        Its checkpoints may be in another place. The next turn takes the changes in, also in an open
+        chat. Raises `InputError` if there is no such session.
         """
         self.check_session(check_session_name(name))
         return Memory(self.storage, name, store=store, embedder=self.settings.embedder)
@@ -152,7 +152,7 @@ def open_context(cli: CliOptions) -> CliContext:
 
 def make_context(folder: Path | None, settings: Settings) -> CliContext:
     """The context of a folder; None for the user's data folder."""
-    storage = FileStorage(folder, fsync=settings.fsync)
+    storage = FileStorage(folder, fsync=settings.fsync, topic_files=settings.topic_files)
     return CliContext(settings, storage.root, storage)
 
 

@@ -56,7 +56,7 @@ _EXTRAS = {
 
 
 def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
-    """Print what was looked at, a line each; exits by `SystemExit` with 1 if something is wrong.
+    """Check each part and print a line; exits by `SystemExit` with 1 if something is wrong.
 
     A model that is set is asked for one word.
     """

@@ -38,10 +38,10 @@ def read_piped(console: Console) -> Iterator[str]:
 
 
 class LineEditor:
-    """Reads what is typed: edited, over several lines where a block is pasted, with a history.
+    """Reads edited lines, with a history; a pasted block is one message.
 
-    Enter sends, Alt-Enter begins a line. Ctrl-C drops what is typed, and leaves where nothing is,
-    the second time. No history is kept on disk: what is purged must be gone.
+    Enter sends, Alt-Enter begins a new line. Ctrl-C clears the input; pressed twice on an empty
+    input, it leaves. The history is not stored on disk, because what is purged must be gone.
     """
 
     def __init__(self, console: Console) -> None:

@@ -52,7 +52,7 @@ def run_import(
 ) -> None:
     """Record the conversations of exports in the order of time, and say what was left out.
 
-    What a session has already it does not take in again: an import that was ended goes on.
+    Messages that a session has already are skipped, so that an interrupted import can be continued.
 
     Args:
         cli: Options of every command.

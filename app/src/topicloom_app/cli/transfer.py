@@ -21,9 +21,9 @@ from topicloom_app.cli.context import open_context
 def run_export(
     cli: CliOptions, name: str, kind: ExportKind, out: Path | None, *, hide: bool
 ) -> None:
-    """Write what was said in a session into a file, or print it; to `hide` it, in other letters.
+    """Write a session into a file, or print it; with `hide`, in other letters.
 
-    It is in the order of time: what was imported later may have been said before.
+    Messages are in the order of time: what was imported later may have been said before.
     """
     messages = sort_by_time(open_context(cli).open_memory(name).history(limit=None))
     text = write_page(name, messages, hide, kind)

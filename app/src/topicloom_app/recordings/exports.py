@@ -1,7 +1,7 @@
-"""Conversations as other chats export them, whatever the format: content decides, and no name.
+"""Conversations as other chats export them. The content of a file decides its format, not its name.
 
-Few vendors publish a format. What is read is what exports have had so far; what is not understood
-is reported, and everything else is taken.
+Few vendors document their format, so we read what exports have contained so far. What is not
+understood is reported, and everything else is imported.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from topicloom.hosting import REMOVED, make_message_key
 
 
 class ImportedIds:
-    """What a session holds, for an import: ids, what messages say as digests, and their chats.
+    """What a session has already: ids, digests of what messages say, and their chats.
 
-    Ids that an export counts are alike in every file. So a message whose id stands for other words
-    gets a longer one, and only the very message that was purged is gone.
+    Some exports count their ids, so ids are alike in every file. A message whose id stands for
+    other words gets a longer id, and only the very message that was purged stays away.
     """
 
     def __init__(self) -> None:

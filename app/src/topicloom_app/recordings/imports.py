@@ -28,10 +28,10 @@ _READ_AT_ONCE = 1_000
 def select_new(
     pieces: Iterable[ChatPiece], store: SessionStore, session: Session
 ) -> Iterator[ChatMessage]:
-    """The messages of exports that a session does not have: with their id and text.
+    """The messages of exports that a session does not have yet, by id and text.
 
-    One whose id another message has, as counted ids are alike in every file, gets a longer one. One
-    that was removed for good does not come back.
+    If another message has the id, as with exports that count, the new one gets a longer id. A
+    message that was removed for good does not come back.
     """
     held = _hold_all(store, session)
     chats = dict[int, str]()  # the id by which the session knows a conversation
@@ -68,10 +68,10 @@ def _hold_all(store: SessionStore, session: Session) -> ImportedIds:
 def record_messages(
     graph: Graph, messages: Iterable[ChatMessage], config: RunnableConfig
 ) -> Iterator[int]:
-    """Have a session take messages in, whole rounds at a time; yields how many.
+    """Record messages in a session, whole rounds at a time; yields how many.
 
-    The last turn takes the newest round in and moves all that was imported into topics. Where that
-    failed and nothing is new any more, it is done now.
+    The last turn records the newest round and moves everything that was imported into topics. If
+    that failed before and there is nothing new, it is done now.
     """
     batch, newest = list[ChatMessage](), list[ChatMessage]()
     for message in messages:
@@ -91,10 +91,10 @@ def record_messages(
 
 
 def _end_failed(graph: Graph, config: RunnableConfig) -> None:
-    """Go on with a turn that only records, if the newest one is such a turn and failed.
+    """Continue the newest turn if it only records and has failed.
 
-    One that was killed after all was stored left no checkpoint: a turn without a message takes over
-    what it did.
+    A turn that was killed after everything was stored left no checkpoint. Then a turn without a
+    message takes over what it did.
     """
     state = graph.get_state(config)
     if state.next and (state.values.get("turn") or {}).get("answer") is False:

@@ -42,8 +42,8 @@ class Entry:
 def read_entries(file: TextIO, holds_conversations: Callable[[Any], bool]) -> Iterator[Entry]:
     """The entries of a JSON file: of its list, of its lines, or of lists within its object.
 
-    What is no JSON is an entry with the error. After it, the lines that are JSON by themselves are
-    read.
+    A part that is not JSON becomes an entry with the error. After it, all lines that are JSON by
+    themselves are read.
 
     Args:
         file: The text.

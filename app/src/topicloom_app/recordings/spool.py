@@ -1,8 +1,8 @@
 """An export on disk in the order of time, so that a large one takes little memory.
 
-A session is one conversation, so its messages come in the order in which they were said, whatever
-file or chat they are from. The order is only known when everything has been read: until then the
-messages are in a temporary file that nobody else can open, and memory holds where they stand.
+A session is one conversation, so its messages have to come in the order in which they were said,
+across all files and chats. That order is known only when everything has been read. Until then the
+messages are in a private temporary file, and memory holds only their places.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ class ImportSpool:
     def _begin_chats(
         self, conversation: ExportedConversation, name: str
     ) -> Callable[[BaseMessage], int]:
-        """The numbers of the chats of a conversation, by messages: one, but of a session of ours.
+        """The numbers of the chats of a conversation, by message.
 
-        A session of ours holds several, and what was said in it between them.
+        It is one chat, except in an export of ours: that has several, and messages between them.
         """
         first = conversation.messages[0].id or ""
         fields = conversation.id, conversation.title, name, conversation.format, first

@@ -50,9 +50,9 @@ def make_endpoint(
 ) -> Starlette:
     """An ASGI application that speaks OpenAI's and Anthropic's protocols over a session graph.
 
-    It answers `/v1/chat/completions`, `/v1/responses` and `/v1/messages`. A client's chat is a
-    session: known again by the chat's id, or by `user`. Clients send the whole conversation each
-    time; the session takes in what is new of it.
+    It answers `/v1/chat/completions`, `/v1/responses` and `/v1/messages`. Each chat of a client is
+    a session, found by the chat's id or by `user`. Clients send the whole conversation each time;
+    the session takes in what is new.
 
     Args:
         graph: A session graph, compiled with a checkpointer that has an async form.

@@ -7,21 +7,6 @@ from time import time
 from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
-from openai.types import CompletionUsage, Model
-from openai.types.chat import (
-    ChatCompletion,
-    ChatCompletionChunk,
-    ChatCompletionMessage,
-    ChatCompletionMessageFunctionToolCall,
-)
-from openai.types.chat.chat_completion import Choice
-from openai.types.chat.chat_completion_chunk import (
-    Choice as ChunkChoice,
-    ChoiceDelta,
-    ChoiceDeltaToolCall,
-)
-from openai.types.chat.chat_completion_message_function_tool_call import Function
-from openai.types.completion_usage import PromptTokensDetails
 from pydantic import BaseModel, Field
 
 from topicloom.hosting import get_text
@@ -35,7 +20,9 @@ from topicloom_app.serve.requests import (
     read_call,
 )
 from topicloom_app.serve.turns import Answered, Tokens, TurnRequest
-from topicloom_app.serve.web import dump, write_event
+from topicloom_app.serve.web import write_event
+
+_Data = dict[str, Any]
 
 
 class _Function(BaseModel):
@@ -148,15 +135,14 @@ class ChatWriter:
             "model": turn.model,
         }
 
-    def write_whole(self, answered: Answered) -> dict[str, Any]:
+    def write_whole(self, answered: Answered) -> _Data:
         """The answer in one piece."""
         calls = {"tool_calls": list(_write_calls(answered))} if answered.calls else {}
-        message = ChatCompletionMessage(role="assistant", content=answered.text or None, **calls)
-        choice = Choice(index=0, finish_reason=_find_end(answered), logprobs=None, message=message)
+        message = {"role": "assistant", "content": answered.text or None, **calls}
+        choice = {"index": 0, "finish_reason": _find_end(answered), "logprobs": None}
         usage = _write_usage(answered.tokens)
-        return dump(
-            ChatCompletion(object="chat.completion", choices=[choice], usage=usage, **self._frame)
-        )
+        kind = {"object": "chat.completion"}
+        return {**kind, "choices": [choice | {"message": message}], "usage": usage, **self._frame}
 
     def begin(self) -> str:
         """No events: the first piece is the beginning."""
@@ -164,18 +150,15 @@ class ChatWriter:
 
     def write_piece(self, text: str) -> str:
         """The event of a piece."""
-        return self._write_chunk(ChoiceDelta(role="assistant", content=text))
+        return self._write_chunk({"role": "assistant", "content": text})
 
     def end(self, answered: Answered) -> str:
         """Calls of tools, the end, and the usage if it was asked for."""
         events = ""
         if answered.calls:
-            calls = [
-                ChoiceDeltaToolCall(index=number, **call.model_dump())
-                for number, call in enumerate(_write_calls(answered))
-            ]
-            events += self._write_chunk(ChoiceDelta(role="assistant", tool_calls=calls))
-        events += self._write_chunk(ChoiceDelta(), _find_end(answered))
+            calls = [{"index": n} | call for n, call in enumerate(_write_calls(answered))]
+            events += self._write_chunk({"role": "assistant", "tool_calls": calls})
+        events += self._write_chunk({}, _find_end(answered))
         if self._usage:
             events += self._write([], _write_usage(answered.tokens))
         return events + "data: [DONE]\n\n"
@@ -184,39 +167,33 @@ class ChatWriter:
         """The event of an error."""
         return write_event(write_error(status, message))
 
-    def _write_chunk(self, delta: ChoiceDelta, end: _End | None = None) -> str:
-        return self._write([ChunkChoice(index=0, delta=delta, finish_reason=end, logprobs=None)])
+    def _write_chunk(self, delta: _Data, end: str | None = None) -> str:
+        return self._write([{"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}])
 
-    def _write(self, choices: list[ChunkChoice], usage: CompletionUsage | None = None) -> str:
+    def _write(self, choices: list[_Data], usage: _Data | None = None) -> str:
         counted = {"usage": usage} if self._usage else {}
-        kind: Any = "chat.completion.chunk"
-        return write_event(
-            dump(ChatCompletionChunk(object=kind, choices=choices, **counted, **self._frame))
-        )
+        kind = {"object": "chat.completion.chunk"}
+        return write_event({**kind, "choices": choices, **counted, **self._frame})
 
 
-def _write_calls(answered: Answered) -> Iterator[ChatCompletionMessageFunctionToolCall]:
+def _write_calls(answered: Answered) -> Iterator[_Data]:
     for id_, name, arguments in answered.calls:
-        function = Function(name=name, arguments=arguments)
-        yield ChatCompletionMessageFunctionToolCall(id=id_, type="function", function=function)
+        yield {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-_End = Literal["stop", "length", "tool_calls"]
-
-
-def _find_end(answered: Answered) -> _End:
+def _find_end(answered: Answered) -> str:
     if answered.calls:
         return "tool_calls"
     return "length" if answered.cut else "stop"
 
 
-def _write_usage(tokens: Tokens) -> CompletionUsage:
-    return CompletionUsage(
-        prompt_tokens=tokens.input,
-        completion_tokens=tokens.output,
-        total_tokens=tokens.input + tokens.output,
-        prompt_tokens_details=PromptTokensDetails(cached_tokens=tokens.cached),
-    )
+def _write_usage(tokens: Tokens) -> _Data:
+    return {
+        "prompt_tokens": tokens.input,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached},
+    }
 
 
 def write_error(status: int, message: str, param: str | None = None) -> dict[str, Any]:
@@ -243,4 +220,4 @@ def write_models(names: Sequence[str]) -> dict[str, Any]:
 
 def write_model(name: str) -> dict[str, Any]:
     """One of them."""
-    return dump(Model(id=name, object="model", created=0, owned_by="topicloom"))
+    return {"id": name, "object": "model", "created": 0, "owned_by": "topicloom"}

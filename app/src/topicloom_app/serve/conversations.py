@@ -46,8 +46,8 @@ class Conversations:
     async def answer(self, turn: TurnRequest) -> AsyncGenerator[Part]:
         """The pieces of the reply, then its end.
 
-        A history that the session knows is gone on with from where it ended; what it does not
-        know is recorded first.
+        The turn continues from where the known part of the history ended. Messages that the session
+        does not know are recorded first.
 
         Raises:
             InputError: The model cannot be asked for the form that the reply is to have.

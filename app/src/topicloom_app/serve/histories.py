@@ -1,8 +1,7 @@
-"""Where a client's history ends in the session that it belongs to.
+"""Finds where a client's history ends in the session that it belongs to.
 
-Each turn is marked with a digest of the conversation that the client had when it asked. So the
-checkpoints themselves say which histories are known: nothing has to be kept beside them, and what
-is deleted is forgotten with them.
+Each turn's checkpoint is marked with a digest of the conversation that the client had when it
+asked. So nothing is stored besides the checkpoints, and what is deleted with them is forgotten.
 """
 
 from __future__ import annotations
@@ -149,12 +148,12 @@ class HistoryFinder:
     async def _find_beginning(
         self, turn: TurnRequest, digests: Sequence[str], begins: bool
     ) -> Start | None:
-        """The place before a chat's first message, for one that is edited or asked once more.
+        """The place before a chat's first message, for one that is edited or asked again.
 
-        What was in the session before the chat stays in view. None if the history is another
-        conversation's, with replies that were given elsewhere: it does not begin as the chat did,
-        nor with a question that was answered in the chat's second session. A client that goes on
-        with such a question is a person.
+        What was in the session before the chat stays in view. None if the history belongs to
+        another conversation, with replies that were given elsewhere: it does not begin as the chat
+        did, nor with a question of the chat's second session. A client that continues such a
+        question is a person.
         """
         thread = name_thread(turn.session)
         if turn.session.endswith(SIDE_SUFFIX):

@@ -47,8 +47,8 @@ def place_turn(
 ) -> TurnRequest:
     """The turn up to the newest message to answer, in the session that its client means.
 
-    That is the one of the answer that it goes on from, else a chat's, if the client gives its id,
-    else its user's. What nobody named is known again by how it began.
+    The session is that of the answer it goes on from. Otherwise it is the chat's if the client
+    gives its id, or the user's. If nothing is named, the chat is recognised by its first message.
 
     Args:
         turn: As the request has it, without a session.

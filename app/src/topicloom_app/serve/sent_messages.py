@@ -46,8 +46,7 @@ def describe_message(message: AnyMessage) -> list[Any]:
 def strip_thoughts(text: str) -> str:
     """The text of a message without a model's thoughts, which clients leave out or fold away.
 
-    They are looked for up to where the last of them ends: one that is left open would be
-    searched to the end of the text, once for each.
+    The search ends at the last closing tag, so that tags that are left open cost no time.
     """
     end = text.rfind("</think>") + len("</think>")
     return _THOUGHTS.sub("", text[:end]) + text[end:]
@@ -59,9 +58,10 @@ def is_sent_again(stored: AnyMessage, sent: AnyMessage) -> bool:
 
 
 def list_sent(shown: Iterable[AnyMessage]) -> Iterator[tuple[AnyMessage, AnyMessage]]:
-    """Each message as a client may have it, once or twice the same.
+    """The two forms in which a client may have each message.
 
-    Of a loop of tools that is the reply: its end, and with what a stream sent before calls.
+    They differ for a reply behind calls of tools: the client has its last part, or all that was
+    streamed.
     """
     for by_user, group in groupby(shown, lambda m: isinstance(m, HumanMessage)):
         messages = list(group)
@@ -83,9 +83,9 @@ def are_sent_again(
 
 
 def is_part(message: AnyMessage, reply: AnyMessage) -> bool:
-    """True if a message is the words or the calls of a reply, which it stands beside.
+    """True if a message contains only the text or only the calls of a reply.
 
-    A client may name a reply by one of its items, and write the others out.
+    A client may name one item of a reply by its id and write the others out.
     """
     if not (isinstance(message, AIMessage) and isinstance(reply, AIMessage)):
         return False

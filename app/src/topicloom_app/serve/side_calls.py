@@ -1,9 +1,9 @@
-"""Questions that a client asks for itself: a title, tags, what to ask next.
+"""Requests that a client makes for itself: a title, tags, what to ask next.
 
-They are known by how they relate to what was just said, never by one client's words: they quote
-the newest messages, and come in the same seconds or are asked in another manner. A message that a
-person sent is never taken for one by its words alone; and if it should be, the client's next
-request shows it again, and it is recorded then.
+No client's words are looked for. Such a request quotes the newest messages, and it comes within
+seconds or asks in another manner: with other instructions, tools or another model. Words alone
+never make a message one. If a person's message is taken for one all the same, the client's next
+request contains it again, and it is recorded then.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Newest:
 
 
 def is_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
-    """True if a client asks for itself in a conversation that the session does not know.
+    """True if a client makes a request for itself in a conversation that the session does not know.
 
-    In a session that other chats come into as well, a person may quote the newest messages: that
-    is taken for a client's question only in the same seconds, or where the manner is another. In a
-    session of one chat, a first message that comes at once behind a reply is no person's edit.
+    If other chats share the session, a person may quote the newest messages. Then a quote counts
+    only within seconds or in another manner. If the session belongs to one chat, a first message
+    that comes at once after a reply is no person's edit.
 
     Args:
         turn: What is asked.
@@ -71,10 +71,10 @@ def is_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
 
 
 def is_side_call_behind(turn: TurnRequest, newest: Newest) -> bool:
-    """True if a client asks for itself behind the whole conversation, as the next message would be.
+    """True if a client makes a request for itself in the place of the next message.
 
-    It comes in the same seconds, in another manner and without tools, and it is not streamed or
-    has no instructions, where the talk is or has.
+    Such a request comes within seconds, in another manner and without tools. Either it is not
+    streamed and the conversation is, or it has no instructions and the conversation has.
     """
     if turn.tools or turn.manner == newest.manner or newest.seconds > _SECONDS:
         return False
@@ -83,9 +83,10 @@ def is_side_call_behind(turn: TurnRequest, newest: Newest) -> bool:
 
 
 def is_side_call_about(turn: TurnRequest, said: str, newest: Newest) -> bool:
-    """True if a client asks for itself by sending the newest message and its whole reply again.
+    """True if a client makes a request for itself that repeats the newest message and its reply.
 
-    The protocol has it that such a reply is continued. A person has that done in the same manner.
+    By the protocol, such a reply is to be continued. A person who wants that asks in the same
+    manner.
 
     Args:
         turn: What is asked.
@@ -98,10 +99,10 @@ def is_side_call_about(turn: TurnRequest, said: str, newest: Newest) -> bool:
 
 
 def was_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
-    """True if what was said last was no person's, but a client's question about what comes now.
+    """True if the last message was the client's own: it asked what to search for before this one.
 
-    A client may ask what to look for before it sends a message, which it quotes. It does not
-    stream that, asks in another manner, and sends the message as soon as it has the answer.
+    Such a request quotes the message that the client then sends. It is not streamed, it has another
+    manner, and the message follows as soon as the answer is there.
 
     Args:
         turn: What is asked.
@@ -113,9 +114,9 @@ def was_side_call(turn: TurnRequest, said: str, newest: Newest) -> bool:
 
 
 def quotes(text: str, *said: str) -> bool:
-    """True if a text holds the beginnings of all of what was said, and more.
+    """True if a text contains the beginnings of all that was said, and more.
 
-    Letters and digits count alone: clients lay quotes out anew, and escape them.
+    Only letters and digits count, because clients change the layout of quotes and escape them.
     """
     within, parts = _simplify(text), [_simplify(_first_line(part))[:_QUOTED] for part in said]
     length = sum(map(len, parts))

@@ -1,7 +1,7 @@
-"""Answers on their way: a client that waits is told that something goes on.
+"""Streams of answers, with comments that tell a waiting client that the turn goes on.
 
-Not by sse-starlette: it ends streams when the server is told to stop, where turns that go on are to
-be finished, and replaces a method of uvicorn for that when it is imported.
+This is not done by sse-starlette: when the server is told to stop, it ends streams whose turns are
+to be finished, and on import it replaces a method of uvicorn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 class Parts:
-    """The parts of an answer, made in a task of their own: waiting for them stops nothing."""
+    """Makes the parts of an answer in a task of its own, which a wait that ends does not end."""
 
     def __init__(self, parts: AsyncGenerator[Part], grace: float = 10.0) -> None:
         """Begin to make them; `close` ends that, within `grace` seconds."""
@@ -61,8 +61,9 @@ class Parts:
         await asyncio.shield(self._closing)
 
     async def _end(self) -> None:
-        """End it before its first part, or else behind the next one: a turn whose reply is whole is
-        being kept just then, and is neither lost nor half of it.
+        """End the turn at once if it has no part yet, otherwise after the next part.
+
+        A turn whose reply is complete is just being stored: it must be stored as a whole.
         """
         self._left = True
         if self._begun:
@@ -84,9 +85,9 @@ async def answer_whole(parts: Parts, writer: Writer) -> dict[str, object]:
 async def answer_in_pieces(parts: Parts, writer: Writer, heartbeat: float) -> StreamingResponse:
     """The answer as server-sent events.
 
-    What fails within `heartbeat` seconds is raised, so that the client is told by a status. Then
-    the headers are sent, and a comment whenever nothing else was for so long; what fails then is
-    the last event.
+    An error within the first `heartbeat` seconds is raised, so that the client gets a status. After
+    that the headers are sent, and a comment whenever nothing else was sent for so long. A later
+    error is the last event.
     """
     try:
         first = await parts.next(heartbeat)

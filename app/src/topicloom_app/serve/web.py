@@ -8,7 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -60,9 +59,9 @@ def describe_error(error: Exception) -> Failure:
 
 
 def _describe_reply_error(error: ReplyError) -> Failure:
-    """The status of the model's server, with a sentence for the person in front of the client.
+    """The status of the model's server, with a sentence for the user of the client.
 
-    Clients repeat a request that failed with 5xx by themselves, and one that failed with 4xx not.
+    Clients repeat a request that failed with 5xx by themselves, but not one that failed with 4xx.
     """
     status = error.status if error.status in _PASSED_ON else 502
     reason = error.reason or str(error)
@@ -173,8 +172,3 @@ def write_event(data: Mapping[str, Any], name: str = "") -> str:
     """A server-sent event, under a name if it has one."""
     named = f"event: {name}\n" if name else ""
     return f"{named}data: {json.dumps(data, ensure_ascii=False)}\n\n"
-
-
-def dump(value: BaseModel) -> dict[str, Any]:
-    """A model of the protocol as JSON has it: what was set, null where that is None."""
-    return value.model_dump(mode="json", by_alias=True, exclude_unset=True)

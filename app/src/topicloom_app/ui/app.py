@@ -125,9 +125,9 @@ class _Inspector(SessionPages):
         self._turns: dict[str, asyncio.Task[None]] = {}
 
     async def take_export(self, request: Request) -> Response:
-        """Take in what another chat exported, as a session of its own, and stream how it goes.
+        """Import what another chat exported into a session of its own, and stream the progress.
 
-        With `dry_run` in the query, nothing is written, and what would be is answered.
+        With `dry_run` in the query nothing is written, and the answer says what would be.
         """
         if not self._editing:
             raise HTTPException(403, "the page is read-only: turn on editing first")

@@ -39,10 +39,10 @@ class Ground:
 def find_grounds(
     question: str, reply: str, quoted: Sequence[StoredMessage], embedder: Embedder
 ) -> list[Ground]:
-    """One sentence for each quoted message, those that the reply rests on most first.
+    """One sentence of each quoted message, those that the reply rests on most first.
 
-    A sentence counts by the sentence of the reply that is nearest to it, in meaning and in words,
-    and less by the question. So a quote in another language counts by its meaning.
+    A sentence is compared with each sentence of the reply, by meaning and by words; the question
+    counts less. Because meaning counts, a quote may be in another language.
 
     Args:
         question: The message that was answered.

@@ -27,9 +27,9 @@ _HEADERS = {
 
 
 class Guard:
-    """Lets through who has the key, from pages of its own, under a name that is its own.
+    """Lets a request through if it has the key, comes from our own page and names our own host.
 
-    The key comes in the URL of the page once, and then in a cookie that scripts cannot read.
+    The key is in the URL of the page once, and then in a cookie that scripts cannot read.
     """
 
     def __init__(self, app: ASGIApp, key: str, hosts: Collection[str]) -> None:

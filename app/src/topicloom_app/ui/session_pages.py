@@ -155,9 +155,9 @@ class SessionPages:
         return send(IndexState(left=opened.full_index.left or session.count))
 
     def search(self, request: Request) -> Response:
-        """What fits a text best: first what has it word for word.
+        """The messages that fit a text best; those that contain it word for word come first.
 
-        Until the index of a long session is made it is that alone, and without topics.
+        While the index of a long session is being made, only these are found, and without topics.
         """
         memory, name = self._open(request)
         text = request.query_params.get("text", "")[:1_000].strip()
@@ -177,10 +177,7 @@ class SessionPages:
         return send(self._price(receipt, _name_gone(memory, receipt)))
 
     def show_grounds(self, request: Request) -> Response:
-        """The sentences that the answer to a message rests on, those first that it does most.
-
-        There is one for each message that its turn quoted.
-        """
+        """The sentences that the answer to a message rests on most, one for each quoted message."""
         memory, _ = self._open(request)
         asked = memory.quote(request.path_params["message"])
         receipt = _find_receipt(memory, asked.id)

@@ -20,8 +20,8 @@ _HISTORY = 1_000
 def describe_part(graph: CompiledSessionGraph, kind: str, data: Any) -> Iterator[Event]:
     """The events of a part of a turn's stream.
 
-    Beside the own ones of the graph: `text` of the reply; topics that it is `reading`, one that was
-    `read`; messages that are `quoted`; topics that messages `moved` into.
+    Besides the graph's own events: `text` of the reply; `reading` and `read` topics; messages that
+    are `quoted`; topics that messages `moved` into.
     """
     if kind == "custom":
         yield data
@@ -54,9 +54,9 @@ def _describe_update(
 
 
 def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[Moment]:
-    """The ends of a thread's turns, of all branches, the newest first.
+    """The ends of a thread's turns on all branches, the newest first.
 
-    Each is a checkpoint, its `parent` the end of the turn before it, "" if that is out of reach.
+    Each is a checkpoint. Its `parent` is the end of the turn before it; "" if that is out of reach.
     """
     parents, ended = dict[str, str](), dict[str, tuple[Session, str]]()
     for state in graph.get_state_history(thread, limit=_HISTORY):
