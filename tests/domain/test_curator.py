@@ -216,7 +216,7 @@ class TestLate:
 
     def test_what_failed_serves_nobody(self) -> None:
         class Broken(dict[Any, Any]):
-            def __contains__(self, kind: object) -> bool:
+            def items(self) -> Any:
                 raise OSError("disk")
 
         curator = Curator(ready(), DEADLINE)

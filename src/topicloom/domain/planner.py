@@ -136,14 +136,19 @@ def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[Bas
     words = get_wording(language)
     room = window.room("planner", language, request.query)
     data = fence(format_yaml(document, find_derived_anchors(document)))
-    active = "\n".join(f"- {get_anchor(e)}: {fence_line(get_label(e))}" for e in request.events)
+    shown = excerpt(data, room // 2, count, "data", language)
+    if shown == data:  # the events stand in it: they are only named
+        lines = [f"- {get_anchor(e)}: {fence_line(get_label(e))}" for e in request.events]
+        events = fence("\n".join(lines)) or words.nothing
+    else:
+        events = fence(format_yaml(list(request.events), {})) if request.events else words.nothing
     known = [
         words.templates,
         *(f"- {name}: {purpose}".rstrip(": ") for name, purpose in request.templates.items()),
         words.data,
-        excerpt(data, room // 2, count, "data", language),
+        shown,
         words.events,
-        excerpt(fence(active) or words.nothing, room // 8, count, "events", language),
+        excerpt(events, room // 8, count, "events", language),
     ]
     recent = recent_text(request.tail, window, language, room // 4) or words.nothing
     message = f"{words.message}\n{fence(request.query)}"
