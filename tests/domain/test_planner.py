@@ -47,7 +47,7 @@ SURE = [
     ("set the belt slots to 4", ("SET", "inventory/belt.slots", 4)),
     ("mark task t1 done", ("SET", "t1.status", "completed")),
     ('Mark "Pack the books" as done, please.', ("SET", "t1.status", "completed")),
-    ("mark t1 as in progress", ("SET", "t1.status", "in progress")),
+    ("mark t1 as in progress", ("SET", "t1.status", "in_progress")),
     ("tick off Pack the books", ("SET", "t1.status", "completed")),
     ("update the priority of task t1 to 3", ("SET", "t1.priority", 3)),
     ("increase the healing potion count by 2", ("INC", "item_potion_02.count", 2)),

@@ -84,10 +84,11 @@ class EditFormParser:
         if kind != "a text" or field not in _STATUS_FIELDS:
             return parse_text(said) if kind == "a text" else None
         status = said or "done"
-        texts = [v for v in values if isinstance(v, str)]
-        if known := find_words(status, texts, self.statuses):
-            return known[0]
-        # One that no object like it has, only if it is a word for a status.
+        for others in (values, self.objects.list_values(field)):
+            texts = [v for v in others if isinstance(v, str)]
+            if known := find_words(status, texts, self.statuses):
+                return known[0]
+        # One that no other object has, only if it is a word for a status.
         return status.lower() if any(status.lower() in g for g in self.statuses) else None
 
 

@@ -153,6 +153,10 @@ class ObjectNames:
         found += self._find_unique_fields(plain)
         return found[0] if len(found) == 1 else None
 
+    def list_values(self, field: str) -> list[Any]:
+        """The values of all fields of that name in the document."""
+        return [node.value[field] for node in self._nodes.values() if field in node.value]
+
     def _find_unique_fields(self, plain: str) -> list[EditTarget]:
         """A field that only one object has, of objects that do not stand in a list."""
         found = [
