@@ -26,6 +26,7 @@ def main() -> None:
     """Make what is out of date, and say what that was."""
     parser = argparse.ArgumentParser(prog="bin/generate", description=__doc__)
     parser.add_argument("--all", action="store_true", help="also what takes minutes")
+    parser.add_argument("--sample", action="store_true", help="also the session of `topicloom ui`")
     parser.add_argument("--comparison", type=Path, metavar="FOLDER", help="a run's tables, too")
     given = parser.parse_args()
     for name in [name for name in os.environ if name.startswith("TOPICLOOM_")]:
@@ -33,7 +34,7 @@ def main() -> None:
     lock = [str(BIN / "uv"), "lock", "--quiet"]
     if subprocess.run([*lock, "--check", "--offline"], check=False, capture_output=True).returncode:
         subprocess.run(lock, check=True)
-    for file in [*list_quick(), *(list_slow() if given.all else ())]:
+    for file in [*list_quick(), *(list_slow() if given.all or given.sample else ())]:
         if not file.is_current():
             file.write()
             print(file.path.relative_to(ROOT))

@@ -1,8 +1,5 @@
 """Where each name of `topicloom.hosting` is."""
 
-from .context.tokens import (
-    choose_counter as choose_counter,
-)
 from .extras import (
     name_install as name_install,
 )

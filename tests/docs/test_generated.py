@@ -19,4 +19,4 @@ def test_everything_that_is_generated_is_up_to_date() -> None:
 
 @pytest.mark.slow
 def test_what_takes_minutes_is_up_to_date_too() -> None:
-    assert not list_stale(list_slow()), "run: bin/generate --all"
+    assert not list_stale(list_slow()), "run: bin/generate --sample"

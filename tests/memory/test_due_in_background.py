@@ -115,7 +115,7 @@ def test_every_server_does_it(tmp_path: Path, server: str, background: str) -> N
         while not found and time.monotonic() < deadline:
             time.sleep(0.3)
             with context.open_store() as store:
-                found = bool(ReflectionStore(store).progress(["s"]))
+                found = bool(ReflectionStore(store).progress("s").marks)
         assert found == (background == "true")
     finally:
         process.kill()

@@ -45,7 +45,6 @@ from topicloom import (
     open_session,
 )
 from topicloom.hosting import REMOVED, Graph
-from topicloom.state.changes import make_brief_update
 from topicloom.testing import FixedRole, ScriptedResponder, fake_roles, read_tag
 
 SECRET = "ZANZIBAR47"
@@ -258,10 +257,6 @@ def test_one_that_was_killed_beside_facts_is_finished(
     graph = open_graph(tmp_path, store=facts)
     tell(graph, thread(), f"茶：{SECRET}", "茶：再说", "雨：好", "山：嗯", keep=2)
     kept_facts = ReflectionStore(facts)
-    session, store = open_session(graph, thread())
-    brief = make_brief_update(store.topic_table(session)["t1"], "茶", f"Tells of {SECRET}")
-    assert brief is not None
-    kept_facts.save_briefs("s", [brief])
     kept_facts.change_facts("s", FactChanges((Fact(SECRET, ("m1",), "2026-03-02"),)))
     with monkeypatch.context() as patched:
         owner = SessionStore if step == "purge" else ReflectionStore
@@ -270,7 +265,7 @@ def test_one_that_was_killed_beside_facts_is_finished(
             Memory.of(graph, thread()).forget("m1")
     Memory.of(graph, thread()).forget("m1")
     assert stored(tmp_path) == []
-    assert (kept_facts.briefs("s"), kept_facts.facts("s")) == ((), {})
+    assert kept_facts.facts("s") == {}
 
 
 def test_a_turn_that_is_not_finished_keeps_its_facts(tmp_path: Path) -> None:

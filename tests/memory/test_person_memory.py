@@ -54,7 +54,6 @@ def test_all_of_a_user_is_shown(people: People) -> None:
     assert (slack.thread, slack.scope, slack.messages, slack.facts) == (SLACK, SCOPE, 4, 1)
     assert (web.thread, web.scope, web.messages, web.facts) == (WEB, "", 6, 2)
     assert web.topics
-    assert web.checkpoints
     assert {fact.text for fact in person.facts()} == {f"I'm allergic to {NUTS}.", ULM, BONN}
     assert {fact.text for fact in person.facts(at="2026-03-02")} == {f"I'm allergic to {NUTS}."}
     rows = person.export()

@@ -16,8 +16,6 @@ from topicloom.reflection.due import (
     ReflectionMark,
     ReflectionProgress,
     find_due_reason,
-    mark_done,
-    mark_failed,
 )
 
 POLICY = ReflectionPolicy()
@@ -30,7 +28,6 @@ states = st.builds(
     progress=st.builds(
         ReflectionProgress, failures=st.integers(0, 2_000), failed_at=st.none() | times
     ),
-    processing=st.none() | times,
 )
 
 
@@ -71,11 +68,6 @@ def test_what_nobody_can_date_counts_as_silent() -> None:
 
 
 @given(states, times)
-def test_never_doubled_while_processing(before: DueState, now: float) -> None:
-    assert find_due_reason(replace(before, processing=now), now, POLICY) is None
-
-
-@given(states, times)
 def test_nothing_pending_is_never_due(before: DueState, now: float) -> None:
     assert find_due_reason(replace(before, pending=min(0, before.pending)), now, POLICY) is None
 
@@ -84,7 +76,7 @@ def test_nothing_pending_is_never_due(before: DueState, now: float) -> None:
 def test_enough_rounds_are_due_whatever_the_clock_says(
     before: DueState, now: float, pending: int
 ) -> None:
-    free = replace(before, pending=pending, processing=None, progress=ReflectionProgress())
+    free = replace(before, pending=pending, progress=ReflectionProgress())
     assert find_due_reason(free, now, POLICY) == "count"
 
 
@@ -106,37 +98,28 @@ def test_wherever_the_clock_is_set_a_pending_session_becomes_due(
     assert any(find_due_reason(before, later, POLICY) for later in waits)
 
 
-def test_a_mark_of_a_crash_gets_stale() -> None:
-    crashed = replace(due_state(6), processing=1_000)
-    assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds - 1, POLICY) is None
-    assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds, POLICY) == "count"
-
-
 def test_failures_wait_longer_and_longer() -> None:
     tick = POLICY.tick_seconds
     state, waited = due_state(6), []
     for _ in range(9):
-        state = mark_failed(replace(state, processing=0), 1)
+        state = replace(state, progress=state.progress.fail(1))
         waited.append(next(n for n in range(100) if find_due_reason(state, n * tick, POLICY)))
     assert waited == [1, 2, 4, 8, 16, 32, 64, 64, 64]
 
 
-def test_after_a_reflection_nothing_is_pending_and_failures_are_forgiven() -> None:
-    state = mark_done(
-        replace(mark_failed(due_state(6), 0), processing=10), ReflectionMark(upto=12, ref="r12")
-    )
-    assert state == DueState(
-        "s", 0, 0.0, ReflectionProgress(marks=(ReflectionMark(upto=12, ref="r12"),))
-    )
+def test_after_a_reflection_failures_are_forgiven() -> None:
+    mark = ReflectionMark(upto=12, ref="r12")
+    failed = ReflectionProgress(reviewed_at=3).fail(0)
+    assert failed.reach(mark) == ReflectionProgress(marks=(mark,), reviewed_at=3)
+    assert failed.review(5).failures == 0
 
 
 def test_marks_are_kept_for_some_branches() -> None:
-    state = due_state()
+    progress = ReflectionProgress()
     for number in range(1, 30):
-        state = mark_done(state, ReflectionMark(upto=number, ref=f"r{number}"))
-    state = mark_done(state, ReflectionMark(upto=29, ref="r29"))
-    assert [m.upto for m in state.progress.marks] == list(range(14, 30))
-    assert mark_done(state, None).progress == state.progress
+        progress = progress.reach(ReflectionMark(upto=number, ref=f"r{number}"))
+    progress = progress.reach(ReflectionMark(upto=29, ref="r29"))
+    assert [m.upto for m in progress.marks] == list(range(14, 30))
 
 
 def test_a_fork_goes_on_from_its_own_marks() -> None:
@@ -196,33 +179,28 @@ class OneSession(RuleBasedStateMachine):
     def set_back(self, seconds: float) -> None:
         self.now -= seconds
 
+    @precondition(lambda self: not self.working)
     @rule()
     def tick(self) -> None:
         reason = find_due_reason(self.state, self.now, POLICY)
         if reason is None:
             return
-        stale = self.state.processing is not None
-        assert not self.working or stale
-        self.state, self.working, self.taken = (
-            replace(self.state, processing=self.now),
-            True,
-            self.said,
-        )
+        self.working, self.taken = True, self.said
 
     @precondition(lambda self: self.working)
     @rule()
     def end(self) -> None:
         later = self.said - self.taken
-        self.state = replace(
-            mark_done(self.state, ReflectionMark(upto=self.number, ref=str(self.number))),
-            pending=later,
-        )
+        mark = ReflectionMark(upto=self.number, ref=str(self.number))
+        self.state = replace(self.state, pending=later, progress=self.state.progress.reach(mark))
         self.reflected, self.working = self.taken, False
 
     @precondition(lambda self: self.working)
     @rule()
     def fail(self) -> None:
-        self.state, self.working = mark_failed(self.state, self.now), False
+        failed = self.state.progress.fail(self.now)
+        self.state = replace(self.state, progress=failed)
+        self.working = False
 
     @precondition(lambda self: self.working)
     @rule()

@@ -1,8 +1,8 @@
-"""Facts: one key a fact, and what is stored of one."""
+"""Facts: one key a fact, and what a store keeps of one."""
 
 from __future__ import annotations
 
-from topicloom import Fact
+from topicloom import Fact, Said
 
 
 def fact(text: str, day: int = 1, message: str = "m1", *replaces: str) -> Fact:
@@ -24,10 +24,17 @@ def test_the_value_is_json_and_comes_back() -> None:
         "messages": ["m1"],
         "at": "2026-03-01T09:00:00+00:00",
     }
-    replacing = fact("I live in Oslo", 9, "m9", LEEDS.key)
-    assert [Fact.of(f.value) for f in (LEEDS, replacing)] == [LEEDS, replacing]
+    said = (Said(OSLO.at, "m9", "a"),)
+    dated = Fact("I live in Oslo", ("m9",), OSLO.at, (LEEDS.key,), said, "2026-01-01", quote="Oslo")
+    assert [Fact.of(f.value) for f in (LEEDS, dated)] == [LEEDS, dated]
 
 
 def test_values_edited_by_hand_hold_no_fact() -> None:
-    for wrong in ({}, {"fact": 3}, LEEDS.value | {"messages": "m1"}, LEEDS.value | {"at": None}):
+    for wrong in (
+        {},
+        {"fact": 3},
+        LEEDS.value | {"messages": "m1"},
+        LEEDS.value | {"at": None},
+        LEEDS.value | {"said": [["a"], 3]},
+    ):
         assert Fact.of(wrong) is None

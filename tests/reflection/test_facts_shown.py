@@ -82,7 +82,7 @@ def test_they_stand_in_a_prefix_that_lasts(tmp_path: Path) -> None:
 def test_what_is_purged_is_gone_at_once(tmp_path: Path) -> None:
     session = Remembering(tmp_path)
     assert "peanuts" in session.turn(keep=0)
-    session.facts.forget("s", ["m1"], [])
+    session.facts.forget("s", ["m1"])
     assert "peanuts" not in (system := session.turn())
     assert "杭州" in system
 

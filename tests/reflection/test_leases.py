@@ -17,7 +17,6 @@ from langgraph.store.sqlite import SqliteStore
 from topicloom import Fact, FactChanges, ReflectionPolicy, ReflectionStore, Said, StoreStorage
 from topicloom.reflection.due import ReflectionMark, ReflectionProgress
 from topicloom.reflection.fact_spans import record_facts
-from topicloom.state.changes import BriefUpdate
 
 POLICY = ReflectionPolicy()
 NUTS = Fact("Allergic to nuts", ("m1",), "2026-03-01T09:00:00+00:00")
@@ -61,7 +60,7 @@ def test_tenants_are_apart_whatever_their_names_are(kept: ReflectionStore) -> No
         )
     for name in names:
         assert [f.text for f in kept.facts(name).values()] == [name.replace("\0", "")]
-        assert kept.progress([name])[name].marks[0].upto == len(name)
+        assert kept.progress(name).marks[0].upto == len(name)
 
 
 def test_a_storage_may_share_the_store(store: BaseStore, kept: ReflectionStore) -> None:
@@ -69,27 +68,22 @@ def test_a_storage_may_share_the_store(store: BaseStore, kept: ReflectionStore) 
     storage.open("s").append("transcript", None, [{"text": "x"}])
     kept.change_facts("s", FactChanges((NUTS,)))
     kept.save_progress("s", ReflectionProgress(failures=2, failed_at=1.5))
-    kept.save_briefs("s", [BriefUpdate(topic="t1", name="Tea", brief="b", seen="x")])
     assert kept.acquire_lease("s", "me", 0, POLICY)
     assert StoreStorage(store).sessions() == ["s"]
-    assert kept.progress(["s", "other"]) == {"s": ReflectionProgress(failures=2, failed_at=1.5)}
-    assert [u.name for u in kept.briefs("s")] == ["Tea"]
-    assert kept.briefs("other") == ()
+    assert kept.progress("s") == ReflectionProgress(failures=2, failed_at=1.5)
+    assert kept.progress("other") == ReflectionProgress()
 
 
 def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: ReflectionStore) -> None:
     kept.change_facts("s", FactChanges((NUTS,)))
     store.put(("topicloom", "s", "facts"), "x", {"fact": 3})
     store.put(("topicloom", "%reflected"), "s", {"marks": "all"})
-    store.put(("topicloom", "%briefs"), "s", {"briefs": [{"topic": "t1"}]})
     assert list(kept.facts("s").values()) == [NUTS]
-    assert kept.progress(["s"]) == {"s": ReflectionProgress()}
-    assert kept.briefs("s") == ()
+    assert kept.progress("s") == ReflectionProgress()
     assert kept.acquire_lease("s", "a", 0, POLICY)
     [mark] = store.search(("topicloom", "%reflecting"))
-    process = {**mark.value["process"], "pid": None}
-    store.put(mark.namespace, mark.key, {**mark.value, "process": process})
-    assert kept.leases(1) == {}
+    store.put(mark.namespace, mark.key, {**mark.value, "pid": None})
+    assert kept.leases("s", 1) == {}
 
 
 def test_a_fact_is_known_by_what_a_store_can_hold(kept: ReflectionStore) -> None:
@@ -106,7 +100,7 @@ def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) ->
     assert kept.acquire_lease("other", "a", 1, POLICY)
     kept.release_lease("s", "b")
     assert kept.acquire_lease("s", "a", 2, POLICY)
-    assert kept.leases(2) == {"s": {"a": 2.0}, "other": {"a": 1.0}}
+    assert (kept.leases("s", 2), kept.leases("other", 2)) == ({"a": 2.0}, {"a": 1.0})
 
 
 @pytest.mark.parametrize("seconds", [60, 3_600])
@@ -120,7 +114,7 @@ def test_a_lease_lasts_as_long_as_its_owner_says(kept: ReflectionStore, seconds:
 def test_an_owner_may_have_any_name(kept: ReflectionStore) -> None:
     assert kept.acquire_lease("s", "pod/1", 0, POLICY)
     assert not kept.acquire_lease("s", "pod/2", 1, POLICY)
-    assert kept.leases(1) == {"s": {"pod/1": 0.0}}
+    assert kept.leases("s", 1) == {"pod/1": 0.0}
 
 
 def test_a_lease_runs_out(kept: ReflectionStore) -> None:
@@ -150,12 +144,11 @@ def test_a_lease_falls_with_its_process(tmp_path: Path) -> None:
     with SqliteStore.from_conn_string(path) as store:
         [mark] = store.search(("topicloom", "%reflecting"))
         kept = ReflectionStore(store, pause=0)
-        assert kept.leases(1) == {}
+        assert kept.leases("s", 1) == {}
         assert kept.acquire_lease("s", "b", 1, POLICY)
         assert not kept.acquire_lease("s", "c", 1, POLICY), "a process that lives keeps its own"
         kept.release_lease("s", "b")
-        process = {**mark.value["process"], "host": "elsewhere"}
-        store.put(mark.namespace, mark.key, {**mark.value, "process": process})
+        store.put(mark.namespace, mark.key, {**mark.value, "host": "another"})
         assert not kept.acquire_lease("s", "b", 1, POLICY), "another machine's runs out"
 
 

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage, RemoveMessage
 from people import People
 from sessions import thread
 
-from topicloom import Person
+from topicloom import Person, TurnOptions
 from topicloom.hosting import name_thread
 
 NUTS, ULM, BONN = "I'm allergic to nuts.", "I live in Ulm.", "I live in Bonn."
@@ -122,8 +122,24 @@ def test_what_others_see_is_made_anew(people: People) -> None:
     for item in people.store.search(("topicloom", "%people")):
         people.store.delete(item.namespace, item.key)
     assert not people.kept.shared_facts(Person("ann"))
-    people.kept.remake("ann")
-    assert NUTS in people.say("slack", "Hello?")
+    people.learn("web", ULM)
+    prompt = people.say("slack", "Hello?")
+    assert NUTS in prompt
+    assert ULM in prompt
+
+
+def test_what_was_taken_back_stays_hidden_from_others(people: People) -> None:
+    people.say("slack", "Hello?")
+    people.learn("web", NUTS)
+    removed = people.graph.get_state(thread("web")).values["messages"][0]
+    removal = [RemoveMessage(id=str(removed.id))]
+    config = name_thread("web", "ann")
+    people.graph.invoke({"messages": removal}, config, context=TurnOptions(answer=False))
+    assert people.kept.facts("web")
+    assert not people.facts("slack")
+    people.learn("web", ULM)
+    people.memory("web").correct_fact(next(iter(people.memory("web").facts())), "I live in Kiel.")
+    assert people.facts("slack") == {"I live in Kiel."}
 
 
 def test_a_thread_that_becomes_a_users_brings_its_facts(people: People) -> None:
@@ -134,11 +150,13 @@ def test_a_thread_that_becomes_a_users_brings_its_facts(people: People) -> None:
     assert {NUTS, ULM} <= people.facts("slack")
 
 
-def test_without_a_user_nothing_else_is_kept(people: People) -> None:
+def test_without_a_user_nothing_is_shared(people: People) -> None:
     people.learn("web", ULM, "home", config=thread("web"))
     people.learn("web", BONN, "home", config=thread("web"))
     items = people.store.search(("topicloom",), limit=100)
-    assert {item.namespace[1] for item in items} == {"web", "%reflected", "%briefs"}
+    assert {item.namespace[1] for item in items} == {"web", "%reflected"}
+    spans = people.memory("web").fact_spans()
+    assert [(span.text, bool(span.until)) for span in spans] == [(ULM, True), (BONN, False)]
 
 
 def test_a_first_turn_that_records_knows_too(people: People) -> None:

@@ -34,7 +34,6 @@ from topicloom import (
 )
 from topicloom.hosting import Graph
 from topicloom.reflection.reflector import EmbeddedReflector
-from topicloom.state.changes import BriefUpdate
 from topicloom.testing import Clock, FailingRole, fake_roles
 
 POLICY = ReflectionPolicy()
@@ -91,7 +90,7 @@ class TestOnce:
         done = place.once(policy=ReflectionPolicy(messages=4))
         assert done.reason == "count"
         assert [r.upto for r in done.reflections] == [4, 8, 12, 14]
-        assert place.kept.leases(place.clock().timestamp()) == {}
+        assert place.kept.leases("s", place.clock().timestamp()) == {}
 
     def test_silence_makes_it_due(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")
@@ -197,20 +196,13 @@ class TestForgetting:
         place.kept.change_facts("s", FactChanges((self.NUTS, self.TEA)))
         place.kept.change_facts("other", FactChanges((self.NUTS,)))
         assert place.kept.find_resting_on("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
-        assert place.kept.forget("s", ["m7", "m8"], []) == {self.NUTS.key: self.NUTS}
+        assert place.kept.forget("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
         assert place.facts() == ["Likes tea"]
         assert place.facts("other") == ["Allergic to nuts"]
-        assert place.kept.forget("s", ["m7", "m8"], []) == {}
+        assert place.kept.forget("s", ["m7", "m8"]) == {}
 
     def test_no_trace_of_them_stays_in_others(self, place: Place) -> None:
         place.kept.change_facts("s", FactChanges((self.NUTS, self.COFFEE)))
-        place.kept.forget("s", ["m1"], [])
+        place.kept.forget("s", ["m1"])
         (coffee,) = place.kept.facts("s").values()
         assert coffee == replace(self.COFFEE, replaces=(self.TEA.key,))
-
-    def test_briefs_of_the_topics_go(self, place: Place) -> None:
-        briefs = [BriefUpdate(topic=t, name=t, brief="b", seen="x") for t in ("t1", "t2")]
-        place.kept.save_briefs("s", briefs)
-        place.kept.forget("s", ["m1"], ["t2"])
-        assert [update.topic for update in place.kept.briefs("s")] == ["t1"]
-        assert place.kept.briefs("other") == ()

@@ -15,7 +15,8 @@ from tables import each_row
 from topicloom import Answer, Claim, Fact, ReflectRequest, StoredMessage, UnusableAnswerError
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import PromptWindow
-from topicloom.hosting import choose_counter, get_text
+from topicloom.hosting import get_text
+from topicloom.lab import choose_counter
 from topicloom.prompts.wording import get_wording
 from topicloom.reflection.reflector import ChatReflector, EmbeddedReflector, build_reflector_prompt
 from topicloom.reflection.statements import find_frame, find_statements

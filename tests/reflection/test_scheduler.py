@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import pytest
 from langgraph.store.memory import InMemoryStore
 
 from topicloom import ReflectionPolicy, ReflectionScheduler, ReflectionStore
 from topicloom.hosting import DueState
-from topicloom.reflection.due import ReflectionMark, mark_done
+from topicloom.reflection.due import ReflectionMark, ReflectionProgress
 
 POLICY = ReflectionPolicy(tick_seconds=3_600)
 BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -43,17 +42,15 @@ class Memory:
         self.leases = ReflectionStore(store, pause=0.001)
         self.broken: set[str] = set()
 
-    def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
+    def list_sessions(self) -> list[str]:
         if "" in self.broken:
             raise OSError("no storage")
-        for session in list(self.found):
-            yield session, partial(self.get_state, session)
+        return list(self.found)
 
     def get_state(self, session: str) -> DueState:
         if session in self.broken:
             raise OSError("cannot be read")
-        found = self.leases.leases(self.clock().timestamp()).get(session, {})
-        return replace(self.found[session], processing=max(found.values(), default=None))
+        return self.found[session]
 
     def acquire_lease(self, session: str, owner: str, since: float) -> bool:
         return self.leases.acquire_lease(session, owner, since, POLICY)
@@ -61,8 +58,8 @@ class Memory:
     def release_lease(self, session: str, owner: str) -> None:
         self.leases.release_lease(session, owner)
 
-    def save_state(self, state: DueState) -> None:
-        self.found[state.session] = state
+    def save_progress(self, session: str, progress: ReflectionProgress) -> None:
+        self.found[session] = replace(self.found[session], progress=progress)
 
     def say(self, session: str, rounds: int = 1) -> None:
         found = self.found[session]
@@ -92,10 +89,9 @@ class Work:
         finally:
             self.now -= 1
         self.done[session] += 1
-        found = self.sessions.found
-        found[session] = mark_done(
-            found[session], ReflectionMark(upto=1, ref=str(self.done[session]))
-        )
+        found = self.sessions.found[session]
+        reached = found.progress.reach(ReflectionMark(upto=1, ref=str(self.done[session])))
+        self.sessions.found[session] = replace(found, pending=0, progress=reached)
         return "done"
 
 
@@ -363,7 +359,7 @@ async def test_stopping_without_waiting_cancels_and_gives_the_lease_back(clock: 
     await work.begun.wait()
     await scheduler.stop(wait=False)
     assert not work.done
-    assert sessions.leases.leases(clock().timestamp()) == {}
+    assert sessions.leases.leases("a", clock().timestamp()) == {}
     assert _others() == set()
 
 

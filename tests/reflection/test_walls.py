@@ -66,9 +66,7 @@ def tell(number: int, thread: str) -> Fact:
 
 
 ACTS = st.lists(
-    st.tuples(
-        st.sampled_from(["learn", "learn", "learn", "forget", "delete", "remake"]), names, scopes
-    ),
+    st.tuples(st.sampled_from(["learn", "learn", "learn", "forget", "delete"]), names, scopes),
     max_size=25,
 )
 
@@ -97,8 +95,6 @@ def test_the_store_shows_each_what_is_its_own(
             case "delete":
                 kept.delete(thread)
                 texts.clear()
-            case "remake":
-                kept.remake(user)
     for user in ALIKE:
         for scope in SCOPES:
             found = {f.fact.text for f in kept.shared_facts(Person(user, scope))}

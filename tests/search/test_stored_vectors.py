@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.search.centroids import TopicVectorSums, compute_centroids
+from topicloom.search.centroids import compute_centroids, sum_vectors
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.vectors import StoredVectors
@@ -140,30 +140,10 @@ def test_a_review_shares_them(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     topics = parts(kept)
     reader = TopicReader(store, kept.session)
-    centroids = compute_centroids(TopicVectorSums().compute(reader, embedder, topics), embedder, [])
+    centroids = compute_centroids(sum_vectors(reader, embedder, topics), embedder, [])
     assert embedder.made == 0
     assert centroids.rows.shape == (2, 64)
     assert centroids.compare("t2", "t3") < 1
-
-
-def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
-    store, embedder, sums = kept.store(), CountingEmbedder(), TopicVectorSums()
-    one, other = parts(kept)
-    read: list[str] = []
-
-    class Counting(TopicReader):
-        def read(self, topic: Topic, after: int = 0) -> Sequence[StoredMessage]:
-            read.append(topic.id)
-            return store.topic_messages(self.session, topic, after)
-
-    before = sums.compute(Counting(store, kept.session), embedder, [one, other])
-    read.clear()
-    session = store.append(kept.session, said(13, 2))
-    session, grown = store.assign(session, other, said(13, 2))
-    after = sums.compute(Counting(store, session), embedder, [one, grown])
-    assert read == ["t3"]
-    assert after["t2"] is before["t2"]
-    assert after["t3"][1] == before["t3"][1] + 2
 
 
 def test_they_are_those_of_the_messages_in_their_order(kept: Kept) -> None:

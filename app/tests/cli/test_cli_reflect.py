@@ -46,7 +46,7 @@ class TestReflect:
         assert (fact["fact"], fact["messages"]) == (NUTS, ["m1"])
         assert fact["since"] == fact["at"]
 
-    def test_new_briefs_are_told_and_taken_in(self, run: Run, recording: Path) -> None:
+    def test_a_session_that_was_split_is_read_whole(self, run: Run, recording: Path) -> None:
         arguments = ("--session", "talk", "--no-questions", "--window", "1000")
         assert run("replay", str(recording), *arguments).code == 0
         assert "read 32 messages, up to m32" in run("reflect", "talk").out

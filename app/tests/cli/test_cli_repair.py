@@ -61,7 +61,7 @@ def test_faults_are_told_in_chinese(
     found = run("check", "talk")
     assert found.code == 1
     assert "的链 'ranges' 里没有条目" in found.out
-    assert "`topicloom repair talk`：根据话题重建" in found.out
+    assert "`topicloom repair talk`：所有消息回到未归入话题的部分" in found.out
     assert "和写入时不一样" in found.out
     assert not re.search("belongs|written|made anew", found.out)
 

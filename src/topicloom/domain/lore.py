@@ -156,8 +156,8 @@ class DocumentLoreIndex:
                 return None
             known |= zip(keys, fresh, strict=True)
             if log is not None:
-                whole = np.flatnonzero(fresh.any(axis=1))
-                log.append([keys[i] for i in whole], fresh[whole])
+                made = np.flatnonzero(fresh.any(axis=1))
+                log.append([keys[i] for i in made], fresh[made])
         return np.stack([known[digest_text(text)] for text in headed])
 
 
@@ -169,7 +169,7 @@ class VectorStoreLoreIndex:
 
     def find(self, query: str, limit: int) -> LoreMatches:
         hits = self._store.similarity_search(query, k=_WIDER * limit)
-        passages = _build_passages(hits, whole=True)
+        passages = _build_passages(hits, cut=False)
         words, cover = build_word_index(tuple(passages)).scores(query)
         dense = -np.arange(len(passages), dtype=float)
         return LoreMatches(passages, NameFinder([p.title for p in passages]), dense, words, cover)
@@ -178,13 +178,13 @@ class VectorStoreLoreIndex:
 LoreIndex = DocumentLoreIndex | VectorStoreLoreIndex
 
 
-def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Candidate]:
-    """The passages of documents, long ones cut unless they are to stay whole."""
+def _build_passages(documents: Iterable[Document], *, cut: bool = True) -> list[Candidate]:
+    """The passages of documents; with `cut`, several of a long one."""
     found: dict[str, Candidate] = {}
     for number, document in enumerate(documents, start=1):
-        name = document.id or (digest_text(document.page_content) if whole else str(number))
-        for passage in _cut_document(document, f"lore_{NOT_IN_ID.sub('-', name)}", whole):
-            if passage.id in found and not whole:
+        name = document.id or (str(number) if cut else digest_text(document.page_content))
+        for passage in _cut_document(document, f"lore_{NOT_IN_ID.sub('-', name)}", cut):
+            if passage.id in found and cut:
                 raise ConfigurationError(
                     f"two documents of the lore have the id {name!r}: give each its own, or none"
                 )
@@ -192,11 +192,11 @@ def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> li
     return list(found.values())
 
 
-def _cut_document(document: Document, name: str, whole: bool) -> Iterator[Candidate]:
+def _cut_document(document: Document, name: str, cut: bool) -> Iterator[Candidate]:
     title = str(document.metadata.get("title") or document.metadata.get("name") or "")
     listed = document.metadata.get("tags")
     tags = tuple(map(str, listed)) if isinstance(listed, list | tuple) else ()
-    texts = [document.page_content] if whole else passages_of(document.page_content, _PASSAGE)
+    texts = passages_of(document.page_content, _PASSAGE) if cut else [document.page_content]
     for part, text in enumerate(texts, start=1):
         yield Candidate(
             id=name if len(texts) == 1 else f"{name}.{part}",

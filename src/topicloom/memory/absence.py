@@ -17,8 +17,6 @@ from topicloom.state.lifecycle import TopicState, get_state
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 from topicloom.topics.session_index import SessionIndex
 
@@ -65,12 +63,6 @@ class Absence:
     found."""
 
 
-_BACK = 256
-"""Turns before one whose notes may still stand in its prompt."""
-_AROUND = 16
-"""Receipts by which a turn may stand elsewhere than its number says, as of writers side by side."""
-
-
 def explain_absence(
     turn: int, message_id: str, session: Session, store: SessionStore, full_index: SessionIndex
 ) -> Absence:
@@ -88,7 +80,7 @@ def explain_absence(
         if holds:
             return Absence(message_id, turn, step)
     table = store.topic_table(session.model_copy(update={"roster": receipt.roster}))
-    topic = _find_topic(store, table, session, store.message(session, number))
+    topic = table.get(store.ranges(session).topic_of(number) or "")
     place = _find_place(message_id, receipt, session, store, full_index)
     state = get_state(topic, (*receipt.active, *receipt.deactivated)) if topic else "active"
     owner = topic.id if topic else ""
@@ -98,9 +90,7 @@ def explain_absence(
 
 def _find_receipts(store: SessionStore, session: Session, turn: int) -> list[Receipt]:
     """The receipt of a turn, behind those of turns before it."""
-    skipped = max(0, session.turn - turn - _AROUND)
-    newest = store.receipts(session, _BACK + 2 * _AROUND, skipped)
-    found = [receipt for receipt in newest if receipt.turn <= turn]
+    found = [receipt for receipt in store.receipts(session) if receipt.turn <= turn]
     if not found or found[-1].turn != turn:
         raise InputError(
             "session {session!r} has no turn {turn} (there: 1 to {last})",
@@ -109,14 +99,6 @@ def _find_receipts(store: SessionStore, session: Session, turn: int) -> list[Rec
             last=session.turn,
         )
     return found
-
-
-def _find_topic(
-    store: SessionStore, table: TopicTable, session: Session, message: StoredMessage
-) -> Topic | None:
-    """The topic of a table that holds a message; None if none does."""
-    topic = store.ranges(session).topic_of(message.seq)
-    return table.get(topic) if topic else None
 
 
 def _find_place(

@@ -441,7 +441,7 @@ class Memory:
         if dry_run:
             return Forgotten(gone, plan.topics, facts)
         with kept.hold_lease(thread, time(), ReflectionPolicy()):
-            forget = partial(kept.forget, thread, asked, plan.topics)
+            forget = partial(kept.forget, thread, asked)
             left = yield from self._access.purge(plan, forget)
         self._access = self._access.behind()
         return Forgotten(gone, plan.topics, facts, left)

@@ -5,25 +5,19 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
-
-from topicloom.effects import Step, both, either
+from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.memory.access import open_facts
 from topicloom.memory.purge import delete_person
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.memory.values import read_day
-from topicloom.nodes.runs import name_thread
 from topicloom.reflection.fact_spans import FactSpan, ThreadFact, find_spans
 from topicloom.reflection.persons import end_day
-from topicloom.state.persons import Person, find_person, make_person
+from topicloom.state.persons import find_person, make_person
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import read_tips
@@ -40,8 +34,6 @@ class PersonThread:
     """Messages of all branches."""
     topics: int
     facts: int
-    checkpoints: int
-    """0 where they cannot be counted."""
     first: str
     """When its first message was said, ISO 8601."""
     last: str
@@ -99,9 +91,8 @@ class PersonMemory:
 
     def _threads(self) -> Step[list[PersonThread]]:
         """The user's threads, those with the newest message first."""
-        found = list[PersonThread]()
-        for one in self._find():
-            found.append((yield from self._describe(*one)))
+        yield from ()
+        found = (self._describe(*one) for one in self._find())
         return sorted(found, key=lambda thread: (thread.last, thread.thread), reverse=True)
 
     def _facts(self, at: str | date | None = None) -> Step[list[FactSpan]]:
@@ -180,7 +171,7 @@ class PersonMemory:
         def sign(text: str) -> str:
             return hmac.new(key, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
-        counted = ("messages", "topics", "facts", "checkpoints")
+        counted = ("messages", "topics", "facts")
         rows = [
             {"thread": sign(t.thread), "scope": sign(t.scope), "transcript": sign(t.transcript)}
             | {name: getattr(t, name) for name in counted}
@@ -203,24 +194,17 @@ class PersonMemory:
             tips = [tip.session for tip in read_tips(store)]
             owner = find_person(tips)
             if owner is not None and owner.user == self.user:
-                yield name, store, [_own(tip, owner) for tip in tips]
+                yield name, store, [t.model_copy(update={"scope": owner.scope}) for t in tips]
 
-    def _describe(self, name: str, store: SessionStore, tips: list[Session]) -> Step[PersonThread]:
+    def _describe(self, name: str, store: SessionStore, tips: list[Session]) -> PersonThread:
         said = list(_list_messages(store, tips))
         times = sorted(str(row["time"]) for row in said) or [""]
-        saver, checkpoints = self._graph.checkpointer, 0
-        if isinstance(saver, BaseCheckpointSaver):
-            config = name_thread(name)
-            checkpoints = yield from either(
-                partial(_count, saver, config), partial(_acount, saver, config)
-            )
         return PersonThread(
             thread=name,
             scope=tips[-1].scope,
             messages=len(said),
             topics=len({t.id for tip in tips for t in store.topic_table(tip)}),
             facts=len(self._facts_store.facts(name)),
-            checkpoints=checkpoints,
             first=times[0],
             last=times[-1],
             transcript=tips[-1].transcript or "",
@@ -231,22 +215,6 @@ class PersonMemory:
     fact_spans, afact_spans = both(_fact_spans)
     export, aexport = both(_export)
     delete, adelete = both(_delete)
-
-
-def _count(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> int:
-    with suppress(NotImplementedError):
-        return sum(1 for _ in saver.list(thread))
-    return 0
-
-
-async def _acount(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> int:
-    with suppress(NotImplementedError):
-        return len([checkpoint async for checkpoint in saver.alist(thread)])
-    return 0
-
-
-def _own(tip: Session, owner: Person) -> Session:
-    return tip.model_copy(update={"scope": owner.scope})
 
 
 def _list_messages(store: SessionStore, tips: list[Session]) -> Iterator[dict[str, Any]]:

@@ -237,7 +237,7 @@ def delete_person(
                 yield from _delete_checkpoints(thread, saver.delete_thread, saver.adelete_thread)
             _delete_stored(graph, thread)
     if store is not None:
-        ReflectionStore(store).remake(user)
+        ReflectionStore(store).delete_person(user)
     left = yield from rewrite_files(saver, store)
     return (*left, *name_free_space(saver, store))
 

@@ -13,7 +13,7 @@ from topicloom.errors import InputError
 from topicloom.memory.access import Access, OpenSession
 from topicloom.memory.freed_pages import rewrite_files
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.fact_spans import FactSpan
+from topicloom.reflection.fact_spans import FactSpan, list_said
 from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.persons import end_day, find_facts, see_facts, to_fact
 from topicloom.state.persons import get_person
@@ -32,8 +32,7 @@ def read_fact_spans(access: Access, opened: OpenSession) -> list[FactSpan]:
 
 def get_fact(access: Access, opened: OpenSession, key: str) -> Fact:
     """The fact of that key, whether it holds now or not, or InputError."""
-    ever = {span.key: to_fact(span) for span in read_fact_spans(access, opened)}
-    facts = ever | read_facts(access, opened, None)
+    facts = {span.key: to_fact(span) for span in read_fact_spans(access, opened)}
     if key not in facts:
         raise InputError("there is no fact {key!r}", key=key)
     return facts[key]
@@ -62,8 +61,7 @@ def _correct(old: Fact, text: str, now: datetime) -> FactChanges:
     at = now.isoformat(timespec="seconds")
     new = replace(old, text=" ".join(text.split()) or old.text, at=at)
     same = new.key == old.key
-    if old.said:
-        new = replace(new, said=(*old.said, Said(at, "")), quote=old.quote if same else "")
+    new = replace(new, said=(*list_said(old), Said(at, "")), quote=old.quote if same else "")
     retired = () if same else (old.key,)
     return FactChanges((replace(new, replaces=(*old.replaces, *retired)),), retired)
 

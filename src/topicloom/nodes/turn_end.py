@@ -14,8 +14,6 @@ from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
     emit,
-    graph_store,
-    read_store,
     turn_options,
 )
 from topicloom.nodes.workspace import Workspace
@@ -98,7 +96,7 @@ class TurnEnd:
         pinned, policy = store.topic_table(session).pinned(), self.deps.settings.activation
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
-        session = _apply_new_briefs(self.deps, self.workspace, session)
+        session = _apply_late_briefs(self.workspace, session)
         deactivated = (*self.turn.deactivated, *result.deactivated)
         turn = self.turn.model_copy(update={"deactivated": deactivated})
         receipt = self._make_receipt(session, turn, readings, scores)
@@ -168,14 +166,11 @@ _CROWDED_OUT = 32
 """Messages named by readers without being quoted, of which a receipt says so."""
 
 
-def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Session:
-    """The session with the briefs that were written between turns: by reflection, which leaves
-    them in the graph's store, and by models that were late at a split.
-    """
-    store, kept = workspace.store, graph_store() if session.topics else None
-    briefs = read_store(kept, workspace, lambda kept: deps.user.briefs(kept, session)) or ()
+def _apply_late_briefs(workspace: Workspace, session: Session) -> Session:
+    """The session with the briefs by models that were late at a split."""
+    store = workspace.store
     left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
     late = [update for purges, update in left if purges == store.log.purges]
     table = store.topic_table(session)
-    topics = apply_brief_updates(table, (*briefs, *keep_names_apart(table, late)))
+    topics = apply_brief_updates(table, keep_names_apart(table, late))
     return store.save_topics(session, topics) if topics else session

@@ -7,7 +7,7 @@ there is gone here too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -24,7 +24,6 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.search.embedder import Embedder
 from topicloom.search.time_expressions import Days, parse_when, time_in
 from topicloom.search.words import words_of
-from topicloom.state.changes import BriefUpdate
 from topicloom.state.facts import KnownFact
 from topicloom.state.persons import Person, get_person
 from topicloom.state.recall import parse_message_number
@@ -77,10 +76,6 @@ class UserKnowledge:
         known = find_facts(ReflectionStore(kept), store, session, now, alone=self._alone)
         ordered = sorted(known.items(), key=lambda i: (parse_iso_seconds(i[1].at) or 0.0, i[0]))
         return {k: KnownFact(f.since[:10], show_fact(f.text, f.quote)) for k, f in ordered}
-
-    def briefs(self, kept: BaseStore, session: Session) -> Iterable[BriefUpdate]:
-        """Briefs of the session that reflection wrote and left in the store."""
-        return ReflectionStore(kept).briefs(session.id)
 
     def find_facts(
         self,

@@ -10,19 +10,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StrictBool, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, TypeAdapter, ValidationError
 
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.state.rounds import group_rounds
-from topicloom.state.safe_text import clip, digest_text
+from topicloom.state.safe_text import digest_text
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 _SPOKEN = ("user", "assistant")
-_MILLISECONDS = 1e11
-"""From here on a number is milliseconds: as seconds it would be the year 5138."""
 _NAMED = 5
+"""Faults of external records that are reported one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,46 +34,47 @@ class ChatRecords:
     """The lasting id of each, by short id: itself for native records."""
     source: Literal["native", "external"]
     reports: tuple[str, ...] = ()
-    """Why external records could not be used, a sentence for each that is malformed."""
+    """Why external records could not be used, a sentence for each fault."""
 
 
-def _name_sender(given: object) -> str:
-    """The name of a sender; chat platforms have numbers for them."""
-    if given is None or (isinstance(given, str | int) and not isinstance(given, bool)):
-        return "" if given is None else str(given)
-    raise ValueError("a name or a number is needed")
+def _to_utc(time: datetime) -> datetime:
+    try:
+        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("UTC does not have this time") from error
 
 
-def _read_time(given: object) -> float:
-    seconds = parse_timestamp(given)
-    if seconds is None:
-        raise ValueError("it is no time")
-    return seconds
-
-
-class _ExternalRecord(BaseModel, frozen=True):
+class _ExternalRecord(BaseModel, frozen=True, coerce_numbers_to_str=True):
     """An external record that is well formed."""
 
     role: Literal["user", "assistant", "tool", "system"]
-    sender: Annotated[str, BeforeValidator(_name_sender)] = Field(
-        default="", validation_alias=AliasChoices("sender_id", "sender")
-    )
-    seconds: Annotated[float, BeforeValidator(_read_time)] = Field(
-        validation_alias=AliasChoices("timestamp", "time")
-    )
-    text: str = Field(pattern=r"\S", validation_alias=AliasChoices("content", "text"))
-    processed: StrictBool = Field(validation_alias="is_processed")
-    given_id: Any = Field(default="", validation_alias="id")
+    content: str = Field(pattern=r"\S")
+    timestamp: Annotated[datetime, AfterValidator(_to_utc)]
+    is_processed: StrictBool
+    sender_id: str | None = None
+    id: str = ""
 
     @property
-    def key(self) -> tuple[str, str, float, str]:
-        return self.role, self.sender, self.seconds, self.text
+    def key(self) -> tuple[str, str, str, str]:
+        return self.role, self.sender_id or "", self.timestamp.isoformat(), self.content
 
     @property
-    def id(self) -> str:
+    def lasting_id(self) -> str:
         """The application's id; a hash of what was said where it gives none."""
-        given = self.given_id if isinstance(self.given_id, str) else ""
-        return given or f"x{digest_text(json.dumps(self.key), 12)}"
+        return self.id or f"x{digest_text(json.dumps(self.key), 12)}"
+
+    def to_stored_message(self, seq: int) -> StoredMessage:
+        """The record as a message of that number; only for one of the user or the assistant."""
+        return StoredMessage(
+            seq=seq,
+            role=cast("Literal['user', 'assistant']", self.role),
+            text=self.content,
+            time=self.timestamp.isoformat(),
+            speaker=self.sender_id or None,
+        )
+
+
+_RECORDS = TypeAdapter(list[_ExternalRecord])
 
 
 def select_native(
@@ -108,18 +108,22 @@ def choose_chat_records(external: object, native: Sequence[StoredMessage]) -> Ch
 
     Args:
         external: A list of mappings with `role`, `content`, `timestamp` (ISO 8601, or seconds or
-            milliseconds since the epoch), `is_processed`, and maybe `sender_id` and `id`;
-            `sender`, `time` and `text` will do too. None for no external records.
+            milliseconds since the epoch), `is_processed`, and maybe `sender_id` and `id`. None
+            for no external records.
         native: What the transcript holds since the last reflection.
     """
-    given, reports = ([], []) if external is None else _read_external(external)
-    chosen = [] if reports else _choose_external(given)
-    if chosen:
-        messages = tuple(_to_stored_message(seq, one) for seq, one in enumerate(chosen, 1))
-        ids = {m.id: one.id for m, one in zip(messages, chosen, strict=True)}
-        return ChatRecords(messages, ids, "external")
-    if external is not None and not reports:
-        reports = ["chat_records hold nothing that was processed and no new message of the user"]
+    reports: list[str] = []
+    if external is not None:
+        try:
+            chosen = _choose_external(_RECORDS.validate_python(external))
+        except ValidationError as error:
+            reports = _describe_faults(error)
+        else:
+            if chosen:
+                messages = tuple(r.to_stored_message(seq) for seq, r in enumerate(chosen, 1))
+                ids = {m.id: r.lasting_id for m, r in zip(messages, chosen, strict=True)}
+                return ChatRecords(messages, ids, "external")
+            reports = ["chat_records hold nothing that was processed and no new message of a user"]
     return ChatRecords(tuple(native), {m.id: m.id for m in native}, "native", tuple(reports))
 
 
@@ -130,59 +134,17 @@ def _is_open(round_: Sequence[StoredMessage], now: float, policy: ReflectionPoli
 
 
 def _choose_external(given: Sequence[_ExternalRecord]) -> list[_ExternalRecord]:
-    spoken = sorted((g for g in given if g.role in _SPOKEN), key=lambda g: g.seconds)
-    fresh = [g for g in spoken if g.role == "user" and not g.processed][-1:]
-    once = {g.key: g for g in (*fresh, *(g for g in spoken if g.processed))}
-    return sorted(once.values(), key=lambda g: g.seconds)
+    spoken = sorted((g for g in given if g.role in _SPOKEN), key=lambda g: g.timestamp)
+    fresh = [g for g in spoken if g.role == "user" and not g.is_processed][-1:]
+    once = {g.key: g for g in (*fresh, *(g for g in spoken if g.is_processed))}
+    return sorted(once.values(), key=lambda g: g.timestamp)
 
 
-def _read_external(external: object) -> tuple[list[_ExternalRecord], list[str]]:
-    if not isinstance(external, Sequence) or isinstance(external, str | bytes):
-        return [], [f"chat_records are no list but {type(external).__name__!r}"]
-    read, flaws = list[_ExternalRecord](), list[str]()
-    for number, one in enumerate(external, 1):
-        try:
-            read.append(_ExternalRecord.model_validate(one))
-        except ValidationError as error:
-            flaw = error.errors(include_url=False, include_input=False)[0]
-            place = ": ".join([f"chat record {number}", *map(str, flaw["loc"])])
-            flaws.append(clip(f"{place}: {flaw['msg']}"))
-    more = len(flaws) - _NAMED
-    named = [*flaws[:_NAMED], *([f"{more} more chat records are malformed"] if more > 0 else [])]
-    return read, named
-
-
-def parse_timestamp(time: object) -> float | None:
-    """Seconds since the epoch of a time as chat platforms write it; None if it is none.
-
-    That is ISO 8601 (UTC where it names no zone), or seconds or milliseconds since the epoch, as a
-    number or as its digits.
-    """
-    if isinstance(time, str):
-        digits = time.strip()
-        if len(digits) < 9 or not digits.replace(".", "", 1).isdecimal():
-            return _within_utc(parse_iso_seconds(digits))
-        return parse_timestamp(float(digits))
-    if isinstance(time, bool) or not isinstance(time, int | float):
-        return None
-    try:
-        seconds = float(time)
-    except OverflowError:
-        return None
-    return _within_utc(seconds / 1_000 if abs(seconds) >= _MILLISECONDS else seconds)
-
-
-def _within_utc(seconds: float | None) -> float | None:
-    """The same; None for none, and for a time that UTC does not have."""
-    try:
-        if seconds is not None:
-            datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return seconds
-
-
-def _to_stored_message(seq: int, one: _ExternalRecord) -> StoredMessage:
-    time = datetime.fromtimestamp(one.seconds, UTC).isoformat()
-    role = cast("Literal['user', 'assistant']", one.role)
-    return StoredMessage(seq=seq, role=role, text=one.text, time=time, speaker=one.sender or None)
+def _describe_faults(error: ValidationError) -> list[str]:
+    faults = []
+    for fault in error.errors(include_input=False, include_url=False):
+        place = fault["loc"]
+        record = f"chat record {int(place[0]) + 1}" if place else "chat_records"
+        faults.append(": ".join([record, *map(str, place[1:]), fault["msg"]]))
+    more = len(faults) - _NAMED
+    return [*faults[:_NAMED], *([f"{more} more faults in chat records"] if more > 0 else [])]

@@ -7,7 +7,7 @@ taken for as far away as one in the past, so that nothing waits longer than it s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -34,7 +34,7 @@ class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     """Seconds from one review of a session to the next, where reviews are given to the scheduler:
     a day."""
     lease_seconds: float = Field(default=900.0, gt=0)
-    """Seconds that a reflection may take; after that, its `processing` mark counts no more."""
+    """Seconds that a reflection may take; after that, its lease counts no more."""
     messages: int = Field(default=200, ge=1)
     """Messages that one reflection reads, in whole rounds; what is left is read by the next."""
     at_once: int = Field(default=4, ge=1)
@@ -65,6 +65,19 @@ class ReflectionProgress(BaseModel, frozen=True):
         here = (m.upto for m in self.marks if m.upto <= len(refs) and refs[m.upto - 1] == m.ref)
         return max(here, default=0)
 
+    def reach(self, mark: ReflectionMark) -> ReflectionProgress:
+        """The progress after a reflection up to a mark."""
+        marks = (*(m for m in self.marks if m != mark), mark)[-_MARKS:]
+        return ReflectionProgress(marks=marks, reviewed_at=self.reviewed_at)
+
+    def review(self, now: float) -> ReflectionProgress:
+        """The progress after a review."""
+        return self.model_copy(update={"reviewed_at": now, "failures": 0})
+
+    def fail(self, now: float) -> ReflectionProgress:
+        """The progress after a reflection or a review that failed."""
+        return self.model_copy(update={"failures": self.failures + 1, "failed_at": now})
+
 
 @dataclass(frozen=True, slots=True)
 class DueState:
@@ -76,8 +89,6 @@ class DueState:
     last_at: float | None
     """When the newest message was said; None if unknown."""
     progress: ReflectionProgress = field(default_factory=ReflectionProgress)
-    processing: float | None = None
-    """When a reflection began that has not ended, be it in another process."""
     waiting: bool = False
     """True if the newest pending round has no reply yet."""
 
@@ -85,11 +96,9 @@ class DueState:
 def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Reason | None:
     """The reason why a session is due now; None if it is not.
 
-    One that is being processed is not due, nor one whose last reflection failed a short while ago.
+    One whose last reflection failed a short while ago is not due.
     """
-    # A mark counts for some time only: a crash must not block a session for ever.
-    busy = is_within(state.processing, now, policy.lease_seconds)
-    if state.pending <= 0 or busy or _is_backing_off(state, now, policy):
+    if state.pending <= 0 or _is_backing_off(state, now, policy):
         return None
     if state.pending - state.waiting >= policy.turns:
         return "count"
@@ -99,32 +108,11 @@ def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Re
 def is_review_due(state: DueState, now: float, policy: ReflectionPolicy) -> bool:
     """True if it is time for a review: a day after the last, in silence, if anything was said."""
     said, last = state.last_at, state.progress.reviewed_at
-    if said is None or is_within(state.processing, now, policy.lease_seconds):
+    if said is None:
         return False
     waits = is_within(said, now, policy.idle_seconds) or _is_backing_off(state, now, policy)
     again = last is None or (said > last and not is_within(last, now, policy.review_seconds))
     return again and not waits
-
-
-def mark_done(state: DueState, mark: ReflectionMark | None) -> DueState:
-    """The session after a reflection that reached `mark`; None if there was nothing to read."""
-    marks = state.progress.marks
-    if mark is not None:
-        marks = (*(m for m in marks if m != mark), mark)[-_MARKS:]
-    done = ReflectionProgress(marks=marks, reviewed_at=state.progress.reviewed_at)
-    return replace(state, pending=0, processing=None, progress=done)
-
-
-def mark_reviewed(state: DueState, now: float) -> DueState:
-    """The session after a review."""
-    progress = state.progress.model_copy(update={"reviewed_at": now, "failures": 0})
-    return replace(state, processing=None, progress=progress)
-
-
-def mark_failed(state: DueState, now: float) -> DueState:
-    """The session after a reflection that failed: everything is still pending."""
-    again = {"failures": state.progress.failures + 1, "failed_at": now}
-    return replace(state, processing=None, progress=state.progress.model_copy(update=again))
 
 
 def _is_backing_off(state: DueState, now: float, policy: ReflectionPolicy) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from topicloom.state.safe_text import digest_text
 
 
@@ -67,28 +69,26 @@ class Fact:
     @property
     def value(self) -> dict[str, Any]:
         """The fact as JSON data for a store."""
-        value = {"fact": self.text, "messages": list(self.messages), "at": self.at}
-        more: dict[str, Any] = {"replaces": list(self.replaces), "said": [*map(list, self.said)]}
-        more |= {"since": self.since, "until": self.until, "quote": self.quote}
-        return value | {key: given for key, given in more.items() if given}
+        needed = {"fact": self.text, "messages": list(self.messages), "at": self.at}
+        more = {
+            "replaces": list(self.replaces),
+            "said": [list(one) for one in self.said],
+            "since": self.since,
+            "until": self.until,
+            "quote": self.quote,
+        }
+        return needed | {key: given for key, given in more.items() if given}
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Fact | None:
         """The fact in a store's value; None if it holds none, as after an edit by hand."""
-        text, at = value.get("fact"), value.get("at")
-        lists = [value.get("messages"), value.get("replaces", []), value.get("said", [])]
-        if not (isinstance(text, str) and isinstance(at, str)):
+        try:
+            return _FACT.validate_python({**value, "text": value.get("fact")})
+        except ValidationError:
             return None
-        if not all(isinstance(listed, list) for listed in lists):
-            return None
-        messages, replaces = (tuple(map(str, listed)) for listed in lists[:2])
-        said = tuple(Said(*map(str, one)) for one in lists[2] if _is_said(one))
-        since, until, quote = (str(value.get(key, "")) for key in ("since", "until", "quote"))
-        return cls(text, messages, at, replaces, said, since, until, quote)
 
 
-def _is_said(one: object) -> bool:
-    return isinstance(one, list) and len(one) == len(Said._fields)
+_FACT = TypeAdapter(Fact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from topicloom.reflection.facts import Claim, Fact, Said
 from topicloom.reflection.statements import find_assertions, is_of_another, is_wish
@@ -99,12 +100,10 @@ def read_day(text: str, *, last: bool = False) -> str:
     if found is None:
         return ""
     year, month, day = (int(part) if part else 0 for part in found.groups())
+    month = month or (12 if last else 1)
     try:
-        first = date(year, month or 1, day or 1)
-        if not last or day:
-            return first.isoformat()
-        after = (year + 1, 1) if not month or month == 12 else (year, month + 1)
-        return (date(*after, 1) - timedelta(days=1)).isoformat()
+        day = day or (monthrange(year, month)[1] if last else 1)
+        return date(year, month, day).isoformat()
     except ValueError:
         return ""
 

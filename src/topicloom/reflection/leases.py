@@ -1,6 +1,6 @@
 """Who reflects upon a session: at most one at a time, by a lease in the store.
 
-    (topicloom, %reflecting)        session/owner -> since when, how long, and the process
+    (topicloom, %reflecting, <session>)     owner -> since when, how long, and the process
 
 Stores have no compare-and-set, so a lease is taken by raising a flag and looking for other flags:
 of two who do so at once at least one sees the other, and gives way. It falls with its process where
@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import getnode, uuid4
 
 from langgraph.store.base import BaseStore
@@ -22,14 +23,14 @@ from pydantic import BaseModel, Field
 
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, is_within
-from topicloom.reflection.own_items import PREFIX, OwnItems, read_item
-from topicloom.storage.store_items import delete_items, items_in, label
+from topicloom.reflection.own_items import PREFIX, clean, find_lock, read_item
+from topicloom.storage.store_items import Namespace, delete_items, items_in, label, put_items
 
 _LOOKS = 3
 """How often the one who goes first looks if the others have given way."""
 
 
-class Leases(OwnItems):
+class Leases:
     """The leases of a store, for all sessions. Safe for several threads and processes."""
 
     def __init__(self, store: BaseStore, *, pause: float = 0.02) -> None:
@@ -37,22 +38,22 @@ class Leases(OwnItems):
 
         The pause is that between two looks at who else wants a lease, in seconds.
         """
-        super().__init__(store)
+        self.store = store
+        """Where they are kept."""
+        self._lock = find_lock(store)
         self._pause = pause
 
-    def leases(self, now: float) -> dict[str, dict[str, float]]:
-        """Leases that count: since when, by owner, by the session's label."""
-        found: dict[str, dict[str, float]] = {}
+    def leases(self, session: str, now: float) -> dict[str, float]:
+        """The leases of a session that count: since when, by owner."""
         with self._lock:
-            items = list(items_in(self.store, (PREFIX, "%reflecting")))
-        for item in items:
-            session, _, owner = item.key.partition("/")
-            lease = read_item(_Lease, item.value)
-            if lease is None or lease.process.has_ended():
-                continue
-            if is_within(lease.since, now, lease.seconds):
-                found.setdefault(session, {})[owner] = lease.since
-        return found
+            items = list(items_in(self.store, _find_leases(session)))
+        read = {item.key: read_item(_Lease, item.value) for item in items}
+        return {
+            owner: lease.since
+            for owner, lease in read.items()
+            if lease and is_within(lease.since, now, lease.seconds)
+            if not lease.has_ended()
+        }
 
     def acquire_lease(
         self, session: str, owner: str, since: float, policy: ReflectionPolicy
@@ -63,7 +64,7 @@ class Leases(OwnItems):
         """
         self.renew_lease(session, owner, since, policy)
         for look in range(_LOOKS):
-            others = self.leases(since).get(label(session), {}).keys() - {owner}
+            others = self.leases(session, since).keys() - {owner}
             if not others:
                 return True
             if min(others) < owner:
@@ -74,8 +75,10 @@ class Leases(OwnItems):
 
     def renew_lease(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> None:
         """Have a lease that is held begin anew."""
-        lease = _Lease(since=since, seconds=policy.lease_seconds, process=_Process.current())
-        self._put_own("%reflecting", f"{label(session)}/{owner}", lease.model_dump())
+        lease = _Lease(
+            since=since, seconds=policy.lease_seconds, host=_name_host(), pid=os.getpid()
+        )
+        self._put_own(_find_leases(session), owner, lease.model_dump())
 
     @contextmanager
     def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
@@ -100,18 +103,24 @@ class Leases(OwnItems):
     def release_lease(self, session: str, owner: str) -> None:
         """Give a lease back, if it is held."""
         with self._lock:
-            delete_items(self.store, (PREFIX, "%reflecting"), [f"{label(session)}/{owner}"])
+            delete_items(self.store, _find_leases(session), [owner])
+
+    def _put_own(self, namespace: Namespace, key: str, value: Mapping[str, Any]) -> None:
+        with self._lock:
+            put_items(self.store, namespace, {key: clean(value)})
 
 
-class _Process(BaseModel, frozen=True):
-    """A process that holds a lease."""
+def _find_leases(session: str) -> Namespace:
+    return (PREFIX, "%reflecting", label(session))
 
+
+class _Lease(BaseModel, frozen=True):
+    """Since when a session is reflected upon, for how many seconds at most, and by whom."""
+
+    since: float
+    seconds: float
     host: str
     pid: int = Field(gt=0, lt=2**31)
-
-    @classmethod
-    def current(cls) -> _Process:
-        return cls(host=_name_host(), pid=os.getpid())
 
     def has_ended(self) -> bool:
         """True if it ran on this machine and has ended; False also if that cannot be told.
@@ -125,14 +134,6 @@ class _Process(BaseModel, frozen=True):
         except OSError as error:
             return isinstance(error, ProcessLookupError)
         return False
-
-
-class _Lease(BaseModel, frozen=True):
-    """Since when a session is reflected upon, for how long at most, and by whom."""
-
-    since: float
-    seconds: float
-    process: _Process
 
 
 def _name_host() -> str:

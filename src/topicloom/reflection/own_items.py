@@ -10,29 +10,15 @@ from weakref import WeakKeyDictionary
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ValidationError
 
-from topicloom.storage.store_items import put_items
-
 PREFIX = "topicloom"
 """What everything is put under; `StoreStorage` does so too."""
 _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 """One lock a store: the memory store may not be searched while it is written to."""
 
 
-class OwnItems:
-    """A store with the lock that everybody takes who reads or writes it."""
-
-    store: BaseStore
-    """Where they are kept."""
-
-    def __init__(self, store: BaseStore) -> None:
-        """The items of a store that is set up."""
-        self.store = store
-        self._lock = _locks.setdefault(store, RLock())
-
-    def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
-        """Write an item of our own under its name, such as `%briefs`."""
-        with self._lock:
-            put_items(self.store, (PREFIX, name), {key: clean(value)})
+def find_lock(store: BaseStore) -> RLock:
+    """The lock that everybody takes who reads or writes a store."""
+    return _locks.setdefault(store, RLock())
 
 
 M = TypeVar("M", bound=BaseModel)

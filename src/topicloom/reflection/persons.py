@@ -58,7 +58,7 @@ def find_facts(
 def share_facts(kept: ReflectionStore, store: SessionStore, session: Session) -> None:
     """Show a thread's facts to the user's others, but those that it sees no more itself."""
     seen = {fact.key for fact in _see_own(kept, store, session)}
-    kept.share(session.id, [key for key in kept.facts(session.id) if key not in seen])
+    kept.share(session.id, [f for key, f in kept.facts(session.id).items() if key in seen])
 
 
 def end_day(day: date | None, now: datetime) -> datetime:

@@ -1,12 +1,12 @@
-"""Reflection upon sessions: facts that the user's own words bear out, and new briefs.
+"""Reflection upon sessions: facts that the user's own words bear out.
 
 By a scheduler beside a graph, or once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Required, TypedDict, Unpack
 
@@ -21,9 +21,7 @@ from topicloom.reflection.due import (
     Reason,
     ReflectionMark,
     ReflectionPolicy,
-    ReflectionProgress,
     find_due_reason,
-    mark_done,
 )
 from topicloom.reflection.fact_spans import record_facts
 from topicloom.reflection.facts import Fact
@@ -33,17 +31,12 @@ from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
 from topicloom.reflection.scheduler import ReflectionScheduler, read_system_clock
 from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
-from topicloom.state.changes import BriefUpdate, apply_brief_updates, make_brief_update
 from topicloom.state.persons import get_person
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic
 from topicloom.storage.base import Storage
-from topicloom.storage.sessions import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +54,6 @@ class Reflection:
     """Keys of facts that held and that others contradict."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Numbers of facts that were not kept, by reason."""
-    briefs: tuple[BriefUpdate, ...] = ()
-    """Briefs for the graph to take in."""
     calls: tuple[Call, ...] = ()
     reports: tuple[str, ...] = ()
     """Faults of external records."""
@@ -79,10 +70,10 @@ class ReflectionRunner:
     `choose_chat_records`."""
 
     def _run(self, thread: str) -> Step[Reflection]:
-        """Read what is new, write facts and briefs, and mark how far that was.
+        """Read what is new, write facts, and mark how far that was.
 
-        The mark is written last: after a crash before it everything is done again, and facts
-        and briefs that are there already come out the same.
+        The mark is written last: after a crash before it everything is done again, and facts that
+        are there already come out the same.
 
         Raises:
             UnusableAnswerError: If the reflector and its stand-in both failed.
@@ -90,7 +81,7 @@ class ReflectionRunner:
         """
         kept = self.sessions.store
         session, store = self.sessions.open(thread)
-        progress = kept.progress([thread]).get(thread, ReflectionProgress())
+        progress = kept.progress(thread)
         refs = store.transcript_refs(session)
         before = progress.find_reached(refs)
         unread = store.messages(session, before + 1)
@@ -100,24 +91,18 @@ class ReflectionRunner:
         said = choose_chat_records(self.external(thread) if self.external else None, native)
         calls: list[Call] = []
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
-        known = self._read_known(session, store)
+        known = find_facts(kept, store, session, self.sessions.clock())
         found = yield from self._find_facts(session, said, here, known, calls)
-        holding = {fact.key: fact for fact in known}
-        changed = record_facts(found.facts, kept.facts(thread), holding)
+        changed = record_facts(found.facts, kept.facts(thread), known)
         person = get_person(session)
         if person is not None:
             kept.set_person(thread, person)
-        briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
         kept.change_facts(thread, changed)
         if person is not None:
             share_facts(kept, store, session)
-        # The graph may not have taken in the earlier briefs yet: those that still fit are kept.
-        table = store.topic_table(session)
-        earlier = [u for u in kept.briefs(thread) if apply_brief_updates(table, [u])]
-        kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
         mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
-        self.sessions.save_state(mark_done(DueState(thread, 0, None, progress), mark))
-        ended = (k for fact in changed.written for k in fact.replaces if k in holding)
+        self.sessions.save_progress(thread, progress.reach(mark))
+        ended = (k for fact in changed.written for k in fact.replaces if k in known)
         return Reflection(
             session=thread,
             upto=last.seq,
@@ -126,29 +111,24 @@ class ReflectionRunner:
             facts=changed.written,
             retired=tuple(dict.fromkeys(ended)),
             dropped=found.dropped,
-            briefs=tuple(briefs),
             calls=tuple(calls),
             reports=said.reports,
         )
 
     run, __call__ = both(_run)
 
-    def _read_known(self, session: Session, store: SessionStore) -> tuple[Fact, ...]:
-        """The facts that hold of the user, as far as the session may see them."""
-        known = find_facts(self.sessions.store, store, session, self.sessions.clock())
-        return tuple(known.values())
-
     def _find_facts(
         self,
         session: Session,
         said: ChatRecords,
         refs: Mapping[str, str],
-        known: Sequence[Fact],
+        known: Mapping[str, Fact],
         calls: list[Call],
     ) -> Step[GroundedClaims]:
         if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
-        request = ReflectRequest(session.id, said.messages, known, session.language)
+        facts = tuple(known.values())
+        request = ReflectRequest(session.id, said.messages, facts, session.language)
         roles = self.roles.in_turn(REFLECTOR)
         answer = yield from ask_first("reflector", roles, request, calls)
         if answer is None:
@@ -159,30 +139,6 @@ class ReflectionRunner:
                 failures=failures,
             )
         return ground_claims(answer, said.messages, said.ids, refs)
-
-    def _write_briefs(
-        self, session: Session, store: SessionStore, first: int, last: int, calls: list[Call]
-    ) -> Step[list[BriefUpdate]]:
-        found: list[BriefUpdate] = []
-        for topic, messages in _find_touched(session, store, first, last):
-            request = BriefRequest(session.id, topic, messages, session.language)
-            roles = self.roles.in_turn(BRIEF)
-            brief = yield from ask_first("brief", roles, request, calls, topic.id)
-            update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
-            found += [update] if update else []
-        return found
-
-
-def _find_touched(
-    session: Session, store: SessionStore, first: int, last: int
-) -> list[tuple[Topic, Sequence[StoredMessage]]]:
-    # Messages stand in a topic in order, and only what is before the tail stands in one.
-    if first >= session.tail:
-        return []
-    filled = [t for t in store.topic_table(session).open() if t.count]
-    late = [t for t in filled if t.newest >= first]
-    whole = [(t, store.topic_messages(session, t)) for t in late]
-    return [(t, ms) for t, ms in whole if any(first <= m.seq <= last for m in ms)]
 
 
 class ReflectionOptions(TypedDict, total=False):
@@ -195,7 +151,7 @@ class ReflectionOptions(TypedDict, total=False):
     store: Required[BaseStore]
     """Holds facts, marks and leases; may be shared by many processes and machines."""
     roles: Required[Roles]
-    """Find facts and write briefs."""
+    """Find facts."""
     policy: ReflectionPolicy
     """When sessions are due; the defaults if not given."""
     clock: Callable[[], datetime]
@@ -252,12 +208,12 @@ def reflect_once(
     sessions, kept, policy = runner.sessions, runner.sessions.store, runner.sessions.policy
     now = clock().timestamp()
     with kept.hold_lease(session, now, policy) as owner:
-        state = replace(sessions.get_state(session), processing=None)
+        state = sessions.get_state(session)
         reason, progress = find_due_reason(state, now, policy), state.progress
         found: list[Reflection] = []
         while force or reason:
             done = runner.run(session)
-            before, progress = progress, kept.progress([session]).get(session, progress)
+            before, progress = progress, kept.progress(session)
             if progress == before:
                 break
             found.append(done)

@@ -11,11 +11,11 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from threading import Thread
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
@@ -27,8 +27,6 @@ from topicloom.reflection.due import (
     ReflectionProgress,
     find_due_reason,
     is_review_due,
-    mark_failed,
-    mark_reviewed,
 )
 from topicloom.state.safe_text import describe_error
 
@@ -42,8 +40,8 @@ T = TypeVar("T")
 class SessionSource(Protocol):
     """The sessions to look after. Every method may block, raise, and be called by any thread."""
 
-    def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
-        """Every session with a call that reads its state."""
+    def list_sessions(self) -> list[str]:
+        """The names of all sessions."""
 
     def get_state(self, session: str) -> DueState:
         """The state of one session."""
@@ -54,8 +52,8 @@ class SessionSource(Protocol):
     def release_lease(self, session: str, owner: str) -> None:
         """Give the lease back, if it is held."""
 
-    def save_state(self, state: DueState) -> None:
-        """Write the part of a state that has to last: the progress."""
+    def save_progress(self, session: str, progress: ReflectionProgress) -> None:
+        """Write how far a session has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +149,13 @@ class ReflectionScheduler:
 
     async def tick(self) -> int:
         """Look at all sessions and begin with those that are due; returns how many."""
-        found = await self._try_in_thread("", lambda: list(self._sessions.iterate_states())) or []
-        outcomes = await asyncio.to_thread(_run_each, [look for _, look in found])
-        names = [name for name, _ in found]
-        states = [self._unwrap_outcome(n, o) for n, o in zip(names, outcomes, strict=True)]
-        now = self._read_clock()
-        ready = [s.session for s in states if s and self._find_reason(s, now)]
-        for name in ready:
-            self._begin(name)
-        return len(ready)
+        due = 0
+        for name in await self._try_in_thread("", self._sessions.list_sessions) or []:
+            state = await self._try_in_thread(name, partial(self._sessions.get_state, name))
+            if state and self._find_reason(state):
+                self._begin(name)
+                due += 1
+        return due
 
     async def wait_idle(self) -> None:
         """Wait until nothing is being processed."""
@@ -199,28 +195,23 @@ class ReflectionScheduler:
         Returns:
             Its progress before that, if it may be due again.
         """
-        sessions, owner = self._sessions, self._owner
-        state = await self._try_in_thread(session, lambda: sessions.get_state(session))
-        since = self._read_clock()
-        if state is None or self._find_reason(state, since) is None:
+        sessions = self._sessions
+        state = await self._try_in_thread(session, partial(sessions.get_state, session))
+        if state is None or self._find_reason(state) is None:
             return None
+        lease = session, self._owner
+        take = partial(sessions.acquire_lease, *lease, self._read_clock())
         try:
-            if not await self._try_in_thread(
-                session, lambda: sessions.acquire_lease(session, owner, since)
-            ):
+            if not await self._try_in_thread(session, take):
                 return None
             return await self._reflect_with_lease(session)
         finally:
-            await self._try_in_thread(session, lambda: sessions.release_lease(session, owner))
+            await self._try_in_thread(session, partial(sessions.release_lease, *lease))
 
     async def _reflect_with_lease(self, session: str) -> ReflectionProgress | None:
-        # Whoever held the lease a moment ago may have done what was due. Other leases that are
-        # there now belong to processes that are about to give way.
-        sessions = self._sessions
-        state = await self._try_in_thread(
-            session, lambda: replace(sessions.get_state(session), processing=None)
-        )
-        reason = self._find_reason(state, self._read_clock()) if state else None
+        # Whoever held the lease a moment ago may have done what was due.
+        state = await self._try_in_thread(session, partial(self._sessions.get_state, session))
+        reason = self._find_reason(state) if state else None
         if state is None or reason is None:
             return None
         (outcome,) = await asyncio.gather(
@@ -228,22 +219,26 @@ class ReflectionScheduler:
         )
         if isinstance(outcome, Exception):
             self._unwrap_outcome(session, outcome, reason)
-            failed = mark_failed(state, self._read_clock())
-            await self._try_in_thread(session, lambda: sessions.save_state(failed))
+            await self._save_progress(session, state.progress.fail(self._read_clock()))
             return None
         self.reports.append(ReflectionReport(session, reason, outcome))
-        if reason == "review":
-            done = mark_reviewed(state, self._read_clock())
-            await self._try_in_thread(session, lambda: sessions.save_state(done))
-        return None if reason == "review" else state.progress
+        if reason != "review":
+            return state.progress
+        await self._save_progress(session, state.progress.review(self._read_clock()))
+        return None
+
+    async def _save_progress(self, session: str, progress: ReflectionProgress) -> None:
+        save = partial(self._sessions.save_progress, session, progress)
+        await self._try_in_thread(session, save)
 
     async def _work_in_time(self, session: str, reason: Reason) -> object:
         work = self._review if reason == "review" and self._review else self._reflect
         async with asyncio.timeout(self._policy.lease_seconds):
             return await work(session)
 
-    def _find_reason(self, state: DueState, now: float) -> Reason | None:
+    def _find_reason(self, state: DueState) -> Reason | None:
         """The reason why a session is due; reflection goes before a review."""
+        now = self._read_clock()
         reviewed = self._review and is_review_due(state, now, self._policy)
         return find_due_reason(state, now, self._policy) or ("review" if reviewed else None)
 
@@ -267,13 +262,6 @@ class ReflectionScheduler:
 
     def _read_clock(self) -> float:
         return self._clock().timestamp()
-
-
-def _run_each(works: Sequence[Callable[[], T]]) -> list[T | BaseException]:
-    """The results of some work, done one after the other; the exception of one that fails."""
-    with ThreadPoolExecutor(1) as pool:
-        futures = [pool.submit(work) for work in works]
-    return [future.exception() or future.result() for future in futures]
 
 
 def read_system_clock() -> datetime:

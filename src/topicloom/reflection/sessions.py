@@ -1,13 +1,9 @@
-"""The sessions of a storage, read from their checkpoints: nothing here is remembered.
-
-What is cached is looked up by the head of the transcript, so it is never out of date.
-"""
+"""The sessions of a storage, read from their checkpoints: nothing here is remembered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -18,12 +14,7 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Session
 from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.base import TRANSCRIPT, Storage
-from topicloom.storage.caches import WeighedCache
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.store_items import label
-
-_CACHED = 10_000
-"""Sessions whose pending rounds need not be counted again while nothing is said."""
 
 Unread = tuple[int, float | None, bool]
 """User rounds in view since the last reflection, when the newest message of these was said, and
@@ -42,20 +33,16 @@ class StoredSessionSource:
     """Gives seconds since the epoch."""
     only: Collection[str] | None = None
     """The sessions that are looked after, if not all."""
-    _unread: WeighedCache[tuple[str, str, str | None, ReflectionProgress], Unread] = field(
-        default_factory=lambda: WeighedCache(_CACHED), init=False
-    )
 
-    def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
-        names = self.storage.sessions() if self.only is None else list(self.only)
-        progress, leases = self.store.progress(names), self.store.leases(self.clock())
-        for name in names:
-            look = partial(self._build_state, name, progress.get(name), leases.get(label(name)))
-            yield name, look
+    def list_sessions(self) -> list[str]:
+        return self.storage.sessions() if self.only is None else list(self.only)
 
     def get_state(self, session: str) -> DueState:
-        progress, leases = self.store.progress([session]), self.store.leases(self.clock())
-        return self._build_state(session, progress.get(session), leases.get(label(session)))
+        progress = self.store.progress(session)
+        found, written_at = self._load_session(session)
+        rounds, said_at, waiting = self._count_unread(found, progress)
+        last_at = written_at if said_at is None else said_at
+        return DueState(session, rounds, last_at, progress, waiting)
 
     def open(self, session: str) -> tuple[Session, SessionStore]:
         """A session as its newest checkpoint has it, and its storage."""
@@ -67,21 +54,11 @@ class StoredSessionSource:
     def release_lease(self, session: str, owner: str) -> None:
         self.store.release_lease(session, owner)
 
-    def save_state(self, state: DueState) -> None:
-        self.store.save_progress(state.session, state.progress)
+    def save_progress(self, session: str, progress: ReflectionProgress) -> None:
+        self.store.save_progress(session, progress)
         # Written last of all, before this look: what was deleted meanwhile does not come back.
-        if self._find_checkpoint(state.session) is None:
-            self.store.delete(state.session)
-
-    def _build_state(
-        self, name: str, progress: ReflectionProgress | None, leases: dict[str, float] | None
-    ) -> DueState:
-        progress = progress or ReflectionProgress()
-        session, written_at = self._load_session(name)
-        rounds, said_at, waiting = self._count_unread(session, progress)
-        last_at = written_at if said_at is None else said_at
-        since = max(leases.values()) if leases else None
-        return DueState(name, rounds, last_at, progress, since, waiting)
+        if self._find_checkpoint(session) is None:
+            self.store.delete(session)
 
     def _find_checkpoint(self, name: str) -> CheckpointTuple | None:
         thread: RunnableConfig = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
@@ -98,18 +75,13 @@ class StoredSessionSource:
         head = session.transcript
         if head is None or any(mark.ref == head for mark in progress.marks):
             return 0, None, False
-        key = session.id, head, session.superseded, progress
-        unread = self._unread.get(key)
-        if unread is None:
-            # Rows, not messages: this is done for every session of a tick.
-            log = self.storage.open(session.id)
-            refs = log.refs(TRANSCRIPT, head)
-            superseded = SessionStore(log).superseded(session)
-            gone = {number for number, shown in superseded.items() if shown is None}
-            read = log.read(TRANSCRIPT, refs[progress.find_reached(refs) :])
-            rows = [row for row in read if row["seq"] not in gone]
-            times = [t for row in rows if (t := parse_iso_seconds(row["time"])) is not None]
-            asked = [row["role"] == "user" for row in rows]
-            unread = sum(asked), max(times, default=None), asked[-1:] == [True]
-            self._unread.put(key, unread)
-        return unread
+        # Rows, not messages: this is done for every session of a tick.
+        log = self.storage.open(session.id)
+        refs = log.refs(TRANSCRIPT, head)
+        superseded = SessionStore(log).superseded(session)
+        gone = {number for number, shown in superseded.items() if shown is None}
+        read = log.read(TRANSCRIPT, refs[progress.find_reached(refs) :])
+        rows = [row for row in read if row["seq"] not in gone]
+        times = [t for row in rows if (t := parse_iso_seconds(row["time"])) is not None]
+        asked = [row["role"] == "user" for row in rows]
+        return sum(asked), max(times, default=None), asked[-1:] == [True]

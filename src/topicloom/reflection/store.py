@@ -1,20 +1,19 @@
-"""Facts, progress and briefs to apply of reflection, in a LangGraph store.
+"""Facts and progress of reflection, in a LangGraph store.
 
     (topicloom, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
     (topicloom, %owners)            session -> the user and the scope that it belongs to
     (topicloom, %people, <user>)    session -> its facts, as the user's other sessions see them
     (topicloom, %reflected)         session -> how far it was reflected upon
     (topicloom, %talks, <user>)     session -> its profile; see `storage/thread_profiles.py`
-    (topicloom, %briefs)            session -> briefs for the graph to take in
-    (topicloom, %reflecting)        session/owner -> its lease; see `leases.py`
+    (topicloom, %reflecting, <session>)  its leases; see `leases.py`
 
 The first is for the application to read and search; the others are our own. What is kept of a user
-is a copy, an item a session, so that nobody writes what another writes; `remake` makes it anew.
+is a copy, an item a session, so that nobody writes what another writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +25,6 @@ from topicloom.reflection.fact_spans import ThreadFact
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.leases import Leases
 from topicloom.reflection.own_items import PREFIX, clean, read_item
-from topicloom.state.changes import BriefUpdate
 from topicloom.state.persons import Person, sees
 from topicloom.storage.store_items import (
     Namespace,
@@ -34,7 +32,6 @@ from topicloom.storage.store_items import (
     items_at,
     items_in,
     label,
-    put_items,
 )
 from topicloom.storage.thread_profiles import delete_profile, delete_profiles, forget_profile
 
@@ -68,11 +65,13 @@ class ReflectionStore(Leases):
             return
         person = self.person(session)
         if person is not None and changes.retired:  # what goes, goes for others first
-            self._share(session, person, without=changes.retired)
+            shared = self._read_shared(session, person)
+            self.share(session, [f for f in shared if f.key not in changes.retired])
         with self._lock:
             self.store.batch(ops)
         if person is not None and changes.written:
-            self._share(session, person)
+            known = {fact.key: fact for fact in self._read_shared(session, person)}
+            self.share(session, (known | {f.key: f for f in changes.written}).values())
 
     def person(self, session: str) -> Person | None:
         """The person that a session belongs to, as far as anything is kept of its facts."""
@@ -84,43 +83,23 @@ class ReflectionStore(Leases):
         """Say whose a session is, from when on its facts are the user's."""
         owner = _Owner(session=session, user=person.user, scope=person.scope)
         if self.person(session) != person:
-            self._put_own(_OWNERS, label(session), owner.model_dump())
+            self._put_own((PREFIX, _OWNERS), label(session), owner.model_dump())
 
-    def share(self, session: str, hidden: Collection[str] = ()) -> None:
-        """Write the copy of a session's facts for the user's others, without the `hidden` keys.
-
-        These stay hidden until the next call of this.
-        """
+    def share(self, session: str, facts: Iterable[Fact]) -> None:
+        """Write which of a session's facts the user's other sessions see, if it is a user's."""
         person = self.person(session)
         if person is not None:
-            self._share(session, person, hidden=hidden)
+            rows = tuple(fact.value for fact in facts)
+            shared = _Shared(session=session, user=person.user, scope=person.scope, facts=rows)
+            if self._read_shared(session, person) != shared.read_facts():
+                people = _find_people(person.user)
+                self._put_own(people, label(session), shared.model_dump())
 
-    def _share(
-        self,
-        session: str,
-        person: Person,
-        *,
-        hidden: Collection[str] | None = None,
-        without: Collection[str] = (),
-    ) -> None:
-        people = _find_people(person.user)
+    def _read_shared(self, session: str, person: Person) -> list[Fact]:
         with self._lock:
-            before = [
-                read_item(_Shared, i.value) for i in items_at(self.store, people, [label(session)])
-            ]
-        hidden = hidden if hidden is not None else [k for b in before if b for k in b.hidden]
-        gone = {*hidden, *without}
-        copied = [fact.value for key, fact in self.facts(session).items() if key not in gone]
-        shared = _Shared(
-            session=session,
-            user=person.user,
-            scope=person.scope,
-            hidden=tuple(sorted(hidden)),
-            facts=tuple(copied),
-        )
-        if before != [shared]:
-            with self._lock:
-                put_items(self.store, people, {label(session): clean(shared.model_dump())})
+            items = items_at(self.store, _find_people(person.user), [label(session)])
+        read = (read_item(_Shared, item.value) for item in items)
+        return [fact for shared in read if shared for fact in shared.read_facts()]
 
     def shared_facts(self, person: Person, but: str = "") -> list[ThreadFact]:
         """The facts of a user's sessions that one in the person's scope may see, `but` its own."""
@@ -133,8 +112,7 @@ class ReflectionStore(Leases):
             ThreadFact(shared.session, shared.scope, fact)
             for shared in of_user
             if sees(person.scope, shared.scope)
-            for value in shared.facts
-            if (fact := Fact.of(value)) is not None
+            for fact in shared.read_facts()
         ]
 
     def threads(self, user: str) -> dict[str, Person]:
@@ -143,49 +121,31 @@ class ReflectionStore(Leases):
             owners = _read_owners(items_in(self.store, (PREFIX, _OWNERS)))
         return {o.session: Person(o.user, o.scope) for o in owners if o.user == user}
 
-    def remake(self, user: str) -> None:
-        """Write all copies of a user's facts anew, of what the sessions themselves have."""
-        people, threads = _find_people(user), self.threads(user)
+    def delete_person(self, user: str) -> None:
+        """Remove what the user's sessions see of one another, once they are all deleted."""
+        people = _find_people(user)
         with self._lock:
             items = list(items_in(self.store, people))
             known = {item.key: read_item(_Shared, item.value) for item in items}
-            left = [k for k, s in known.items() if s is None or s.user == user]
-            delete_items(self.store, people, set(left) - set(map(label, threads)))
-            delete_profiles(self.store, user, but=list(threads))
-        for session, person in threads.items():
-            self._share(session, person)
+            left = [key for key, shared in known.items() if shared is None or shared.user == user]
+            delete_items(self.store, people, left)
+            delete_profiles(self.store, user)
 
-    def progress(self, sessions: Iterable[str]) -> dict[str, ReflectionProgress]:
-        """The progress of some sessions; of a damaged item, as if there were none."""
-        names = {label(session): session for session in sessions}
+    def progress(self, session: str) -> ReflectionProgress:
+        """The progress of a session; of a damaged item, as if there were none."""
         with self._lock:
-            items = items_at(self.store, (PREFIX, "%reflected"), list(names))
-        read = {item.key: read_item(ReflectionProgress, item.value) for item in items}
-        return {names[key]: found or ReflectionProgress() for key, found in read.items()}
+            items = items_at(self.store, (PREFIX, "%reflected"), [label(session)])
+        read = (read_item(ReflectionProgress, item.value) for item in items)
+        return next(filter(None, read), ReflectionProgress())
 
     def save_progress(self, session: str, progress: ReflectionProgress) -> None:
-        self._put_own("%reflected", label(session), progress.model_dump(mode="json"))
+        self._put_own((PREFIX, "%reflected"), label(session), progress.model_dump(mode="json"))
 
-    def briefs(self, session: str) -> tuple[BriefUpdate, ...]:
-        """Briefs left for the graph, the ones that it has taken in among them."""
-        with self._lock:
-            items = items_at(self.store, (PREFIX, "%briefs"), [label(session)])
-        read = (read_item(_Briefs, item.value) for item in items)
-        return tuple(update for found in read if found for update in found.briefs)
-
-    def save_briefs(self, session: str, updates: Sequence[BriefUpdate]) -> None:
-        """Leave briefs for the graph, in place of those left before."""
-        rows = [u.model_dump(mode="json") for u in updates]
-        self._put_own("%briefs", label(session), {"briefs": rows})
-
-    def forget(
-        self, session: str, messages: Collection[str], topics: Collection[str]
-    ) -> dict[str, Fact]:
+    def forget(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
         """Remove what rests on messages that are to be purged; returns those facts, by key.
 
         A fact goes if any of the messages that it rests on does, for its words may be from any of
         them. Messages on other branches have the same short ids; what rests on those goes too.
-        Briefs left behind go with the topics.
         """
         gone = self.find_resting_on(session, messages)
         if (person := self.person(session)) is not None:
@@ -195,14 +155,10 @@ class ReflectionStore(Leases):
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
         self.change_facts(session, FactChanges(changed, tuple(gone)))
-        briefs = self.briefs(session)
-        left = [update for update in briefs if update.topic not in topics]
-        if len(left) < len(briefs):
-            self.save_briefs(session, left)
         return gone
 
     def delete(self, session: str) -> None:
-        """Remove all that is kept of a session: its facts, its progress, briefs left for it."""
+        """Remove all that is kept of a session: its facts and its progress."""
         facts, person = self.facts_namespace(session), self.person(session)
         with self._lock:
             if person is not None:
@@ -210,7 +166,7 @@ class ReflectionStore(Leases):
                 delete_profile(self.store, person, session)
             keys = [item.key for item in items_in(self.store, facts)]
             delete_items(self.store, facts, keys)
-            for own in ("%briefs", "%reflected", _OWNERS):
+            for own in ("%reflected", _OWNERS):
                 delete_items(self.store, (PREFIX, own), [label(session)])
 
     def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
@@ -234,15 +190,10 @@ class _Owner(BaseModel, frozen=True):
 class _Shared(_Owner, frozen=True):
     """What the other sessions of a user see of one's facts."""
 
-    hidden: tuple[str, ...] = ()
-    """Keys of facts that rest on what is not to be seen there any more."""
     facts: tuple[dict[str, Any], ...] = ()
 
-
-class _Briefs(BaseModel, frozen=True):
-    """Briefs that are left for the graph."""
-
-    briefs: tuple[BriefUpdate, ...] = ()
+    def read_facts(self) -> list[Fact]:
+        return [fact for value in self.facts if (fact := Fact.of(value)) is not None]
 
 
 def _read_owners(items: Iterable[Item]) -> list[_Owner]:

@@ -24,9 +24,8 @@ from topicloom.review.reviewer import ReviewRequest
 from topicloom.review.session_client import ReviewDeps
 from topicloom.review.survey import ask_reviewer
 from topicloom.roles.calls import ask_all
-from topicloom.search.centroids import ReviewCentroids, TopicVectorSums, compute_centroids
+from topicloom.search.centroids import ReviewCentroids, compute_centroids, sum_vectors
 from topicloom.search.embedder import FixedEmbedder
-from topicloom.state.activation import transfer_activation
 from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
@@ -44,7 +43,6 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     A pair is proposed only if one of both was changed since the last review.
     """
-    known = TopicVectorSums()
 
     def step(state: ReviewState) -> Step[Update]:
         session = Session.model_validate(state["session"])
@@ -55,7 +53,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         # Open ones that cannot be read were reported when they were assessed.
         embedder = FixedEmbedder(deps.shared.embedder)
         # Where the encoder is down, vectors are zero: nothing can be said of these topics then.
-        sums = known.compute(TopicReader(store, session), embedder, list(table))
+        sums = sum_vectors(TopicReader(store, session), embedder, list(table))
         sums = {i: (row, count) for i, (row, count) in sums.items() if row.any()}
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
@@ -67,16 +65,10 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
         pairs = yield from _confirm_pairs(deps, session, held, wanted, fresh, calls)
         pairs = yield from _describe_pairs(deps, session, held, pairs, looks, calls)
-        active = session.active
-        for pair in pairs:
-            (one, count), (other, more) = sums[pair.kept], sums.pop(pair.other)
-            sums[pair.kept] = one + other, count + more
-            active = transfer_activation(active, pair.other, [pair.kept])
-        after = compute_centroids(sums, embedder, newest)
-        compared = [i for i in held if i in sums] if after.now.any() else []
+        compared, active = held if centroids.now.any() else (), list(session.active)
         return {
             "pairs": [pair.model_dump(mode="json") for pair in pairs],
-            "near": {i: round(after.measure_nearness(i, list(active)), 4) for i in compared},
+            "near": {i: round(centroids.measure_nearness(i, active), 4) for i in compared},
             "calls": dumped(calls),
         }
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from topicloom.errors import StorageError
@@ -112,35 +110,22 @@ class ReviewCentroids:
         return float(dot_products(discussed, self.rows[self.row_numbers[topic]]).max())
 
 
-class TopicVectorSums:
-    """Sums of the vectors of topics' messages, cached by what these have."""
-
-    def __init__(self) -> None:
-        self._known: LRUCache[str, VectorSum] = LRUCache(4_096)
-        self._lock = Lock()
-
-    def compute(
-        self, reader: TopicReader, embedder: Embedder, topics: Sequence[Topic]
-    ) -> dict[str, VectorSum]:
-        """Sum [d] and number of messages by topic; those that cannot be read are left out."""
-        contents = {t.id: t.content for t in topics if t.count}
-        with self._lock:
-            known = {c: self._known[c] for c in contents.values() if c in self._known}
-        messages: dict[str, Sequence[StoredMessage]] = {}
-        for unknown in (t for t in topics if t.count and t.content not in known):
-            with suppress(StorageError):
-                messages[unknown.id] = reader.read(unknown)
-        if messages:
-            stored = StoredVectors(embedder, reader.store.log)
-            flat = [message for part in messages.values() for message in part]
-            vectors = stored.of(flat, reader.refs(flat))
-            begins = np.cumsum([len(part) for part in messages.values()])[:-1]
-            for topic, part in zip(messages, np.split(vectors, begins), strict=True):
-                known[contents[topic]] = part.sum(axis=0), len(part)
-            if not stored.incomplete:
-                with self._lock:
-                    self._known.update(known)
-        return {topic: known[c] for topic, c in contents.items() if c in known}
+def sum_vectors(
+    reader: TopicReader, embedder: Embedder, topics: Sequence[Topic]
+) -> dict[str, VectorSum]:
+    """Sum [d] and number of messages by topic; those that cannot be read are left out."""
+    messages: dict[str, Sequence[StoredMessage]] = {}
+    for topic in topics:
+        with suppress(StorageError):
+            messages[topic.id] = reader.read(topic)
+    held = {topic: said for topic, said in messages.items() if said}
+    if not held:
+        return {}
+    flat = [message for said in held.values() for message in said]
+    vectors = StoredVectors(embedder, reader.store.log).of(flat, reader.refs(flat))
+    begins = np.cumsum([len(said) for said in held.values()])[:-1]
+    parts = zip(held, np.split(vectors, begins), strict=True)
+    return {topic: (part.sum(axis=0), len(part)) for topic, part in parts}
 
 
 def compute_centroids(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -357,19 +357,21 @@ class SessionStore:
         Returns:
             How many entries were purged that had not been before.
         """
+        # An empty plan may finish a purge that was killed: any copy may have what is gone.
+        touched = {*plan.topics, *(row["id"] for row in plan.entries.get(ROSTER, {}).values())}
         count = execute_purge(self.log, plan)
-        self.copy_topics(plan.session, anew=True)
+        self.copy_topics(plan.session, plan.session, touched if plan.entries else {"*"})
         return count
 
     def copy_topics(
-        self, session: Session, before: Session | None = None, *, anew: bool = False
+        self, session: Session, before: Session | None = None, anew: Collection[str] = ()
     ) -> None:
         """Bring the copies of topics for people up to date, where the storage has any.
 
         Args:
             session: The session that they are to show.
             before: The session that they show if this process has written none yet.
-            anew: True to write all of them, also those that seem to be up to date.
+            anew: Ids of topics whose copies are written though they seem up to date; `*` for all.
 
         Raises:
             StorageUnavailableError: What was purged cannot be removed from them.
@@ -377,19 +379,20 @@ class SessionStore:
         files = self.log.topic_files
         if files is None:
             return
-        before, known = None if anew else files.session or before, dict[str, Topic]()
+        before, known = files.session or before, dict[str, Topic]()
         try:
             known.update(self.topic_table(before).topics if before else {})
         except StorageError:  # it was repaired since
             before = None
         table = self.topic_table(session)
-        changed = [t.id for t in table if known.get(t.id) != t]
-        gone = [t for t in known if t not in table]
-        if anew or changed or gone:
+        every = before is None or "*" in anew
+        changed = [t.id for t in table if every or known.get(t.id) != t or t.id in anew]
+        gone = ["*"] if every else [i for i in (*known, *anew) if i not in table]
+        if changed or gone:
             # A purge does this last of all: what it left is what is read here, or read by it later.
             with self._log.hold():
                 self._log.renew()
-                for topic in ["*"] if before is None else gone:
+                for topic in gone:
                     files.remove(topic)
                 table = self.topic_table(session)
                 read = partial(self.topic_messages, session)

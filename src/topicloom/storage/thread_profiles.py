@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from langgraph.store.base import BaseStore
@@ -114,11 +114,9 @@ def delete_profile(store: BaseStore, person: Person, session: str) -> None:
     delete_items(store, _find(person.user), [label(session)])
 
 
-def delete_profiles(store: BaseStore, user: str, but: Sequence[str] = ()) -> None:
-    """Delete the profiles of a user's threads, `but` some."""
-    kept = set(map(label, but))
-    items = list(items_in(store, _find(user)))
-    delete_items(store, _find(user), [i.key for i in items if i.key not in kept])
+def delete_profiles(store: BaseStore, user: str) -> None:
+    """Delete the profiles of a user's threads."""
+    delete_items(store, _find(user), [item.key for item in items_in(store, _find(user))])
 
 
 def _find(user: str) -> Namespace:

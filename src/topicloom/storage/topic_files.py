@@ -5,7 +5,7 @@
 
 The first line has the topic's name, state, brief and summary, and each further line a message as it
 is in view. Nothing depends on these files: whoever edits or deletes one damages nothing, and it is
-written anew when its topic changes. A purge writes all of them anew.
+written anew when its topic changes. A purge writes those anew that had any of what is gone.
 """
 
 from __future__ import annotations
@@ -70,5 +70,5 @@ class TopicFiles:
 
 def _render(topic: Topic, messages: Sequence[StoredMessage]) -> bytes:
     rows = [topic.model_dump(include=set(_SHOWN))]
-    rows += [{k: v for k, v in to_row(m).items() if k != "seq"} for m in messages]
+    rows += [{k: v for k, v in to_row(m).items() if k not in ("seq", "query")} for m in messages]
     return b"".join(encode_json(row, "a copy") + b"\n" for row in rows)

@@ -16,8 +16,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from topicloom import Memory, Session, SessionStore, StoredMessage
-from topicloom.hosting import choose_counter
+from topicloom import Memory, Session, SessionStore, StoredMessage, count_budget_tokens
 from topicloom_app.cli._views import extract_terms, find_excerpt, format_day, render_topics, shorten
 from topicloom_app.cli.console import (
     count_of,
@@ -161,8 +160,7 @@ def _render_figures(session: Session, store: SessionStore) -> Text:
     splits = sum(bool(r.split) for r in receipts)
     largest = max((sum(r.sections.values()) for r in receipts), default=0)
     first, last = store.message(session, 1), store.message(session, session.count)
-    counter = choose_counter("")
-    tokens = round(sum(counter.message(m.message) for m in store.messages(session)), -3)
+    tokens = round(sum(count_budget_tokens(m.text) for m in store.messages(session)), -3)
     return Text.assemble(
         (count_of(session.count, "message"), "bold"),
         say(

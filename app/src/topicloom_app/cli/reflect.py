@@ -35,9 +35,6 @@ from topicloom_app.cli.console import (
 from topicloom_app.cli.context import CliContext, open_context, open_roles
 from topicloom_app.cli.words import say
 
-_NAMED = 6
-"""Topics with new briefs that are named."""
-
 
 def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> None:
     """Review a session and print the report, for people or as one JSON object.
@@ -102,18 +99,10 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool, as_json: bool) -> No
     if as_json:
         print_json(_to_row(reflection) for reflection in result.reflections)
         return
-    names = {update.topic: update.name for r in result.reflections for update in r.briefs}
     if not result.reflections:
         print_dim(console, _explain_not_due(result.state, context.settings.reflection))
     for reflection in result.reflections:
         _print_reflection(console, reflection)
-    if names:
-        shown = ", ".join(f"{topic} “{text}”" for topic, text in list(names.items())[:_NAMED])
-        more = say(" and {rest} more", rest=len(names) - _NAMED) if len(names) > _NAMED else ""
-        line = say(
-            "new briefs, from the next turn in a chat on: {briefs}{more}", briefs=shown, more=more
-        )
-        print_dim(console, to_one_line(line))
 
 
 def _to_row(done: Reflection) -> dict[str, Any]:
@@ -139,20 +128,12 @@ def show_facts(
     context, console = open_context(cli), open_console()
     with context.open_store(reading=True) as store:
         memory = context.open_memory(name, store)
-        facts = memory.facts(at)
-        # A session of nobody has no spans.
-        seen = memory.fact_spans()
-    spans = [
-        s for s in seen if every or (s.key, s.since) in {(k, f.since) for k, f in facts.items()}
-    ]
-    if as_json and seen:
+        holding = {(key, fact.since) for key, fact in memory.facts(at).items()}
+        spans = [s for s in memory.fact_spans() if every or (s.key, s.since) in holding]
+    if as_json:
         print_json({"key": span.key, **span.value} for span in spans)
-    elif as_json:
-        print_json({"key": key, **fact.value} for key, fact in facts.items())
     elif spans:
         console.print(render_spans(spans))
-    elif facts:
-        console.print(render_facts(facts.values()))
     elif at is not None:
         print_dim(console, "nothing is known of {user}", user=to_one_line(at))
     else:
