@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
 import pytest
-from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
+from curations import PATIENCE, Texts, Waiting, lore, ready, refs, work
+from hypothesis import given, strategies as st
 from tables import each_row
 
 from topicloom import Answer, Call, LocalRole, Selection, SelectRequest, TurnPlan
-from topicloom.domain.curation import (
-    ConversationPosition,
-    Curation,
-    CurationPolicy,
-    CurationResult,
-    TurnInterest,
-)
-from topicloom.domain.curator import Curator
+from topicloom.domain.curation import Curation
+from topicloom.domain.curator import CurationOrigin, Curator
 from topicloom.domain.plan import DomainWeights, SearchIntent
 from topicloom.state.layers import CuratedEntry
 from topicloom.testing import FailingRole, FixedRole
 
-POLICY = CurationPolicy(deadline=0.05, age=3, kept=2, running=2)
+DEADLINE = 0.05
 
 
 @pytest.fixture
@@ -39,19 +33,19 @@ def waiting() -> Iterator[Waiting]:
     selector.free.set()
 
 
-def done(future: Future[CurationResult] | None) -> CurationResult:
+def done(future: Future[Curation] | None) -> Curation:
     """What a curation came to."""
     assert future is not None
     return future.result(PATIENCE)
 
 
-def made(selector: Any, *sources: Texts, **more: Any) -> CurationResult:
-    curator = Curator(selector, POLICY)
+def made(selector: Any, *sources: Texts, **more: Any) -> Curation:
+    curator = Curator(selector, DEADLINE)
     return done(curator.begin(work(1, *sources, **more)))
 
 
 def collected(
-    curator: Curator, turn: int, future: Future[CurationResult] | None = None, **more: Any
+    curator: Curator, turn: int, future: Future[Curation] | None = None, **more: Any
 ) -> tuple[Curation, list[Call]]:
     """What a turn gets."""
     return curator.collect(work(turn, **more), future, refs(20), 0.0)
@@ -60,7 +54,7 @@ def collected(
 class TestCuration:
     def test_only_the_picked_are_shown(self) -> None:
         source = lore("lore_1", "lore_2", "lore_3")
-        result = made(ready(), source).curation
+        result = made(ready(), source)
         assert [e.id for e in result.entries] == ["lore_1", "lore_2"]
         assert [e.text for e in result.entries] == ["All about lore_1.", "All about lore_2."]
         assert (result.rationale, result.model, result.candidates) == ("why", "waiting", 3)
@@ -78,56 +72,56 @@ class TestCuration:
         selector = ready()
         seen = (CuratedEntry(id="lore_1", kind="lore", text="All about lore_1."),)
         result = made(selector, lore("lore_1", "lore_2"), seen=seen)
-        assert [e.id for e in result.curation.entries] == ["lore_2"]
+        assert [e.id for e in result.entries] == ["lore_2"]
 
     def test_nobody_is_asked_about_nothing(self) -> None:
         selector = ready()
-        assert made(selector, lore()).curation == Curation(turn=1)
+        assert made(selector, lore()) == Curation()
         assert selector.requests == []
 
     @each_row("broken", [FailingRole(), FixedRole(None), FixedRole("lore_2")])
     def test_a_selector_that_fails_leaves_the_best_three(self, broken: Any) -> None:
         source = lore(*(f"lore_{n}" for n in range(6)))
         result = made(broken, source)
-        assert [e.id for e in result.curation.entries] == ["lore_0", "lore_1", "lore_2"]
-        assert (result.curation.model, bool(result.calls[0].failure)) == ("", True)
+        assert [e.id for e in result.entries] == ["lore_0", "lore_1", "lore_2"]
+        assert (result.model, bool(result.calls[0].failure)) == ("", True)
 
     def test_a_selector_past_its_own_deadline_is_one_that_fails(self, waiting: Waiting) -> None:
         waiting.deadline = 0.01
         result = made(waiting, lore("lore_1", "lore_2", "lore_3", "lore_4"))
-        assert len(result.curation.entries) == 3
+        assert len(result.entries) == 3
         assert "no answer within 0.01 s" in str(result.calls[0].failure)
 
     def test_ids_of_nothing_and_too_many_are_dropped(self) -> None:
         many = FixedRole(Selection(("lore_9", *(f"lore_{n}" for n in range(8)), "lore_1")))
         result = made(many, lore(*(f"lore_{n}" for n in range(8))))
-        assert [e.id for e in result.curation.entries] == [f"lore_{n}" for n in range(5)]
+        assert [e.id for e in result.entries] == [f"lore_{n}" for n in range(5)]
 
     def test_a_source_that_fails_costs_what_it_would_have_found(self) -> None:
         broken = Texts("narrative", {}, ConnectionError("gone"))
-        result = made(ready(), lore("lore_1"), broken).curation
+        result = made(ready(), lore("lore_1"), broken)
         assert [e.id for e in result.entries] == ["lore_1"]
-        assert result.events == ("narrative: ConnectionError: gone",)
+        assert result.failures == ("narrative: ConnectionError: gone",)
 
     def test_long_texts_are_shown_in_part(self) -> None:
         result = made(ready(), Texts("lore", {"lore_1": "word " * 5_000}))
-        (entry,) = result.curation.entries
+        (entry,) = result.entries
         assert len(entry.text) < 2_100
         assert entry.text.endswith("…")
 
 
 class TestInTime:
     def test_a_turn_gets_its_own_result_if_it_is_in_time(self) -> None:
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         future = curator.begin(work(1))
         done(future)
         result, calls = collected(curator, 1, future)
-        assert (len(result.entries), result.prefetched) == (2, False)
+        assert len(result.entries) == 2
         assert [(c.role, c.failure) for c in calls] == [("selector", None), ("curation", None)]
 
     def test_a_turn_that_is_taken_again_asks_nobody_again(self) -> None:
         selector = ready()
-        curator = Curator(selector, POLICY)
+        curator = Curator(selector, DEADLINE)
         first = curator.begin(work(1))
         assert curator.begin(work(1)) is first
         done(first)
@@ -135,7 +129,7 @@ class TestInTime:
         assert len(selector.requests) == 1
 
     def test_a_failed_source_stands_in_the_receipt(self) -> None:
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         broken = Texts("narrative", {}, OSError("disk"))
         future = curator.begin(work(1, broken))
         done(future)
@@ -145,33 +139,32 @@ class TestInTime:
 
 class TestLate:
     def test_the_turn_goes_on_without(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, POLICY)
+        curator = Curator(waiting, DEADLINE)
         future = curator.begin(work(1))
         assert waiting.asked.wait(PATIENCE)
         result, calls = collected(curator, 1, future)
         assert waiting.answered == 0, "the turn is over before the selector"
-        assert result == Curation(turn=1)
+        assert result == Curation()
         assert [(c.role, c.failure) for c in calls] == [("curation", "not done within 0.05 s")]
 
     def test_the_next_turn_uses_it(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, POLICY)
+        curator = Curator(waiting, DEADLINE)
         late = curator.begin(work(1))
         collected(curator, 1, late)
         waiting.free.set()
         done(late)
         waiting.free.clear()
         result, calls = collected(curator, 2, curator.begin(work(2)))
-        assert (result.turn, result.prefetched) == (1, True)
         assert [e.id for e in result.entries] == ["lore_1", "lore_2"]
         assert calls[0].role == "selector"
         assert calls[0].remarks == ("asked for by turn 1",)
         assert calls[1].remarks[0] == "lore_1, asked for by turn 1"
         again, more = collected(curator, 3, None)
-        assert again.prefetched
+        assert again.entries == result.entries
         assert [c.role for c in more] == ["curation"], "a call is in one receipt only"
 
     def test_not_if_the_turn_has_its_own(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, POLICY)
+        curator = Curator(waiting, DEADLINE)
         late = curator.begin(work(1))
         collected(curator, 1, late)
         waiting.free.set()
@@ -179,48 +172,54 @@ class TestLate:
         own = curator.begin(work(2, lore("lore_7")))
         done(own)
         result, _ = collected(curator, 2, own)
-        assert ([e.id for e in result.entries], result.prefetched) == (["lore_7"], False)
+        assert [e.id for e in result.entries] == ["lore_7"]
 
     def test_not_on_another_branch(self) -> None:
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(3)))
-        branch = [*refs(2), "f" * 16, *refs(9)]
-        result, _ = curator.collect(
-            work(4, position=ConversationPosition(4, "e" * 16)), None, branch, 0.0
-        )
-        assert result.entries == ()
-        result, _ = curator.collect(work(4), None, refs(4), 0.0)
-        assert result.entries
+        branch = [*refs(2), "f" * 16, "e" * 16]
+        other, _ = curator.collect(work(4, head="e" * 16), None, branch, 0.0)
+        assert other.entries == ()
+        own, _ = curator.collect(work(4), None, refs(4), 0.0)
+        assert own.entries
 
     def test_not_once_anything_was_removed(self) -> None:
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1)))
         for removals in ((1, None), (0, "edited")):
-            after = ConversationPosition(2, ref(2), removals)
-            assert collected(curator, 2, position=after)[0].entries == ()
+            assert collected(curator, 2, removals=removals)[0].entries == ()
         assert collected(curator, 2)[0].entries
 
     def test_not_in_another_session(self) -> None:
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1, session="one")))
         assert collected(curator, 2, session="two")[0].entries == ()
         assert collected(curator, 2, session="one")[0].entries
 
     def test_not_about_something_else(self) -> None:
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         done(curator.begin(work(1)))
-        other = work(2)
-        other = type(other)(
-            **{**_fields(other), "interest": TurnInterest("q", frozenset({"boat"}))}
-        )
-        assert curator.collect(other, None, refs(9), 0.0)[0].entries == ()
+        assert collected(curator, 2, focus="q", terms=frozenset({"boat"}))[0].entries == ()
+
+    def test_without_what_the_prompt_shows_already(self) -> None:
+        curator = Curator(ready(), DEADLINE)
+        first, second = done(curator.begin(work(1))).entries
+        assert collected(curator, 2, seen=(first,))[0].entries == (second,)
+        assert collected(curator, 2, seen=(first, second))[0].entries == ()
+
+    def test_the_newest_that_fits(self) -> None:
+        curator = Curator(ready(), DEADLINE)
+        done(curator.begin(work(1)))
+        done(curator.begin(work(2, lore("lore_7"))))
+        done(curator.begin(work(3, lore("lore_9"), terms=frozenset({"boat"}))))
+        assert [e.id for e in collected(curator, 4)[0].entries] == ["lore_7"]
 
     def test_what_failed_serves_nobody(self) -> None:
         class Broken(dict[Any, Any]):
-            def __contains__(self, kind: object) -> bool:
+            def items(self) -> Any:
                 raise OSError("disk")
 
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         future = curator.begin(replace(work(1), sources=Broken()))
         assert future is not None
         wait([future], PATIENCE)
@@ -231,81 +230,49 @@ class TestLate:
 
 class TestBounds:
     def test_no_more_than_some_at_once(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, POLICY)
-        begun = [curator.begin(work(n)) for n in range(1, 5)]
-        assert [f is not None for f in begun] == [True, True, False, False]
+        curator = Curator(waiting, DEADLINE)
+        begun = [curator.begin(work(n)) for n in range(1, 7)]
+        assert [f is not None for f in begun] == [True] * 4 + [False] * 2
         assert curator.begin(work(1, session="other")) is not None
-        assert "too many" in str(collected(curator, 3, begun[2])[1][-1].failure)
+        assert "too many" in str(collected(curator, 6, begun[5])[1][-1].failure)
 
     def test_nor_in_the_whole_process(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, POLICY)
+        curator = Curator(waiting, DEADLINE)
         begun = [curator.begin(work(1, session=str(n))) for n in range(20)]
         assert sum(f is not None for f in begun) == 16
 
     def test_old_results_are_dropped(self) -> None:
-        curator = Curator(ready(), POLICY)
-        for turn in range(1, 8):
-            done(curator.begin(work(turn, lore(f"lore_{turn}"))))
-        done(curator.begin(work(8)))
-        assert len(curator._jobs["s"]) <= POLICY.kept + 1
+        curator = Curator(ready(), DEADLINE)
+        done(curator.begin(work(1)))
+        for turn in range(2, 6):
+            done(curator.begin(work(turn, terms=frozenset({"boat"}))))
+        assert collected(curator, 6)[0].entries == ()
 
     def test_those_of_a_branch_that_was_left_take_no_place(self, waiting: Waiting) -> None:
-        curator = Curator(waiting, POLICY)
+        curator = Curator(waiting, DEADLINE)
         waiting.free.set()
-        for turn in (18, 19, 20):
+        for turn in (17, 18, 19, 20):
             done(curator.begin(work(turn)))
         waiting.free.clear()
         late = curator.begin(work(2))
         waiting.free.set()
         done(late)
         waiting.free.clear()
-        assert collected(curator, 3, curator.begin(work(3)))[0].turn == 2
-        assert [job.turn for job in curator._jobs["s"]] == [18, 2, 3], "it may go back there"
+        assert collected(curator, 3, curator.begin(work(3)))[0].entries
 
     def test_sessions_that_nobody_asks_for_are_dropped(self) -> None:
-        curator = Curator(ready(), POLICY)
+        curator = Curator(ready(), DEADLINE)
         for number in range(1_010):
             done(curator.begin(work(1, lore(), session=str(number))))
         assert len(curator._jobs) == 1_000
 
 
-class TestClosing:
-    def test_nothing_is_begun_any_more(self) -> None:
-        curator = Curator(ready(), POLICY)
-        curator.close()
-        curator.close()
-        assert curator.begin(work(1)) is None
-
-    def test_what_is_at_work_stops_before_it_asks(self) -> None:
-        @dataclass
-        class Slow(Texts):
-            def search(self, query: str, intent: SearchIntent, limit: int) -> list[Any]:
-                assert go.wait(PATIENCE)
-                return super().search(query, intent, limit)
-
-        go, selector = Event(), ready()
-        curator = Curator(selector, POLICY)
-        future = curator.begin(work(1, Slow("lore", {"lore_1": "A key."})))
-        assert future is not None
-        curator._closed.set()
-        go.set()
-        wait([future], PATIENCE)
-        assert type(future.exception()).__name__ == "CancelledError"
-        assert selector.requests == []
-
-    def test_a_curator_that_is_dropped_is_closed(self) -> None:
-        curator = Curator(ready(), POLICY)
-        closed = curator._closed
-        del curator
-        gc.collect()
-        assert closed.is_set()
-
-    @pytest.mark.slow
-    def test_the_interpreter_does_not_wait_for_a_selector(self) -> None:
-        ended = subprocess.run(
-            [sys.executable, "-c", _ENDS, *sys.path], capture_output=True, text=True, timeout=60
-        )
-        assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "asked", "")
+@pytest.mark.slow
+def test_the_interpreter_does_not_wait_for_a_selector() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _ENDS, *sys.path], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "asked", "")
 
 
 class Forever(LocalRole[SelectRequest, Selection]):
@@ -326,20 +293,54 @@ _ENDS = """
 import sys
 sys.path[:] = sys.argv[1:]
 from curations import work
-from test_curator import POLICY, Curator, Forever
+from test_curator import DEADLINE, Curator, Forever
 selector = Forever()
-curator = Curator(selector, POLICY)
+curator = Curator(selector, DEADLINE)
 curator.begin(work(1))
 assert selector.asked.wait(20)
 print("asked")
 """
 
 
-def _fields(item: Any) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in item.__slots__}
+origins = st.builds(
+    CurationOrigin,
+    session=st.just("s"),
+    turn=st.integers(1, 9),
+    head=st.sampled_from(refs(9)),
+    removals=st.just((0, None)),
+    basis=st.just(""),
+    focus=st.sampled_from([None, "a", "b"]),
+    terms=st.frozensets(st.sampled_from("stuvwxyz"), max_size=4),
+)
 
 
-def test_a_place_is_its_last_message() -> None:
-    assert ConversationPosition(2, ref(2)).is_on_branch(refs(3))
-    assert not ConversationPosition(2, ref(3)).is_on_branch(refs(3))
-    assert not ConversationPosition(0, None).is_on_branch(refs(3))
+class TestOrigin:
+    @given(origins, origins)
+    def test_only_young_ones_of_the_same_branch_about_the_same(
+        self, one: CurationOrigin, later: CurationOrigin
+    ) -> None:
+        if one.may_serve(later, refs(4)):
+            assert one.head in refs(4)
+            assert 0 < later.turn - one.turn <= 5
+            assert one.terms & later.terms or one.focus == later.focus is not None
+
+    @given(origins)
+    def test_it_serves_the_next_turn_if_it_is_about_anything(self, one: CurationOrigin) -> None:
+        later = replace(one, turn=one.turn + 1)
+        assert one.may_serve(later, refs(9)) == bool(one.focus or one.terms)
+
+    @each_row(
+        ("focus", "terms", "serves"),
+        [
+            ("q_1", set(), True),
+            (None, {"key", "smith"}, True),
+            ("q_2", {"smith", "iron", "coal"}, False),
+            (None, set(), False),
+        ],
+    )
+    def test_by_focus_or_by_half_of_the_words(
+        self, focus: str | None, terms: set[str], serves: bool
+    ) -> None:
+        temple = work(1, focus="q_1").origin
+        later = work(2, focus=focus, terms=frozenset(terms)).origin
+        assert temple.may_serve(later, refs(2)) == serves

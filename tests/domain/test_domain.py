@@ -42,7 +42,7 @@ def conversation(responder: ScriptedResponder) -> str:
 class TestWithout:
     def test_the_graph_has_nothing_of_it(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path)
-        assert not {"plan", "skeleton", "edit", "curate", "decline", "refuse"} & graph.nodes.keys()
+        assert not {"plan", "skeleton", "edit", "curate"} & graph.nodes.keys()
         assert not {"document", "plan", "layers"} & graph.channels.keys()
 
     def test_a_tool_may_have_the_name_of_ours(self, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from tables import each_row
 
 from topicloom import Receipt, TurnPlan
 from topicloom.context.notes import format_layer
-from topicloom.domain.curation import Curation, build_curated_layer
+from topicloom.domain.curation import Curation
 from topicloom.domain.skeleton import build_skeleton_layer, split_elements
 from topicloom.state.layers import CuratedEntry, Layer
 
@@ -85,19 +85,10 @@ class TestText:
         assert format_layer(since).startswith('<context_layer type="deterministic" since="m12">')
 
     def test_a_curated_layer_parts_knowledge_and_memories(self) -> None:
-        layer = build_curated_layer(
-            Curation(
-                turn=1,
-                entries=(
-                    CuratedEntry(
-                        id="lore_1", kind="lore", knowledge=True, title="Key", text="Of jade."
-                    ),
-                    CuratedEntry(id="narrative_t3", kind="narrative", text="The elder refused."),
-                ),
-                rationale="The message names the key.",
-                model="gpt-5-mini",
-            )
-        )
+        key = CuratedEntry(id="lore_1", kind="lore", knowledge=True, title="Key", text="Of jade.")
+        told = CuratedEntry(id="narrative_t3", kind="narrative", text="The elder refused.")
+        why = "The message names the key."
+        layer = Curation(entries=(key, told), rationale=why, model="gpt-5-mini").layer
         assert layer is not None
         assert format_layer(layer).splitlines() == [
             '<context_layer type="probabilistic" model="gpt-5-mini">',
@@ -114,7 +105,7 @@ class TestText:
             "</relevant_memories>",
             "</context_layer>",
         ]
-        assert build_curated_layer(Curation(turn=1)) is None
+        assert Curation().layer is None
 
     @each_row("hostile", ["</context_layer>", '"><x', "</memory></entry>", "<a b='c'>"])
     def test_nothing_gets_out_of_its_element(self, hostile: str) -> None:

@@ -228,10 +228,6 @@ class TestWhatNoDocumentMayBecome:
         document: Document = {"rows": [{"id": 2**64 - 1, "name": "a"}]}
         assert "64 bits" in apply_edits(document, [["PUSH", "rows", {"name": "b"}]]).errors[0]
 
-    def test_a_key_that_is_taken(self) -> None:
-        result = apply_edits({"health": 1}, [["SET", "__refused__", "x"]], make_checker(SCHEMA))
-        assert "the name of this key is reserved" in result.errors[0]
-
 
 PATHS = [
     *index_nodes(the_document()),

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from topicloom.domain.event_source import find_related_events
+from topicloom.domain.sources import find_related_events
 
 
 def event(name: str, **links: Any) -> dict[str, Any]:

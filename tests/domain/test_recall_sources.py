@@ -151,7 +151,7 @@ def test_a_wrong_answer_is_named_in_the_receipt_and_costs_only_its_source(
         ([Tickets(), Tickets()], "two recall sources have the kind 'ticket'"),
         ([Tickets("Help desk")], "'Help desk': name it by one word"),
         ([Tickets("")], "is ''"),
-        ([object()], "is None"),
+        ([object()], "object is no recall source"),
     ],
 )
 def test_a_kind_that_cannot_be_used_is_refused(
@@ -169,11 +169,11 @@ def test_every_source_of_the_package_is_made_for_a_turn(tmp_path: Path) -> None:
     made = make_sources(
         session,
         graph.builder.workspaces.open(session.id, None),
-        events=[],
+        document={},
         focus=None,
         notes=[],
         lore=DocumentLoreIndex([Document("A")], HashingEmbedder(16)),
-        own=[Tickets()],
+        domain=Domain(sources=[Tickets()]),
     )
     assert made.keys() == {*BUILT_IN_KINDS, "ticket"}
     assert {type(source) for source in made.values()} == set(list_source_classes())

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -27,18 +24,17 @@ from topicloom import (
     TurnPlan,
     count_budget_tokens,
 )
-from topicloom.domain.curation import PREVIEW_TOKENS, collapse_whitespace
-from topicloom.domain.event_source import EventSource
+from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace, truncate
 from topicloom.domain.lore import DocumentLoreIndex, LoreSource, VectorStoreLoreIndex
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.selector import EmbeddedSelector
-from topicloom.domain.session_sources import NarrativeSource, TopicSource
 from topicloom.domain.sources import (
     CandidateSource,
+    EventSource,
+    NarrativeSource,
+    TopicSource,
     add_keywords,
-    make_preview,
     scale_scores,
-    truncate,
 )
 from topicloom.search.embedder import Vectors
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
@@ -174,9 +170,9 @@ class TestScale:
             assert beginning.endswith("…")
 
     def test_previews_of_long_texts(self) -> None:
-        assert make_preview("word " * 10_000).endswith("…")
-        assert make_preview(" \n" * 10_000 + "word") in ("…", "word")
-        assert make_preview("钥" * 300) == "钥" * PREVIEW_TOKENS + "…"
+        assert Candidate("lore_1", "lore", "word " * 10_000).preview.endswith("…")
+        assert Candidate("lore_1", "lore", " \n" * 10_000 + "word").preview in ("…", "word")
+        assert Candidate("lore_1", "lore", "钥" * 300).preview == "钥" * PREVIEW_TOKENS + "…"
 
     def test_keywords_are_not_said_twice(self) -> None:
         intent = SearchIntent(keywords=("Iron Sword", "Blacksmith", "Blacksmith"))
@@ -250,18 +246,6 @@ class TestLore:
             best = LoreSource(index).search("a van of 12 cubic metres", ANY, 3)[0]
             assert (best.title, best.score > 0.5) == ("Moving van", True), "by its words alone"
 
-    def test_a_closed_index_stops_to_embed(self) -> None:
-        closed = Event()
-        index = DocumentLoreIndex(DOCUMENTS, Counting(), closed=closed)
-        closed.set()
-        with pytest.raises(CancelledError):
-            index.prepare()
-
-    def test_langchain_community_does_not_warn(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            DocumentLoreIndex(DOCUMENTS[:2], HASHING).prepare()
-
     def test_what_is_named_twice_in_a_store_is_found_once(self) -> None:
         store = stored([*DOCUMENTS[:2], *DOCUMENTS[:2]])
         found = LoreSource(VectorStoreLoreIndex(store)).search("a van", ANY, 9)
@@ -310,8 +294,8 @@ class TestEvents:
     def test_all_fields_are_told(self) -> None:
         found = EventSource(EVENTS, "van").search("Who painted the van?", ANY, 9)
         texts = {c.id: c.text for c in found}
-        assert "result: Miller 300" in texts["event_quote"]
-        assert "guests: Ann, Bo" in texts["event_party"]
+        assert 'result: {"Miller": 300}' in texts["event_quote"]
+        assert 'guests: ["Ann", "Bo"]' in texts["event_party"]
 
 
 class TestTopics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -205,9 +206,9 @@ def planner(text: str, language: Language) -> list[BaseMessage]:
 
 
 def selector(text: str, language: Language) -> list[BaseMessage]:
-    told = Candidate(id="lore_1", kind="lore", title=text, preview=text, score=1, tags=(text,))
+    told = Candidate(id="lore_1", kind="lore", title=text, text=text, score=1, tags=(text,))
     # The anchor of an event is any text in one line.
-    named = told.model_copy(update={"id": f"event_{' '.join(text.split())}", "kind": "event"})
+    named = replace(told, id=f"event_{' '.join(text.split())}", kind="event")
     plan = TurnPlan(goal=text)
     request = SelectRequest("s", text, said(text), plan, [told, named], 1, language)
     return build_selector_prompt(request, WINDOW)

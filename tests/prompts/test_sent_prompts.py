@@ -144,7 +144,7 @@ class TestADomain:
     def test_a_plan_is_told_from_the_message(self, language: Language) -> None:
         """A goal, and names to look up, behind the message read as the user's words."""
         plan = TurnPlan(goal="Lead them on.", search=SearchIntent(keywords=("key", "elder")))
-        candidate = Candidate(id="lore_1", kind="lore", preview="A key.", text="A key.", score=0.5)
+        candidate = Candidate(id="lore_1", kind="lore", text="A key.", score=0.5)
         request = SelectRequest("s", "Where is it?", [], plan, [candidate], 3, language)
         words, prompt = get_wording(language), load_prompt("selector", language)
         lines = get_text(build_selector_prompt(request, WINDOW)[-1]).splitlines()

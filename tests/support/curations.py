@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from topicloom import Answer, LocalRole, Selection, SelectRequest, TurnPlan
-from topicloom.domain.curation import Candidate, ConversationPosition, TurnInterest
-from topicloom.domain.curator import CurationRequest
+from topicloom.domain.curation import Candidate, scale_weights
+from topicloom.domain.curator import CurationOrigin, CurationRequest
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.sources import CandidateSource
 from topicloom.state.layers import CuratedEntry
@@ -32,7 +32,7 @@ class Texts:
         if self.error is not None:
             raise self.error
         return [
-            Candidate(id=i, kind=self.kind, title=i, preview=t[:40], text=t, score=1 - n / 100)
+            Candidate(id=i, kind=self.kind, title=i, text=t, score=1 - n / 100)
             for n, (i, t) in enumerate(list(self.texts.items())[:limit])
         ]
 
@@ -74,24 +74,37 @@ def work(
     turn: int,
     *sources: Texts,
     session: str = "s",
-    position: ConversationPosition | None = None,
+    head: str | None = None,
+    removals: tuple[int, str | None] = (0, None),
+    focus: str | None = None,
+    terms: frozenset[str] = frozenset({"temple", "key"}),
     plan: TurnPlan | None = None,
     seen: tuple[CuratedEntry, ...] = (),
 ) -> CurationRequest:
-    """What a turn wants, with a position of its own unless one is given."""
-    own = TurnPlan(search=SearchIntent(keywords=("temple", "key")))
+    """What a turn wants, with a newest message of its own unless one is given."""
+    plan = plan or TurnPlan(search=SearchIntent(keywords=("temple", "key")))
     listed: dict[str, CandidateSource] = {s.kind: s for s in sources or (lore("lore_1", "lore_2"),)}
     return CurationRequest(
-        session=session,
-        turn=turn,
-        position=position or ConversationPosition(turn, ref(turn)),
-        basis="",
-        interest=TurnInterest(None, frozenset({"temple", "key"})),
-        query=f"The key, for the {turn}th time?",
-        tail=(),
-        plan=plan or own,
-        language="en",
+        origin=CurationOrigin(
+            session=session,
+            turn=turn,
+            head=head or ref(turn),
+            removals=removals,
+            basis="",
+            focus=focus,
+            terms=terms,
+        ),
+        question=SelectRequest(
+            session=session,
+            query=f"The key, for the {turn}th time?",
+            tail=(),
+            plan=plan,
+            candidates=(),
+            limit=5,
+            language="en",
+        ),
         sources=listed,
+        weights=scale_weights(plan.search, {}),
         seen=seen,
     )
 

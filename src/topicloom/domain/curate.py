@@ -11,20 +11,19 @@ from functools import partial
 from langchain_core.runnables import Runnable
 
 from topicloom.domain import Domain
-from topicloom.domain.curation import (
-    ConversationPosition,
-    CurationResult,
-    TurnInterest,
-    build_curated_layer,
-)
-from topicloom.domain.curator import CurationRequest, Curator
-from topicloom.domain.document import DocumentEvent, digest_json, list_events
-from topicloom.domain.event_source import EventSource
+from topicloom.domain.curation import Curation, scale_weights
+from topicloom.domain.curator import CurationOrigin, CurationRequest, Curator
+from topicloom.domain.document import Document, digest_json, list_events
 from topicloom.domain.lore import LoreIndex, LoreSource
 from topicloom.domain.plan import TurnPlan
-from topicloom.domain.recall_source import RecallSource
-from topicloom.domain.session_sources import NarrativeSource, TopicSource
-from topicloom.domain.sources import ApplicationSource, CandidateSource
+from topicloom.domain.selector import SelectRequest
+from topicloom.domain.sources import (
+    ApplicationSource,
+    CandidateSource,
+    EventSource,
+    NarrativeSource,
+    TopicSource,
+)
 from topicloom.domain.state import DomainState
 from topicloom.effects import Step, either
 from topicloom.nodes.deps import Deps
@@ -51,21 +50,18 @@ def curate(
         request = _build_request(deps, state, plan, lore, domain)
         future = curator.begin(request)
         if future is not None:
-            left = max(0.0, began + curator.policy.deadline - time.monotonic())
+            left = max(0.0, began + domain.deadline - time.monotonic())
             yield from either(lambda: wait([future], left), lambda: _wait_for(future, left))
         session, _, workspace = open_turn(deps.workspaces, state)
         refs = workspace.store.transcript_refs(session)
         made, calls = curator.collect(request, future, refs, time.monotonic() - began)
-        layer = build_curated_layer(made)
-        update: Update = {"calls": dumped(calls)}
-        if layer is not None:
-            update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
-        return update
+        layers = {"layers": dumped([made.layer])} if made.layer else {}
+        return {"calls": dumped(calls), **layers}
 
     return node(step, "curate")
 
 
-async def _wait_for(future: Future[CurationResult], seconds: float) -> None:
+async def _wait_for(future: Future[Curation], seconds: float) -> None:
     """Wait for a while, on the event loop. The work itself goes on whatever happens here."""
     waiting = asyncio.wrap_future(future)
     try:
@@ -83,29 +79,33 @@ def _build_request(
     store, document = workspace.store, state.get("document") or {}
     notes = deps.window.layout.select_shown(store.notes(session), turn.user)
     terms = words_of(" ".join(plan.search.keywords) or turn.query)
-    return CurationRequest(
+    origin = CurationOrigin(
         session=session.id,
         turn=session.turn + 1,
-        position=ConversationPosition(
-            session.count, session.transcript, (store.log.purges, session.superseded)
-        ),
+        head=session.transcript,
+        removals=(store.log.purges, session.superseded),
         basis=f"{digest_json(plan.model_dump(mode='json'))}{digest_json(document)}",
+        focus=plan.focus,
         # A single CJK character says nothing: it stands in words of all kinds.
-        interest=TurnInterest(plan.focus, frozenset(t for t in terms if len(t) > 1)),
+        terms=frozenset(t for t in terms if len(t) > 1),
+    )
+    question = SelectRequest(
+        session=session.id,
         query=turn.query,
         tail=store.messages(session, turn.first - _TAIL, turn.first - 1),
         plan=plan,
+        candidates=(),
+        limit=domain.picks,
         language=session.language,
-        sources=make_sources(
-            session,
-            workspace,
-            events=list_events(document, domain.events),
-            focus=plan.focus,
-            notes=notes,
-            lore=lore,
-            own=domain.sources,
-        ),
-        own={source.kind: source for source in domain.sources},
+        kinds={source.kind: source.purpose for source in domain.sources},
+    )
+    knowledge = {source.kind: source.knowledge for source in domain.sources}
+    return CurationRequest(
+        origin=origin,
+        question=question,
+        sources=make_sources(session, workspace, document, plan.focus, notes, lore, domain),
+        weights=scale_weights(plan.search, knowledge),
+        limit=domain.candidates,
         seen=tuple(entry for note in notes for entry in note.curated),
     )
 
@@ -113,12 +113,11 @@ def _build_request(
 def make_sources(
     session: Session,
     workspace: Workspace,
-    *,
-    events: Sequence[DocumentEvent],
+    document: Document,
     focus: str | None,
     notes: Sequence[Note],
     lore: LoreIndex | None,
-    own: Sequence[RecallSource],
+    domain: Domain,
 ) -> dict[str, CandidateSource]:
     """All sources of a turn, by kind; topics that are read in this turn are none of them."""
     store = workspace.store
@@ -129,8 +128,8 @@ def make_sources(
     read = partial(store.topic_messages, session)
     sources: dict[str, CandidateSource] = {
         "narrative": NarrativeSource([*dormant, *table.archived()]),
-        "event": EventSource(events, focus),
+        "event": EventSource(list_events(document, domain.events), focus),
         "topic": TopicSource(dormant, workspace.index.search, read, shown),
-        **{source.kind: ApplicationSource(source, session) for source in own},
+        **{source.kind: ApplicationSource(source, session) for source in domain.sources},
     }
     return sources if lore is None else {**sources, "lore": LoreSource(lore)}

@@ -1,211 +1,206 @@
 """Runs curations: what else is worth knowing, found beside the turn and not waited for too long.
 
-Every source is searched, and a selector picks by previews.
+Every source is searched, and a selector picks by previews. What comes too late for its own turn may
+serve a later one.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, wait
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from functools import partial
-from threading import BoundedSemaphore, Event, Lock
+from threading import BoundedSemaphore, Lock
 
 from cachetools import LRUCache
 
 from topicloom.background import submit_daemon
 from topicloom.domain.curation import (
+    FAINT,
+    STAND_IN,
     Candidate,
-    ConversationPosition,
     Curation,
-    CurationPolicy,
-    CurationResult,
-    TurnInterest,
     drop_shown,
-    find_prefetched,
     merge_candidates,
-    pick_by_score,
-    retain_recent,
-    scale_weights,
-    select_by_id,
-)
-from topicloom.domain.plan import TurnPlan
-from topicloom.domain.recall_source import RecallSource
-from topicloom.domain.selector import Selector, SelectRequest
-from topicloom.domain.sources import (
-    CandidateSource,
     truncate,
 )
+from topicloom.domain.selector import Selector, SelectRequest
+from topicloom.domain.sources import CandidateSource
 from topicloom.effects import Step, run_step
 from topicloom.roles.calls import ask_role
-from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
-from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500
 """Tokens of one entry; of what is longer, its beginning is shown."""
 _RUNNING = 16
 """Curations of all sessions at work at once: selectors that hang cannot take more threads."""
+_KEPT = 4
+"""Curations of a session that are at work or kept."""
 _SESSIONS = 1_000
-"""Sessions whose results are kept; the longest unused make room."""
+"""Sessions whose curations are kept; the longest unused make room."""
+_AGE = 5
+"""Turns after its own in which a late result may still be used."""
+_OVERLAP = 0.5
+"""Share of the terms of whichever turn has fewer, from which two turns are about the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurationOrigin:
+    """The turn that a curation is for: a turn that is taken again from its checkpoint has the same.
+
+    It decides which later turns may use a late result.
+    """
+
+    session: str
+    turn: int
+    head: str | None
+    """Ref of the newest message, which stands for all up to it."""
+    removals: tuple[int, str | None]
+    """Digest of the purges, and the head of the edits: what was found before one may be gone."""
+    basis: str
+    """Digest of what else the turn begins with."""
+    focus: str | None
+    """Anchor of the event in focus."""
+    terms: frozenset[str]
+    """Words of what is looked for."""
+
+    def may_serve(self, later: CurationOrigin, refs: Sequence[str]) -> bool:
+        """True if a result is of use to a later turn; `refs` are of all messages that it sees."""
+        fewer = min(len(self.terms), len(later.terms))
+        alike = fewer > 0 and len(self.terms & later.terms) >= _OVERLAP * fewer
+        same = self.focus is not None and self.focus == later.focus
+        young = 0 < later.turn - self.turn <= _AGE
+        return (alike or same) and young and self.removals == later.removals and self.head in refs
 
 
 @dataclass(frozen=True, slots=True)
 class CurationRequest:
     """A search for a turn. It holds the session as it is: later turns change nothing."""
 
-    session: str
-    turn: int
-    position: ConversationPosition
-    basis: str
-    """Digest of what else the turn begins with. A turn that is taken again from its checkpoint has
-    the same, and needs no curation of its own."""
-    interest: TurnInterest
-    query: str
-    tail: Sequence[StoredMessage]
-    """The messages before it, oldest first."""
-    plan: TurnPlan
-    language: Language
+    origin: CurationOrigin
+    question: SelectRequest
+    """The question for the selector, but for its candidates."""
     sources: Mapping[str, CandidateSource]
     """By kind."""
-    own: Mapping[str, RecallSource] = field(default_factory=dict)
-    """The application's, by kind."""
+    weights: Mapping[str, float]
+    """The weight of each kind that is searched."""
+    limit: int = 50
+    """Candidates to choose from."""
     seen: tuple[CuratedEntry, ...] = ()
+    """Entries that the prompt shows already."""
 
 
-def run_curation(
-    request: CurationRequest, selector: Selector, policy: CurationPolicy, closed: Event
-) -> Step[CurationResult]:
-    """Find and pick; where the selector fails, the best by score are taken.
-
-    Raises:
-        CancelledError: `closed` is set: the result is not wanted any more.
-    """
-    own = {kind: source.knowledge for kind, source in request.own.items()}
-    weights = scale_weights(request.plan.search, own)
-    weights = {kind: weight for kind, weight in weights.items() if kind in request.sources}
-    wide = policy.candidates + len(request.seen)
-    found, events = _search_sources(request, weights, wide)
-    merged = merge_candidates(found, weights, wide)
-    candidates = drop_shown(merged, request.seen)[: policy.candidates]
-    made = Curation(turn=request.turn, candidates=len(candidates), events=tuple(events))
+def run_curation(request: CurationRequest, selector: Selector) -> Step[Curation]:
+    """Find and pick; where the selector fails, the best by score are taken."""
+    wide = request.limit + len(request.seen)
+    found, failures = _search_sources(request, wide)
+    merged = merge_candidates(found, request.weights, wide)
+    candidates = drop_shown(merged, request.seen)[: request.limit]
+    made = Curation(candidates=len(candidates), failures=failures)
     if not candidates:
-        return CurationResult(request.position, request.interest, made)
-    if closed.is_set():
-        raise CancelledError
-    question = SelectRequest(
-        session=request.session,
-        query=request.query,
-        tail=request.tail,
-        plan=request.plan,
-        candidates=candidates,
-        limit=policy.picks,
-        language=request.language,
-        kinds={kind: source.purpose for kind, source in request.own.items()},
-    )
+        return made
+    question = replace(request.question, candidates=candidates)
     selection, call = yield from ask_role("selector", selector, question)
     if selection is None:
-        picks = pick_by_score(candidates, policy.picks)
+        picks = [c for c in candidates if c.score >= FAINT][:STAND_IN]
     else:
-        picks = select_by_id(selection.ids, candidates, policy.picks)
-        made = made.model_copy(update={"rationale": selection.rationale, "model": selector.model})
-    entries = (
-        CuratedEntry(
-            id=c.id,
-            kind=c.kind,
-            knowledge=c.knowledge,
-            title=c.title,
-            text=truncate(c.text, _ENTRY_TOKENS),
-        )
-        for c in picks
-    )
-    made = made.model_copy(update={"entries": tuple(entries)})
-    return CurationResult(request.position, request.interest, made, (call,))
+        known = {c.id: c for c in candidates}
+        picks = [known[i] for i in dict.fromkeys(selection.ids) if i in known]
+        made = replace(made, rationale=selection.rationale, model=selector.model)
+    entries = tuple(map(_make_entry, picks[: question.limit]))
+    return replace(made, entries=entries, calls=(call,))
 
 
 def _search_sources(
-    request: CurationRequest, kinds: Iterable[str], limit: int
-) -> tuple[list[list[Candidate]], list[str]]:
+    request: CurationRequest, limit: int
+) -> tuple[list[list[Candidate]], tuple[str, ...]]:
+    """What each source finds, and the errors of those that fail."""
     searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
-            partial(request.sources[kind].search, request.query, request.plan.search, limit)
+            partial(source.search, request.question.query, request.question.plan.search, limit)
         )
-        for kind in kinds
+        for kind, source in request.sources.items()
+        if kind in request.weights
     }
     wait(searches.values())
-    failures = {kind: future.exception() for kind, future in searches.items()}
-    events = [f"{k}: {describe_error(e)}" for k, e in failures.items() if e is not None]
-    return [f.result() for k, f in searches.items() if failures[k] is None], events
+    errors = {kind: future.exception() for kind, future in searches.items()}
+    failures = tuple(f"{k}: {describe_error(e)}" for k, e in errors.items() if e is not None)
+    return [f.result() for k, f in searches.items() if errors[k] is None], failures
+
+
+def _make_entry(candidate: Candidate) -> CuratedEntry:
+    return CuratedEntry(
+        id=candidate.id,
+        kind=candidate.kind,
+        knowledge=candidate.knowledge,
+        title=candidate.title,
+        text=truncate(candidate.text, _ENTRY_TOKENS),
+    )
 
 
 @dataclass(slots=True)
 class _CurationJob:
     """A curation at work, or one that is done and may still be of use."""
 
-    key: tuple[ConversationPosition, str]
-    """The message that asked for it, and what its turn began with."""
-    turn: int
-    future: Future[CurationResult]
+    origin: CurationOrigin
+    future: Future[Curation]
     reported: bool = False
     """True once its calls stand in a receipt."""
 
+    @property
+    def result(self) -> Curation | None:
+        """None if it is not done, or failed."""
+        done = self.future.done() and self.future.exception() is None
+        return self.future.result() if done else None
+
     def take_calls(self, turn: int) -> tuple[Call, ...]:
-        """Calls that stand in no receipt yet; with a remark if another turn asked."""
-        if self.reported or self.future.exception() is not None:
+        """The calls that stand in no receipt yet, for the receipt of a turn."""
+        if self.reported or self.result is None:
             return ()
         self.reported = True
-        calls = self.future.result().calls
-        if self.turn == turn:
-            return calls
-        late = f"asked for by turn {self.turn}"
-        return tuple(c.model_copy(update={"remarks": (*c.remarks, late)}) for c in calls)
+        if self.origin.turn == turn:
+            return self.result.calls
+        late = f"asked for by turn {self.origin.turn}"
+        return tuple(
+            c.model_copy(update={"remarks": (*c.remarks, late)}) for c in self.result.calls
+        )
 
 
 class Curator:
-    """Runs curations and keeps what comes of them. Safe to use from several threads."""
+    """Runs curations and keeps the newest of each session. Safe to use from several threads."""
 
-    def __init__(
-        self, selector: Selector, policy: CurationPolicy, closed: Event | None = None
-    ) -> None:
-        """`closed` is set when it is closed, to stop what its sources are at as well."""
-        self.policy = policy
+    def __init__(self, selector: Selector, deadline: float) -> None:
         self._selector = selector
+        self._deadline = deadline
         self._jobs: LRUCache[str, list[_CurationJob]] = LRUCache(_SESSIONS)
         self._slots = BoundedSemaphore(_RUNNING)
-        self._closed = closed or Event()
         self._lock = Lock()
-        # Also when the graph is dropped or the interpreter ends, so it may not hold the curator.
-        self.close = weakref.finalize(self, self._closed.set)
-        """Stop: nothing new is begun, and what is at work goes no further. May be called again."""
 
-    def begin(self, request: CurationRequest) -> Future[CurationResult] | None:
+    def begin(self, request: CurationRequest) -> Future[Curation] | None:
         """The future of a curation, the same if a turn is taken again.
 
-        None if too many are at work already, or the curator was closed.
+        None if too many are at work already.
         """
-        key = (request.position, request.basis)
+        origin = request.origin
         with self._lock:
-            jobs = self._jobs.get(request.session, [])
-            same = next((job.future for job in jobs if job.key == key), None)
-            running = [job for job in jobs if not job.future.done()]
-            full = len(running) >= self.policy.running
-            if same or self._closed.is_set() or full or not self._slots.acquire(blocking=False):
+            jobs = self._jobs.get(origin.session, [])
+            same = next((job.future for job in jobs if job.origin == origin), None)
+            done = next((job for job in jobs if job.future.done()), None)
+            full = len(jobs) == _KEPT
+            if same or (full and done is None) or not self._slots.acquire(blocking=False):
                 return same
-            done = [job for job in jobs if job not in running]
-            stay = retain_recent(done, lambda job: job.turn, request.turn, self.policy) + running
-            steps = run_curation(request, self._selector, self.policy, self._closed)
-            future = submit_daemon(partial(_run_in_slot, self._slots, steps))
-            kept = [job for job in jobs if job in stay]
-            self._jobs[request.session] = [*kept, _CurationJob(key, request.turn, future)]
+            future = submit_daemon(partial(run_step, run_curation(request, self._selector)))
+            future.add_done_callback(lambda _: self._slots.release())
+            kept = [job for job in jobs if not full or job is not done]
+            self._jobs[origin.session] = [*kept, _CurationJob(origin, future)]
             return future
 
     def collect(
         self,
         request: CurationRequest,
-        future: Future[CurationResult] | None,
+        future: Future[Curation] | None,
         refs: Sequence[str],
         waited: float,
     ) -> tuple[Curation, list[Call]]:
@@ -216,43 +211,42 @@ class Curator:
         Args:
             request: The turn's request.
             future: Its curation; None if none was begun.
-            refs: Refs of all messages of the conversation, in order.
+            refs: Refs of all messages of the conversation.
             waited: Seconds that the turn waited.
         """
+        origin = request.origin
         with self._lock:
-            done = [job for job in self._jobs.get(request.session, ()) if job.future.done()]
-            calls = [call for job in done for call in job.take_calls(request.turn)]
+            jobs = list(self._jobs.get(origin.session, ()))
+            calls = [call for job in jobs for call in job.take_calls(origin.turn)]
         own = Call(role="curation", seconds=waited)
         fault = self._explain_fault(future)
         if future is not None and not fault:
-            made = future.result().curation
-            if made.candidates or made.events:
-                calls.append(own.model_copy(update={"failure": "; ".join(made.events) or None}))
+            made = future.result()
+            if made.candidates or made.failures:
+                calls.append(own.model_copy(update={"failure": "; ".join(made.failures) or None}))
             return made, calls
-        made = find_prefetched(
-            [job.future.result() for job in done if job.future.exception() is None],
-            turn=request.turn,
-            interest=request.interest,
-            removals=request.position.removals,
-            refs=refs,
-            seen=request.seen,
-            policy=self.policy,
-        ) or Curation(turn=request.turn)
-        used = tuple(f"{e.id}, asked for by turn {made.turn}" for e in made.entries)
-        return made, [*calls, own.model_copy(update={"failure": fault, "remarks": used})]
+        made, remarks = _find_late(jobs, request, refs)
+        return made, [*calls, own.model_copy(update={"failure": fault, "remarks": remarks})]
 
-    def _explain_fault(self, future: Future[CurationResult] | None) -> str:
+    def _explain_fault(self, future: Future[Curation] | None) -> str:
         """The reason why a turn's own curation gives nothing; empty if it does."""
         if future is None:
             return "not begun: too many are at work"
         if not future.done():
-            return f"not done within {self.policy.deadline:g} s"
+            return f"not done within {self._deadline:g} s"
         error = future.exception()
         return "" if error is None else describe_error(error)
 
 
-def _run_in_slot(slots: BoundedSemaphore, steps: Step[CurationResult]) -> CurationResult:
-    try:
-        return run_step(steps)
-    finally:
-        slots.release()
+def _find_late(
+    jobs: Sequence[_CurationJob], request: CurationRequest, refs: Sequence[str]
+) -> tuple[Curation, tuple[str, ...]]:
+    """The newest late result that is of use to a turn, without what it has seen; and for whom."""
+    seen = {(e.id, e.text) for e in request.seen}
+    for job in reversed(jobs):
+        if (late := job.result) and job.origin.may_serve(request.origin, refs):
+            fresh = tuple(e for e in late.entries if (e.id, e.text) not in seen)
+            if fresh:
+                asked = tuple(f"{e.id}, asked for by turn {job.origin.turn}" for e in fresh)
+                return replace(late, entries=fresh), asked
+    return Curation(), ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,17 +24,16 @@ Document = dict[str, Any]
 DocumentEvent = Mapping[str, Any]
 """An object of the document that says what is to be done or was: a task, a quest, an order."""
 
-REFUSED = "__refused__"
-"""A key that no document has: it marks one that cannot be used."""
 _DEEPEST = 64
 """Levels of nesting; no document needs more, and a cycle has no end."""
-NESTED = frozenset({dict, list})
-"""Types of values that hold others."""
 _LABELS = ("name", "title", "label", "objective", "text", "名称", "名字", "标题", "目标")
 """Fields that people call a thing by, best first."""
 _OVER = load_words("over")
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
 _HALF = re.compile(r"[\ud800-\udfff]")
+
+
+_Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +45,16 @@ class DocumentNode:
     value: dict[str, Any]
     parent: dict[str, Any] | list[Any] | None
     """The object or list around it; None for the document itself."""
-    key: str
-    """Its key there; empty in a list."""
+    path: _Path
+    """The way to it from "document"."""
     has_own_anchor: bool
     """False if it is named by where it stands."""
+
+    @property
+    def key(self) -> str:
+        """Its key in the object around it; empty in a list."""
+        key = self.path[-1]
+        return key if isinstance(key, str) and self.parent is not None else ""
 
 
 def parse_document(value: object) -> Document:
@@ -61,13 +66,8 @@ def parse_document(value: object) -> Document:
     if not isinstance(value, Mapping):
         raise InputError(f"the document has to be a JSON object, not {type(value).__name__}")
     document: Document = to_json_native(value, "document")
-    if REFUSED in document:
-        raise InputError(f"document.{REFUSED}: the name of this key is reserved")
     index_nodes(document)
     return document
-
-
-_Path = tuple[str | int, ...]
 
 
 def to_json_native(value: object, path: str) -> Any:
@@ -77,12 +77,6 @@ def to_json_native(value: object, path: str) -> Any:
         InputError: If JSON, or a checkpoint, cannot hold it.
     """
     return _to_native(value, (path,))
-
-
-def copy_json(value: Any) -> Any:
-    if type(value) is dict:
-        return {k: copy_json(v) for k, v in value.items()}
-    return [copy_json(v) for v in value] if type(value) is list else value
 
 
 def _to_native(value: object, path: _Path) -> Any:
@@ -135,75 +129,48 @@ def index_nodes(document: Document) -> dict[str, DocumentNode]:
     """
     nodes: dict[str, DocumentNode] = {}
     for node in _walk(document):
-        if node.anchor in nodes:
-            one, other = (_find_path(document, n.value) for n in (nodes[node.anchor], node))
-            raise _make_clash(node.anchor, one, other, "one of them")
-        nodes[node.anchor] = node
+        first = nodes.setdefault(node.anchor, node)
+        if first is not node:
+            raise _make_clash(first, node.path)
     for key, value in document.items():
-        if key in nodes and nodes[key].has_own_anchor and nodes[key].value is not value:
-            one = _find_path(document, nodes[key].value)
-            raise _make_clash(key, one, f"document.{key}", "the former")
+        named = nodes.get(key)
+        if named is not None and named.has_own_anchor and named.value is not value:
+            raise _make_clash(named, ("document", key))
     return nodes
 
 
-def _make_clash(anchor: str, one: str, other: str, which: str) -> InputError:
+def _make_clash(node: DocumentNode, other: _Path) -> InputError:
     return InputError(
-        f"the anchor {anchor!r} names two things, {one} and {other}: "
-        f"give {which} an `_anchor` of its own"
+        f"the anchor {node.anchor!r} names two things, {_format_path(node.path)} and "
+        f"{_format_path(other)}: give one of them an `_anchor` of its own"
     )
 
 
 def find_derived_anchors(document: Document) -> dict[int, str]:
     """Anchors of the objects that are named by where they stand, by `id()` of the object."""
-    nodes = _walk(document, nested=True)
-    return {id(n.value): n.anchor for n in nodes if not n.has_own_anchor and n.anchor}
+    return {id(n.value): n.anchor for n in _walk(document) if n.anchor and not n.has_own_anchor}
 
 
-_Pending = tuple[dict[str, Any], dict[str, Any] | list[Any] | None, str, str | None]
-"""An object to look at: what it stands in, its key there, and an anchor if it has none itself."""
-
-
-def _walk(document: Document, *, nested: bool = False) -> Iterator[DocumentNode]:
-    """The objects that have an anchor, in order; with `nested`, not the flat ones in lists."""
-    ahead: list[_Pending] = [(document, None, "", "")]
-    while ahead:
-        value, parent, key, made = ahead.pop()
+def _walk(
+    value: dict[str, Any] | list[Any],
+    derived: str | None = "",
+    path: _Path = ("document",),
+    parent: dict[str, Any] | list[Any] | None = None,
+) -> Iterator[DocumentNode]:
+    """The objects that have an anchor, in order; `derived` is that of where the value stands."""
+    below: Iterable[tuple[str | int, Any]]
+    if isinstance(value, list):
+        anchor, below = None, enumerate(value)
+    else:
         own = get_anchor(value) if parent is not None else None
-        anchor = made if own is None else own
+        anchor, below = derived if own is None else own, value.items()
         if anchor is not None:
-            yield DocumentNode(anchor, value, parent, key, own is not None)
-        below: list[_Pending] = []
-        for name, child in value.items():
-            if type(child) is dict:
-                named = anchor is not None and name.isprintable() and name != ""
-                other = f"{anchor}/{name}" if anchor else name
-                below.append((child, value, name, other if named else None))
-            elif type(child) is list:
-                below += [(v, around, "", None) for v, around in _walk_list(child, nested)]
-        ahead += reversed(below)
-
-
-def _walk_list(values: list[Any], nested: bool) -> Iterator[tuple[dict[str, Any], list[Any]]]:
-    """The objects of a list and of the lists in it, each with the list that it stands in."""
-    for value in values:
-        if type(value) is dict:
-            if not (nested and NESTED.isdisjoint(map(type, value.values()))):
-                yield value, values
-        elif type(value) is list:
-            yield from _walk_list(value, nested)
-
-
-def _find_path(document: Document, thing: object) -> str:
-    ahead: list[tuple[object, _Path]] = [(document, ("document",))]
-    while ahead:
-        value, path = ahead.pop()
-        if value is thing:
-            return _format_path(path)
-        if isinstance(value, dict):
-            ahead += [(inner, (*path, key)) for key, inner in value.items()]
-        elif isinstance(value, list):
-            ahead += [(inner, (*path, n)) for n, inner in enumerate(value)]
-    return "document"
+            yield DocumentNode(anchor, value, parent, path, own is not None)
+    for key, child in below:
+        if isinstance(child, dict | list):
+            named = anchor is not None and isinstance(key, str) and key and key.isprintable()
+            inner = f"{anchor}/{key}" if anchor else str(key)
+            yield from _walk(child, inner if named else None, (*path, key), value)
 
 
 def get_anchor(value: Mapping[str, Any]) -> str | None:

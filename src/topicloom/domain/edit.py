@@ -27,7 +27,6 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, node, open_turn
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.journal import JournalEntry
-from topicloom.state.language import Language
 from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import get_text
@@ -95,12 +94,11 @@ class _DocumentEdit:
         made = self._apply(plan.edits)
         if made.errors:
             return dump(turn=self.turn)
-        reply = plan.reply.strip() or _format_confirmation(made.changes, self.session.language)
-        return self._update(AIMessage(reply))
+        return self._update(AIMessage(plan.reply.strip() or self._confirm(made)))
 
     def answer_calls(self, message: AIMessage) -> Update:
         """Make the main model's edits, those of all its calls together, and answer the calls."""
-        calls, language = find_edit_calls(message, EDIT_STATE), self.session.language
+        calls, wording = find_edit_calls(message, EDIT_STATE), get_wording(self.session.language)
         made = self._apply([edit for _, args in calls for edit in parse_edits(args)])
         if made.errors:
             self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})
@@ -109,14 +107,17 @@ class _DocumentEdit:
         removal = [RemoveMessage(id=message.id)] if message.id is not None else []
         if not find_other_calls(message, EDIT_STATE):
             if self.turn.attempts > _REPAIRS and made.errors:
-                return self._update(*(words or removal), AIMessage(get_wording(language).not_made))
+                return self._update(*(words or removal), AIMessage(wording.not_made))
             if not made.errors and words:
                 return self._update(*words)
             if not made.errors and self.turn.fast:
-                confirmation = AIMessage(_format_confirmation(made.changes, language))
-                return self._update(*removal, confirmation)
-        text = _format_tool_result(made.changes, made.errors, language)
+                return self._update(*removal, AIMessage(self._confirm(made)))
         status: Literal["error", "success"] = "error" if made.errors else "success"
+        if made.errors:
+            errors = "\n".join(f"- {error}" for error in made.errors)
+            text = wording.edits_refused.format(errors=errors)
+        else:
+            text = wording.edits_made.format(changes=self._describe(made))
         return self._update(
             *(ToolMessage(text, name=EDIT_STATE, tool_call_id=i, status=status) for i, _ in calls)
         )
@@ -128,7 +129,7 @@ class _DocumentEdit:
             rejected = (*self.turn.rejected, *made.errors)
             self.turn = self.turn.model_copy(update={"rejected": rejected})
             return made
-        done = tuple(tuple(to_json_native(e, "edit")) for e in edits if isinstance(e, list | tuple))
+        done = tuple(map(tuple, to_json_native(edits, "edits")))
         entry = JournalEntry(
             turn=self.session.turn + 1,
             message=f"m{self.turn.user}",
@@ -141,28 +142,17 @@ class _DocumentEdit:
         self.document, self.changed = made.document, True
         return made
 
+    def _confirm(self, made: EditResult) -> str:
+        return get_wording(self.session.language).made.format(changes=self._describe(made))
+
+    def _describe(self, made: EditResult) -> str:
+        language = self.session.language
+        changes = (_format_change(change, get_wording(language)) for change in made.changes)
+        return ("；" if language == "zh" else "; ").join(changes)
+
     def _update(self, *messages: BaseMessage) -> Update:
         update = {**dump(self.session, self.turn), "messages": list(messages)}
         return update | ({"document": self.document} if self.changed else {})
-
-
-def _format_confirmation(changes: Sequence[AppliedEdit], language: Language) -> str:
-    return get_wording(language).made.format(changes=_format_changes(changes, language))
-
-
-def _format_tool_result(
-    changes: Sequence[AppliedEdit], errors: Sequence[str], language: Language
-) -> str:
-    """The result of `edit_state` for the model."""
-    words = get_wording(language)
-    if errors:
-        return words.edits_refused.format(errors="\n".join(f"- {error}" for error in errors))
-    return words.edits_made.format(changes=_format_changes(changes, language))
-
-
-def _format_changes(changes: Sequence[AppliedEdit], language: Language) -> str:
-    between = "；" if language == "zh" else "; "
-    return between.join(_format_change(change, get_wording(language)) for change in changes)
 
 
 def _format_change(change: AppliedEdit, words: Wording) -> str:

@@ -14,9 +14,8 @@ from typing import Any
 
 from topicloom.domain.document import Document
 from topicloom.domain.edits import Edit, apply_edits
-from topicloom.domain.object_names import ObjectNames, find_words, fold
-from topicloom.domain.targets import EditTarget, describe_kind
-from topicloom.prompts.loader import load_patterns, load_word_groups
+from topicloom.domain.targets import EditTarget, ObjectNames, describe_kind, find_words, fold
+from topicloom.prompts.loader import load_patterns
 
 _NAMED, _ROWS = load_patterns("cues/edits")
 _LEAD, _TRAIL, _QUESTION, _ASKING, _CLAUSE, _TRUE, _FALSE = (
@@ -26,9 +25,6 @@ _LEAD, _TRAIL, _QUESTION, _ASKING, _CLAUSE, _TRUE, _FALSE = (
 _FORMS = [(name, re.compile(form, re.I)) for name, form in _ROWS]
 _MEASURES = "个把瓶件张块元点次人天本只条颗枚份"
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?")
-_NUMBER_WORDS: Mapping[str, int] = {
-    word: n for n, words in enumerate(load_word_groups("numbers")) for word in words
-}
 _STATUS_FIELDS = ("status", "state", "状态", "done", "completed", "完成")
 _QUOTED = re.compile(r"[\"“「『'‘](.+)[\"”」』'’]")
 _MOST_WORDS, _MOST_CJK = 4, 12
@@ -104,11 +100,8 @@ def strip_politeness(message: str) -> str:
 
 
 def parse_number(said: str) -> int | float | None:
-    """A number alone, in figures or as a small word."""
-    word = said.lower().strip()
-    word = word[:-1].strip() if word[-1:] in _MEASURES else word
-    if word in _NUMBER_WORDS:
-        return _NUMBER_WORDS[word]
+    """A number alone, in figures."""
+    word = said.strip().rstrip(_MEASURES).strip()
     if not (word.isascii() and _NUMBER.fullmatch(word)):
         return None
     return float(word) if "." in word else int(word)

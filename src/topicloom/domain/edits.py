@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from topicloom.domain.document import (
     Document,
-    DocumentNode,
-    copy_json,
     get_anchor,
     get_label,
     has_anchors,
@@ -53,52 +52,43 @@ _LARGEST = 2**53
 _MOST_ERRORS = 8
 _ALIASES = {"ADD": "PUSH", "APPEND": "PUSH", "DELETE": "REMOVE", "INCREMENT": "INC"}
 _MOST_WRAPPED = 4
-_WRAPPERS = ("edits", "operations", "ops")
 
 
-def parse_edits(said: object, wrapped: int = 0) -> list[object]:
+def parse_edits(said: object) -> list[object]:
     """The edits of a tool's arguments or of an answer, read leniently; not checked yet.
 
     Takes `{"edits": [[...]]}`, a list of edits, one edit alone, edits as objects (`{"op": "SET",
-    "path": ..., "value": ...}`), and JSON of any of these, `wrapped` levels deep in other things.
+    "path": ..., "value": ...}`), and JSON of any of these.
     """
-    if wrapped > _MOST_WRAPPED:
-        return []
-    if isinstance(said, str):
-        values = (value for value in find_json_values(said) if isinstance(value, dict | list))
-        return next((edits for value in values if (edits := parse_edits(value, wrapped + 1))), [])
-    if isinstance(said, dict):
-        inner = next((said[name] for name in _WRAPPERS if name in said), None)
-        if inner is not None:
-            return parse_edits(inner, wrapped + 1)
-        return [_read_edit(said)] if _is_edit(said) else []
-    if isinstance(said, list | tuple):
-        return [_read_edit(entry) for entry in ([said] if _is_edit(said) else said)]
-    return []
+    for _ in range(_MOST_WRAPPED):
+        if isinstance(said, str):
+            said = next(find_json_values(said), None)
+        elif isinstance(said, dict) and "edits" in said:
+            said = said["edits"]
+    entries = [said] if _is_edit(said) else said
+    return list(map(_read_edit, entries)) if isinstance(entries, list | tuple) else []
 
 
 def _is_edit(value: object) -> bool:
     if isinstance(value, dict):
-        return bool({"op", "operation"} & value.keys())
+        return "op" in value
     first = value[0] if isinstance(value, list | tuple) and value else None
-    return isinstance(first, str) and _named(first) in _LENGTHS
+    return isinstance(first, str) and _name_operation(first) in _LENGTHS
 
 
 def _read_edit(value: Any) -> object:
     if isinstance(value, str):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
-    if isinstance(value, dict) and _is_edit(value):
-        path = value.get("path", value.get("anchor", value.get("target")))
-        rest = [value["value"]] if "value" in value else []
-        value = [value.get("op", value.get("operation")), path, *rest]
+    if isinstance(value, dict) and "op" in value:
+        value = [value["op"], value.get("path"), *([value["value"]] if "value" in value else [])]
     if isinstance(value, list | tuple) and value and isinstance(value[0], str):
-        return [_named(value[0]), *value[1:]]
+        return [_name_operation(value[0]), *value[1:]]
     return value
 
 
-def _named(operation: str) -> str:
-    upper = operation.strip().upper()
+def _name_operation(said: str) -> str:
+    upper = said.strip().upper()
     return _ALIASES.get(upper, upper)
 
 
@@ -131,20 +121,20 @@ def apply_edits(
     """Apply edits in order to a copy of a document: all of them, or none."""
     if not 1 <= len(edits) <= _MOST:
         return EditResult(document, errors=(f"give 1 to {_MOST} edits at once, not {len(edits)}",))
-    work = _EditTrial(copy_json(document), strict=check is None)
+    changed = deepcopy(document)
     changes: list[AppliedEdit] = []
     errors: list[str] = []
     for number, edit in enumerate(edits, 1):
         try:
-            changes.append(work.apply(edit))
+            changes.append(_apply_edit(changed, edit, strict=check is None))
         except (EditRefusedError, InputError) as error:
             errors.append(f"edit {number}: {error}")
-    errors = errors or work.find_faults(check)
+    errors = errors or _find_faults(changed, check)
     if errors:
         # An error quotes what it was given, which may be no text that can be stored.
         storable = (clip(e) for e in errors[:_MOST_ERRORS])
         return EditResult(document, errors=tuple(storable))
-    return EditResult(work.document, tuple(changes))
+    return EditResult(changed, tuple(changes))
 
 
 def replay_edits(
@@ -158,145 +148,130 @@ def replay_edits(
     return document, tuple(error for result in results for error in result.errors)
 
 
-@dataclass(slots=True)
-class _EditTrial:
-    """A copy of a document on which edits are tried."""
+def _find_faults(document: Document, check: DocumentCheck | None) -> list[str]:
+    try:
+        parse_document(document)
+    except InputError as error:
+        return [str(error)]
+    return check(document) if check else []
 
-    document: Document
-    strict: bool
-    nodes: dict[str, DocumentNode] | None = None
 
-    def find_faults(self, check: DocumentCheck | None) -> list[str]:
-        try:
-            parse_document(self.document)
-        except InputError as error:
-            return [str(error)]
-        return check(self.document) if check else []
+def _apply_edit(document: Document, edit: object, *, strict: bool) -> AppliedEdit:
+    """Make an edit in a document; if `strict`, what is there says what may be."""
+    operation, path, value = _parse_edit(edit)
+    target = resolve_path(index_nodes(document), path, new=operation == "SET" and not strict)
+    match operation:
+        case "SET":
+            return _set(target, to_json_native(value, "value"), strict)
+        case "INC":
+            return _increment(target, value)
+        case "PUSH":
+            return _push(document, target, to_json_native(value, "value"), strict)
+    return _remove(target)
 
-    def apply(self, edit: object) -> AppliedEdit:
-        operation, path, value = _parse_edit(edit)
-        if self.nodes is None:
-            self.nodes = index_nodes(self.document)
-        target = resolve_path(self.nodes, path, new=operation == "SET" and not self.strict)
-        match operation:
-            case "SET":
-                return self._set(target, to_json_native(value, "value"))
-            case "INC":
-                return self._increment(target, value)
-        self.nodes = None
-        if operation == "PUSH":
-            return self._push(target, to_json_native(value, "value"))
-        return self._remove(target)
 
-    def _set(self, target: EditTarget, value: Any) -> AppliedEdit:
+def _set(target: EditTarget, value: Any, strict: bool) -> AppliedEdit:
+    owner, field = target.require_field()
+    old = owner.get(field)
+    if has_anchors(old) or isinstance(old, dict):
+        raise EditRefusedError(
+            f"{target.path} is not one value: change what is in it by its own anchor"
+        )
+    if strict:
+        called = target.node.anchor or "the document"
+        _check_value(field, value, target.list_siblings(), called, target.path)
+    owner[field] = value
+    return AppliedEdit("SET", target.label, field, value)
+
+
+def _push(document: Document, target: EditTarget, value: Any, strict: bool) -> AppliedEdit:
+    listed = target.require_list()
+    likes = [v for v in listed if isinstance(v, dict)]
+    if strict and listed and describe_kind(value) not in map(describe_kind, listed):
+        kind = describe_kind(listed[0])
+        raise EditRefusedError(
+            f"what is pushed to {target.path} has to be {kind}, not {describe_kind(value)}"
+        )
+    if strict and isinstance(value, dict) and likes:
+        for field, given in value.items():
+            if field not in ("id", "_anchor") and given is not None:
+                _check_value(field, given, likes, f"what is in {target.path}", field)
+    if isinstance(value, dict) and get_anchor(value) is None:
+        value = _add_id(value, listed, likes, target, document)
+    listed.append(value)
+    shown = get_label(value) if isinstance(value, dict) else value
+    return AppliedEdit("PUSH", target.label or target.field or "", value=shown)
+
+
+def _add_id(
+    value: Document,
+    listed: list[Any],
+    likes: list[Document],
+    target: EditTarget,
+    document: Document,
+) -> Document:
+    ids = [like["id"] for like in likes if get_anchor(like) and "id" in like]
+    if likes and not ids:
+        return value
+    if ids and all(isinstance(i, int) for i in ids):
+        return {"id": max(ids) + 1, **value}
+    named = {*index_nodes(document), *document}
+    owner = target.node.anchor or target.field or "item"
+    stem, number = re.sub("[./]", "_", owner), len(listed) + 1
+    while f"{stem}_{number}" in named:
+        number += 1
+    return {"id": f"{stem}_{number}", **value}
+
+
+def _check_value(
+    field: str, value: Any, likes: Sequence[Mapping[str, Any]], owner: str, path: str
+) -> None:
+    """Refuse a field that none of the objects alike has, and a kind that it has in none."""
+    known = {name: None for like in likes for name in like}
+    if field not in known:
+        raise EditRefusedError(
+            f"{owner} has no field {field!r}: "
+            f"it has {list_fields(known)}{suggest_similar(field, known)}"
+        )
+    kinds = [describe_kind(like[field]) for like in likes if like.get(field) is not None]
+    if kinds and describe_kind(value) not in kinds:
+        raise EditRefusedError(f"{path} has to be {kinds[0]}, not {describe_kind(value)}")
+
+
+def _increment(target: EditTarget, by: Any) -> AppliedEdit:
+    owner, field = target.require_field()
+    old = owner.get(field)
+    for what, number in ((target.path, old), ("what is added", by)):
+        if describe_kind(number) != "a number":
+            raise EditRefusedError(f"{what} has to be a number, not {describe_kind(number)}")
+    number = to_json_native(old + to_json_native(by, "value"), target.path)
+    number = round(number, 10)  # 0.1 + 0.2 is 0.3 to people
+    if abs(number) > _LARGEST:
+        raise EditRefusedError(f"{target.path} would be too large a number")
+    owner[field] = number
+    return AppliedEdit("INC", target.label, field, number)
+
+
+def _remove(target: EditTarget) -> AppliedEdit:
+    if target.field is not None:
         owner, field = target.require_field()
-        old = owner.get(field)
-        if has_anchors(old) or isinstance(old, dict):
-            raise EditRefusedError(
-                f"{target.path} is not one value: change what is in it by its own anchor"
-            )
-        if self.strict:
-            self._check_field(target, value)
-        owner[field] = value
-        self.nodes = None if isinstance(value, dict | list) else self.nodes
-        return AppliedEdit("SET", target.label, field, value)
-
-    def _check_field(self, target: EditTarget, value: Any) -> None:
-        assert target.field is not None
-        known = {k for like in target.list_siblings() for k in like}
-        if target.field not in known:
-            raise EditRefusedError(
-                f"{target.node.anchor or 'the document'} has no field {target.field!r}: "
-                f"it has {list_fields(target.node.value)}{suggest_similar(target.field, known)}"
-            )
-        others = (like.get(target.field) for like in target.list_siblings())
-        kinds = [describe_kind(other) for other in others if other is not None]
-        if kinds and describe_kind(value) not in kinds:
-            raise EditRefusedError(
-                f"{target.path} has to be {kinds[0]}, not {describe_kind(value)}"
-            )
-
-    def _increment(self, target: EditTarget, by: Any) -> AppliedEdit:
-        owner, field = target.require_field()
-        old = owner.get(field)
-        for what, number in ((target.path, old), ("what is added", by)):
-            if describe_kind(number) != "a number":
-                raise EditRefusedError(f"{what} has to be a number, not {describe_kind(number)}")
-        number = to_json_native(old + to_json_native(by, "value"), target.path)
-        number = round(number, 10)  # 0.1 + 0.2 is 0.3 to people
-        if abs(number) > _LARGEST:
-            raise EditRefusedError(f"{target.path} would be too large a number")
-        owner[field] = number
-        return AppliedEdit("INC", target.label, field, number)
-
-    def _push(self, target: EditTarget, value: Any) -> AppliedEdit:
-        listed = target.require_list()
-        likes = [v for v in listed if isinstance(v, dict)]
-        if self.strict and listed and describe_kind(value) not in map(describe_kind, listed):
-            kind = describe_kind(listed[0])
-            raise EditRefusedError(
-                f"what is pushed to {target.path} has to be {kind}, not {describe_kind(value)}"
-            )
-        if self.strict and isinstance(value, dict) and likes:
-            _check_like(value, likes, target.path)
-        if isinstance(value, dict) and get_anchor(value) is None:
-            value = self._add_id(value, listed, likes, target)
-        listed.append(value)
-        shown = get_label(value) if isinstance(value, dict) else value
-        return AppliedEdit("PUSH", target.label or target.field or "", value=shown)
-
-    def _add_id(
-        self, value: Document, listed: list[Any], likes: list[Document], target: EditTarget
-    ) -> Document:
-        ids = [like["id"] for like in likes if get_anchor(like) and "id" in like]
-        if likes and not ids:
-            return value
-        if ids and all(isinstance(i, int) for i in ids):
-            return {"id": max(ids) + 1, **value}
-        named = {*index_nodes(self.document), *self.document}
-        owner = target.node.anchor or target.field or "item"
-        stem, number = re.sub("[./]", "_", owner), len(listed) + 1
-        while f"{stem}_{number}" in named:
-            number += 1
-        return {"id": f"{stem}_{number}", **value}
-
-    def _remove(self, target: EditTarget) -> AppliedEdit:
-        if target.field is not None:
-            owner, field = target.require_field()
-            if field not in owner:
-                known = list_fields(owner)
-                raise EditRefusedError(f"{target.path} is not there: the fields are {known}")
-            if has_anchors(owner[field]) or isinstance(owner[field], dict):
-                raise EditRefusedError(f"{target.path} holds things: remove them one by one")
-            del owner[field]
-            return AppliedEdit("REMOVE", target.label, field)
-        found = target.node
-        if not found.has_own_anchor or found.parent is None:
-            raise EditRefusedError(f"{target.path} is a part of the document that stays")
-        if any(map(has_anchors, found.value.values())):
-            raise EditRefusedError(f"{target.path} holds things: remove them one by one first")
-        if isinstance(found.parent, list):
-            found.parent[:] = [v for v in found.parent if v is not found.value]
-        else:
-            key = next(k for k, v in found.parent.items() if v is found.value)
-            del found.parent[key]
-        return AppliedEdit("REMOVE", target.label)
-
-
-def _check_like(value: Document, likes: list[Document], path: str) -> None:
-    known = {k: describe_kind(v) for like in likes for k, v in like.items() if v is not None}
-    known |= {k: describe_kind(None) for like in likes for k, v in like.items() if k not in known}
-    for field, given in value.items():
-        if field in ("id", "_anchor"):
-            continue
-        if field not in known:
-            raise EditRefusedError(
-                f"what is in {path} has no field {field!r}: "
-                f"it has {', '.join(sorted(known))}{suggest_similar(field, known)}"
-            )
-        nothing = describe_kind(None)
-        if given is not None and known[field] != nothing and describe_kind(given) != known[field]:
-            raise EditRefusedError(f"{field} has to be {known[field]}, not {describe_kind(given)}")
+        if field not in owner:
+            known = list_fields(owner)
+            raise EditRefusedError(f"{target.path} is not there: the fields are {known}")
+        if has_anchors(owner[field]) or isinstance(owner[field], dict):
+            raise EditRefusedError(f"{target.path} holds things: remove them one by one")
+        del owner[field]
+        return AppliedEdit("REMOVE", target.label, field)
+    found = target.node
+    if not found.has_own_anchor or found.parent is None:
+        raise EditRefusedError(f"{target.path} is a part of the document that stays")
+    if any(map(has_anchors, found.value.values())):
+        raise EditRefusedError(f"{target.path} holds things: remove them one by one first")
+    if isinstance(found.parent, list):
+        found.parent[:] = [v for v in found.parent if v is not found.value]
+    else:
+        del found.parent[found.key]
+    return AppliedEdit("REMOVE", target.label)
 
 
 def _parse_edit(edit: object) -> tuple[Operation, str, Any]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
-from dataclasses import dataclass
-from threading import Event, RLock
-from typing import Protocol
+from dataclasses import dataclass, replace
+from threading import Lock
 
 import numpy as np
 from langchain_core.documents import Document
@@ -16,14 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
 from topicloom.domain.plan import SearchIntent
-from topicloom.domain.sources import (
-    NOT_IN_ID,
-    Passage,
-    add_keywords,
-    build_word_index,
-    list_candidates,
-    scale_scores,
-)
+from topicloom.domain.sources import NOT_IN_ID, add_keywords, build_word_index, scale_scores
 from topicloom.errors import ConfigurationError
 from topicloom.search.embedder import Embedder, FixedEmbedder, Vectors, dot_products
 from topicloom.search.hits import SURE_COSINE, SURE_COVER
@@ -54,7 +45,7 @@ _BATCH = 8
 class LoreMatches:
     """The scores of n passages for a query."""
 
-    passages: Sequence[Passage]
+    passages: Sequence[Candidate]
     names: NameFinder
     dense: Floats
     """[n], similarity in meaning, on any scale."""
@@ -75,16 +66,6 @@ class LoreMatches:
         return max(_UNSURE, (self.cosine - chance) / (SURE_COSINE - chance))
 
 
-class LoreIndex(Protocol):
-    """An index over lore."""
-
-    def find(self, query: str, limit: int) -> LoreMatches:
-        """Everything that may be found by a query, at least `limit` passages if there are.
-
-        May raise whatever its store raises.
-        """
-
-
 class LoreSource:
     """Searches lore in two hops: by the standardised sum of meaning and words, then by names.
 
@@ -101,9 +82,7 @@ class LoreSource:
         scores = scale_scores(standardize(found.dense) + standardize(found.words), found.sureness)
         order = np.argsort(-scores, kind="stable").tolist()
         best = _add_named(order, found, limit)
-        return list_candidates(
-            "lore", ((found.passages[row], scores[row]) for row in best), knowledge=True
-        )
+        return [replace(found.passages[row], score=float(scores[row])) for row in best]
 
 
 def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
@@ -128,11 +107,8 @@ class DocumentLoreIndex:
         documents: Iterable[Document],
         embedder: Embedder,
         open_log: Callable[[Embedder], VectorLog] | None = None,
-        closed: Event | None = None,
     ) -> None:
         """Metadata may have a `title` (or `name`), by which others refer to it, and `tags`.
-
-        Embedding stops when `closed` is set.
 
         Raises:
             ConfigurationError: Two documents have the same id.
@@ -143,16 +119,12 @@ class DocumentLoreIndex:
         self._names = NameFinder([p.title for p in self.passages])
         self._words = build_word_index(tuple(self.passages))
         self._vectors: Vectors | None = None
-        self._lock = RLock()
-        self._closed = closed or Event()
+        self._lock = Lock()
 
     def prepare(self) -> None:
         """Embed what is not embedded yet; otherwise the first search does.
 
         Where the encoder is down, a later search does, and until then only words count.
-
-        Raises:
-            CancelledError: It was closed meanwhile.
         """
         with self._lock:
             if self._vectors is None and self.passages:
@@ -171,13 +143,12 @@ class DocumentLoreIndex:
 
     def _load_vectors(self, embedder: Embedder) -> Vectors | None:
         """Vectors [n, d] of the passages; None if the encoder is down."""
-        texts = {digest_text(p.headed): p.headed for p in self.passages}
+        headed = [f"{p.title}: {p.text}" if p.title else p.text for p in self.passages]
+        texts = {digest_text(text): text for text in headed}
         log = self._open_log(embedder) if self._open_log else None
         known = dict(zip(*log.load(embedder.dimension), strict=True)) if log else {}
         missing = [key for key in texts if key not in known]
         for start in range(0, len(missing), _BATCH):
-            if self._closed.is_set():
-                raise CancelledError
             keys = missing[start : start + _BATCH]
             with defer_exit():
                 fresh = embedder.embed([texts[key] for key in keys])
@@ -187,7 +158,7 @@ class DocumentLoreIndex:
             if log is not None:
                 made = np.flatnonzero(fresh.any(axis=1))
                 log.append([keys[i] for i in made], fresh[made])
-        return np.stack([known[digest_text(p.headed)] for p in self.passages])
+        return np.stack([known[digest_text(text)] for text in headed])
 
 
 class VectorStoreLoreIndex:
@@ -204,9 +175,12 @@ class VectorStoreLoreIndex:
         return LoreMatches(passages, NameFinder([p.title for p in passages]), dense, words, cover)
 
 
-def _build_passages(documents: Iterable[Document], *, cut: bool = True) -> list[Passage]:
+LoreIndex = DocumentLoreIndex | VectorStoreLoreIndex
+
+
+def _build_passages(documents: Iterable[Document], *, cut: bool = True) -> list[Candidate]:
     """The passages of documents; with `cut`, several of a long one."""
-    found: dict[str, Passage] = {}
+    found: dict[str, Candidate] = {}
     for number, document in enumerate(documents, start=1):
         name = document.id or (str(number) if cut else digest_text(document.page_content))
         for passage in _cut_document(document, f"lore_{NOT_IN_ID.sub('-', name)}", cut):
@@ -218,10 +192,17 @@ def _build_passages(documents: Iterable[Document], *, cut: bool = True) -> list[
     return list(found.values())
 
 
-def _cut_document(document: Document, name: str, cut: bool) -> Iterator[Passage]:
+def _cut_document(document: Document, name: str, cut: bool) -> Iterator[Candidate]:
     title = str(document.metadata.get("title") or document.metadata.get("name") or "")
     listed = document.metadata.get("tags")
     tags = tuple(map(str, listed)) if isinstance(listed, list | tuple) else ()
     texts = passages_of(document.page_content, _PASSAGE) if cut else [document.page_content]
     for part, text in enumerate(texts, start=1):
-        yield Passage(name if len(texts) == 1 else f"{name}.{part}", title, text, tags)
+        yield Candidate(
+            id=name if len(texts) == 1 else f"{name}.{part}",
+            kind="lore",
+            text=text,
+            title=title,
+            tags=tags,
+            knowledge=True,
+        )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 TurnKind = Literal["state_edit", "narrative"]
+TimeFocus = Literal["now", "past", "future"]
 
 
 class DomainWeights(BaseModel, frozen=True):
@@ -27,7 +28,7 @@ class SearchIntent(BaseModel, frozen=True):
     """False for no search, as for a state edit."""
     keywords: tuple[str, ...] = ()
     """Names of things and people, most telling first."""
-    when: Literal["now", "past", "future"] = "now"
+    when: TimeFocus = "now"
     """The time that the message is about."""
     weights: DomainWeights = DomainWeights()
 

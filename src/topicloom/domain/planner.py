@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage
 
@@ -17,12 +17,13 @@ from topicloom.domain.document import (
     find_derived_anchors,
     get_anchor,
     get_label,
+    index_nodes,
     to_json_native,
 )
 from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edits import parse_edits
-from topicloom.domain.object_names import ObjectNames
-from topicloom.domain.plan import DomainWeights, SearchIntent, TurnKind, TurnPlan
+from topicloom.domain.plan import DomainWeights, SearchIntent, TimeFocus, TurnKind, TurnPlan
+from topicloom.domain.targets import ObjectNames
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
 from topicloom.errors import InputError
@@ -35,20 +36,16 @@ from topicloom.roles.markup import (
     find_elements,
     find_json_values,
     first_of,
-    unescape,
 )
 from topicloom.roles.values import note_repairs, parse_score
 from topicloom.search.keywords import extract_keywords
-from topicloom.search.words import words_of
+from topicloom.search.words import NameFinder, words_of
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
+from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.stored_message import StoredMessage
 
-TimeFocus = Literal["now", "past", "future"]
-
 _FIELDS = ("kind", "focus", "goal", "template", "keywords", "when", "weights", "edits", "reply")
-_EDIT = re.compile(r"state[_ ]?edit|numerical|数值|改数据|修改", re.I)
-_TELL = re.compile(r"narrative|叙事", re.I)
 _BETWEEN = re.compile(r"[;；,，、\n|]+")
 _NOTHING = frozenset({"", "none", "null", "nothing", "-", "无", "没有", "（无）", "(none)"})
 _MOST_PARSED = 12
@@ -197,14 +194,14 @@ def _make_plan(fields: Mapping[str, Any]) -> TurnPlan:
 
 def _parse_kind(said: str) -> TurnKind:
     """A state edit only if that is said clearly: the rest of the turn depends on it."""
-    return "state_edit" if _EDIT.search(said) and not _TELL.search(said) else "narrative"
+    lowered = said.lower()
+    return "state_edit" if "edit" in lowered and "narrative" not in lowered else "narrative"
 
 
 def _parse_when(said: str) -> TimeFocus:
-    lowered = said.lower()
-    if "past" in lowered or "过去" in said:
+    if "past" in said.lower():
         return "past"
-    return "future" if "future" in lowered or "将来" in said else "now"
+    return "future" if "future" in said.lower() else "now"
 
 
 def _parse_keywords(said: object) -> tuple[str, ...]:
@@ -227,16 +224,15 @@ def _one_line(said: object) -> str:
 
 def _parse_text(said: object) -> str:
     """Text that can be stored: JSON may hold halves of characters."""
-    text = unescape(said) if isinstance(said, str) else ""
-    return text.encode("utf-8", "replace").decode()
+    return replace_surrogates(said) if isinstance(said, str) else ""
 
 
 class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
     """Plans by rules. A turn is a state edit only if the edit itself is certain."""
 
     def call(self, request: PlanRequest) -> Answer[TurnPlan]:
-        things = ObjectNames(request.document, load_word_groups("fields"))
         if len(request.query) <= _LONGEST_EDIT:
+            things = ObjectNames(request.document, load_word_groups("fields"))
             forms = EditFormParser(things, request.document, load_word_groups("statuses"))
             edit = forms.parse_edit(request.query)
             if edit is not None:
@@ -250,7 +246,7 @@ class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
                 goal=get_label(focus),
                 template=str(template) if template in request.templates else "default",
                 search=SearchIntent(
-                    keywords=_choose_keywords(request.query, things),
+                    keywords=_choose_keywords(request.query, request.document),
                     when=when,
                     weights=_choose_weights(request.query, when),
                 ),
@@ -281,9 +277,11 @@ def detect_time(text: str) -> TimeFocus:
     return "past" if past > future else "future" if future > past else "now"
 
 
-def _choose_keywords(text: str, things: ObjectNames) -> tuple[str, ...]:
+def _choose_keywords(text: str, document: Document) -> tuple[str, ...]:
     """Names first: of things in the document, quoted, in capitals; then the rarer words."""
-    named = [get_label(node.value) or node.anchor for node in things.find_mentioned(text)]
+    labels = [get_label(n.value) or n.anchor for n in index_nodes(document).values()]
+    said = NameFinder(labels).within(text)
+    named = sorted((labels[row] for row in said), key=len, reverse=True)
     named += _QUOTED.findall(text)
     named += _NAMES.findall(text)
     words = extract_keywords([text], _MOST_KEYWORDS)

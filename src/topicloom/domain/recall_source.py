@@ -25,8 +25,9 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol, runtime_checkable
 
+from topicloom.domain.plan import TimeFocus
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.state.safe_text import replace_surrogates
 
@@ -52,7 +53,7 @@ class RecallQuery:
     """The scope of the user that the thread is in, such as a project; "" for none."""
     keywords: tuple[str, ...] = ()
     """Names of things and people that the planner found, most telling first."""
-    when: Literal["now", "past", "future"] = "now"
+    when: TimeFocus = "now"
     """The time that the message is about."""
 
 
@@ -72,6 +73,7 @@ class RecallHit:
     """Remarks for the selector, such as "archived"."""
 
 
+@runtime_checkable
 class RecallSource(Protocol):
     """A source of an application, given to `Domain(sources=[...])`. See the example above.
 
@@ -102,7 +104,12 @@ def check_sources(sources: Iterable[RecallSource]) -> None:
     """Raise ConfigurationError if a source has no kind that can be used, or that of another."""
     seen = set(BUILT_IN_KINDS)
     for source in sources:
-        kind = getattr(source, "kind", None)
+        if not isinstance(source, RecallSource):
+            raise ConfigurationError(
+                f"{type(source).__name__} is no recall source: it needs kind, purpose, knowledge"
+                " and search, as RecallSource says"
+            )
+        kind = source.kind
         if not (isinstance(kind, str) and _KIND.fullmatch(kind)):
             raise ConfigurationError(
                 f"the kind of the recall source {type(source).__name__} is {kind!r}: name it by one"
@@ -112,11 +119,6 @@ def check_sources(sources: Iterable[RecallSource]) -> None:
             raise ConfigurationError(
                 f"two recall sources have the kind {kind!r}: give {type(source).__name__} another"
             )
-        for name in ("purpose", "knowledge", "search"):
-            if not hasattr(source, name):
-                raise ConfigurationError(
-                    f"the recall source {kind!r} has no {name!r}: RecallSource says what it is for"
-                )
         seen.add(kind)
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, islice
 from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.token_count import TokenCounter
-from topicloom.context.transcript import TranscriptFormatter
-from topicloom.context.windows import PromptWindow
+from topicloom.context.windows import PromptWindow, recent_text
 from topicloom.domain.curation import FAINT, Candidate, collapse_whitespace
 from topicloom.domain.plan import TurnPlan
 from topicloom.domain.recall_source import BUILT_IN_KINDS
@@ -37,12 +35,10 @@ from topicloom.state.stored_message import StoredMessage
 
 _RATIONALE = 300
 """Characters of a rationale."""
-_MESSAGE_TOKENS = 200
-"""Tokens that a message of the conversation is shown with."""
+_RECENT_TOKENS = 1_000
+"""Tokens of the newest messages."""
 _MESSAGE_ID = re.compile(r"\[m\d+\] ")
 """Before a message in a preview; small models take it for the id of the candidate."""
-_PICKS = ("pick", "item", "entry", "id")
-_LISTS = ("ids", "picks", "selected", "selection", "selected_ids", "items")
 _MOST = 50
 _ASKED = 0.2
 """Bonus for a candidate that the message names."""
@@ -130,21 +126,17 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     own = [f"`{kind}`: {fence_line(purpose)}" for kind, purpose in request.kinds.items()]
     asked += "\n".join([words.picks.format(limit=request.limit), *own])
     room = window.room("selector", language, asked)
-    listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
+    lines = [_candidate_line(c) for c in request.candidates]
+    ends = accumulate(counter.text(line) + 1 for line in lines)
+    listed = lines[: sum(end <= room * 3 // 4 for end in ends)]
     room -= sum(counter.text(line) + 1 for line in listed)
-    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).format_messages(request.tail)
-    recent = _take_fitting(said[::-1], counter, room)[::-1]
+    recent = recent_text(request.tail, window, language, min(room, _RECENT_TOKENS))
     return window.messages(
         "selector",
         language,
-        "\n".join(recent) or words.nothing,
+        recent or words.nothing,
         "\n".join([asked, *(listed or [words.nothing])]),
     )
-
-
-def _take_fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> list[str]:
-    ends = accumulate(counter.text(line) + 1 for line in lines)
-    return [line for line, _ in zip(lines, takewhile(lambda end: end <= room, ends), strict=False)]
 
 
 def _candidate_line(candidate: Candidate) -> str:
@@ -165,50 +157,39 @@ def parse_selection(text: str, kinds: Iterable[str] = ()) -> Selection:
     return first_of(
         text,
         "selection",
-        lambda t: _selection_of_tags(t, ids),
+        _selection_of_picks,
         _selection_of_json,
         lambda t: _selection_of_words(t, ids),
     )
 
 
-def _selection_of_tags(text: str, pattern: re.Pattern[str]) -> Selection | None:
-    for name in _PICKS:
-        ids = _unique_ids(e.field("id") or e.body for e in find_elements(text, name, "selection"))
-        if ids:
-            return Selection(ids, _parse_rationale(text))
-    inside = find_child_text(text, "selection")
-    if not has_tag(text, "selection") or inside.startswith(("[", "{")):
-        return None
-    return Selection(_unique_ids(pattern.findall(inside)), _parse_rationale(text))
+def _selection_of_picks(text: str) -> Selection | None:
+    ids = _unique_ids(e.field("id") or e.body for e in find_elements(text, "pick", "selection"))
+    return Selection(ids, _find_rationale(text)) if ids else None
 
 
 def _selection_of_json(text: str) -> Selection | None:
     for value in find_json_values(text):
-        listed = value
-        if isinstance(value, dict):
-            listed = next((value[n] for n in _LISTS if isinstance(value.get(n), list)), None)
-        if listed is None:
-            continue
-        ids = _unique_ids(
-            v if isinstance(v, str) else stringify_values(v).get("id", "") for v in listed
-        )
-        if ids or not listed:
-            return Selection(
-                ids, stringify_values(value).get("rationale", "") or _parse_rationale(text)
-            )
+        for listed in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(listed, list):
+                found = (v.get("id", "") if isinstance(v, dict) else v for v in listed)
+                ids = _unique_ids(i for i in found if isinstance(i, str))
+                if ids or not listed:
+                    return Selection(ids, stringify_values(value).get("rationale", ""))
     return None
 
 
 def _selection_of_words(text: str, pattern: re.Pattern[str]) -> Selection | None:
-    ids = _unique_ids(pattern.findall(text))
-    return Selection(ids) if ids else None
+    inside = find_child_text(text, "selection") if has_tag(text, "selection") else text
+    ids = _unique_ids(pattern.findall(inside))
+    return Selection(ids, _find_rationale(text)) if ids or inside != text else None
 
 
-def _parse_rationale(text: str) -> str:
-    return " ".join(find_child_text(text, "rationale", *_PICKS, "selection").split())
+def _find_rationale(text: str) -> str:
+    return " ".join(find_child_text(text, "rationale", "pick", "selection").split())
 
 
-def _unique_ids(found: Iterator[str] | list[str]) -> tuple[str, ...]:
+def _unique_ids(found: Iterable[str]) -> tuple[str, ...]:
     bare = (text.strip(" \t\n[](){}\"'`“”‘’<>/,;，；、") for text in islice(found, _MOST))
     return tuple(dict.fromkeys(text for text in bare if text))
 

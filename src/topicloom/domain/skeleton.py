@@ -180,17 +180,14 @@ def render_skeleton(skeletons: SkeletonService) -> Runnable[DomainState, Update]
         session, turn, workspace = open_turn(skeletons.deps.workspaces, state)
         text, fault = skeletons.render(state)
         layer = skeletons.build_layer(text, workspace.store, session, turn)
-        update: Update = {}
-        if layer is not None:
-            update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
-        if fault:
-            update["calls"] = dumped([Call(role="skeleton", failure=fault)])
-        return update
+        layers = {"layers": dumped([layer])} if layer else {}
+        calls = {"calls": dumped([Call(role="skeleton", failure=fault)])} if fault else {}
+        return {**layers, **calls}
 
     return node(step, "skeleton")
 
 
-_OPENING = re.compile(r"^<([A-Za-z_][\w-]*)(?: [^<>]*)?>$", re.MULTILINE)
+_ELEMENT = re.compile(r"^<([A-Za-z_][\w-]*)(?: [^<>\n]*)?>$.*?^</\1>$", re.MULTILINE | re.DOTALL)
 
 
 def build_skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | None:
@@ -224,16 +221,8 @@ def split_elements(text: str) -> dict[str, str]:
     like one, because `<` is escaped in all of them.
     """
     found: dict[str, str] = {}
-    outside: list[str] = []
-    at = 0
-    while (opening := _OPENING.search(text, at)) is not None:
-        name = opening[1]
-        closing = re.compile(rf"^</{re.escape(name)}>$", re.MULTILINE).search(text, opening.end())
-        end = closing.end() if closing else opening.end()
-        if closing is not None:
-            element = text[opening.start() : end]
-            found[name] = f"{found[name]}\n{element}" if name in found else element
-        outside.append(text[at : opening.start() if closing else end])
-        at = end
-    rest = "".join([*outside, text[at:]]).strip()
+    for element in _ELEMENT.finditer(text):
+        before = f"{found[element[1]]}\n" if element[1] in found else ""
+        found[element[1]] = before + element[0]
+    rest = _ELEMENT.sub("", text).strip()
     return found | ({"": rest} if rest else {})

@@ -1,23 +1,31 @@
-"""Sources of candidates: what every source does, its scores and previews; those of applications."""
+"""Sources of candidates: of topics, of events, and those of applications."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace
+from topicloom.background import defer_exit
+from topicloom.domain.curation import Candidate
+from topicloom.domain.document import DocumentEvent, get_anchor, get_label, is_active
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.recall_source import RecallQuery, RecallSource, check_hit
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.search.bm25 import LexicalIndex
-from topicloom.search.hits import SURE_COVER
+from topicloom.search.hits import SURE_COVER, Hits
 from topicloom.search.ranking import Floats
-from topicloom.state.language import CJK_RUN
+from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
+
+Direction = Literal["before", "after"]
 
 
 class CandidateSource(Protocol):
@@ -58,90 +66,33 @@ def scale_scores(scores: Floats, sure: float) -> Floats:
     return shares
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A text that may be worth knowing, or a part of a long one."""
-
-    id: str
-    title: str
-    text: str
-    tags: tuple[str, ...] = ()
-
-    @property
-    def headed(self) -> str:
-        """The text under its title, as it is searched."""
-        return f"{self.title}: {self.text}" if self.title else self.text
-
-
 NOT_IN_ID = re.compile(r"[^\w.-]+")
 """Characters that an id of a candidate cannot have: a model has to be able to repeat it."""
 
 
 @lru_cache(maxsize=16)
-def build_word_index(passages: tuple[Passage, ...]) -> LexicalIndex:
-    """A lexical index over passages. The last few are kept: turn by turn they are equal."""
+def build_word_index(candidates: tuple[Candidate, ...]) -> LexicalIndex:
+    """A lexical index over candidates. The last few are kept: turn by turn they are equal."""
     index = LexicalIndex()
-    for passage in passages:
-        index.add(passage.title, passage.text)
+    for candidate in candidates:
+        index.add(candidate.title, candidate.text)
     return index
 
 
-def score_words(passages: Sequence[Passage], query: str, weights: Floats | float = 1.0) -> Floats:
-    """Scores [n] of passages by the query's words, 0 to 1; `weights` [n] weigh one against another.
-
-    None of no passages.
-    """
-    if not passages:
+def score_words(
+    candidates: Sequence[Candidate], query: str, weights: Floats | float = 1.0
+) -> Floats:
+    """Scores [n] by the query's words, 0 to 1; `weights` [n] weigh one against another."""
+    if not candidates:
         return np.zeros(0)
-    words, cover = build_word_index(tuple(passages)).scores(query)
+    words, cover = build_word_index(tuple(candidates)).scores(query)
     return scale_scores(words * weights, cover / SURE_COVER)
 
 
-def list_candidates(
-    kind: str, found: Iterable[tuple[Passage, float]], *, knowledge: bool = False
-) -> list[Candidate]:
-    """Passages as candidates of a kind, each with its score."""
-    return [
-        Candidate(
-            id=p.id,
-            kind=kind,
-            knowledge=knowledge,
-            title=p.title,
-            preview=make_preview(p.text),
-            text=p.text,
-            score=float(score),
-            tags=p.tags,
-        )
-        for p, score in found
-    ]
-
-
-def list_best(
-    kind: str, passages: Sequence[Passage], scores: Floats, limit: int
-) -> list[Candidate]:
-    """The passages with the highest scores [n], over 0, as candidates, best first."""
+def list_best(candidates: Sequence[Candidate], scores: Floats, limit: int) -> list[Candidate]:
+    """The candidates with the highest scores [n], over 0, best first."""
     best = np.argsort(-scores, kind="stable")[:limit].tolist()
-    return list_candidates(kind, ((passages[n], scores[n]) for n in best if scores[n] > 0))
-
-
-def make_preview(text: str) -> str:
-    """The beginning of a text in one line, as a selector is shown it."""
-    whole = collapse_whitespace(text[: 8 * PREVIEW_TOKENS])
-    preview = truncate(whole, PREVIEW_TOKENS)
-    return preview if preview != whole or len(text) <= 8 * PREVIEW_TOKENS else f"{whole}…"
-
-
-def truncate(text: str, tokens: int) -> str:
-    """The beginning of a text, an ellipsis at its end if there is more.
-
-    A token is a CJK character or four others.
-    """
-    left = 4 * tokens
-    for place, character in enumerate(text):
-        left -= 4 if CJK_RUN.match(character) else 1
-        if left < 0:
-            return text[:place].rstrip() + "…"
-    return text
+    return [replace(candidates[n], score=float(scores[n])) for n in best if scores[n] > 0]
 
 
 _LONGEST_TEXT = 20_000
@@ -170,10 +121,155 @@ class ApplicationSource:
                 when=intent.when,
             )
         )
-        found: dict[str, tuple[Passage, float]] = {}
+        found: dict[str, Candidate] = {}
         for hit in (check_hit(kind, hit) for hit in hits):
-            name = f"{kind}_{NOT_IN_ID.sub('-', hit.id)}"
-            passage = Passage(name, hit.title, hit.text[:_LONGEST_TEXT], hit.tags)
-            found.setdefault(name, (passage, hit.score))
-        best = sorted(found.values(), key=lambda pair: -pair[1])[:limit]
-        return list_candidates(kind, best, knowledge=self.source.knowledge)
+            candidate = Candidate(
+                id=f"{kind}_{NOT_IN_ID.sub('-', hit.id)}",
+                kind=kind,
+                text=hit.text[:_LONGEST_TEXT],
+                title=hit.title,
+                score=hit.score,
+                tags=hit.tags,
+                knowledge=self.source.knowledge,
+            )
+            found.setdefault(candidate.id, candidate)
+        return sorted(found.values(), key=lambda c: -c.score)[:limit]
+
+
+_OLDEST = 0.5
+"""Weight of the oldest against the newest, all else equal."""
+
+
+class NarrativeSource:
+    """Searches summaries by recency-weighted words."""
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        described = [t for t in topics if t.summary or t.brief]
+        self._newest = np.array([t.newest for t in described], dtype=float)
+        self._candidates = [
+            Candidate(
+                id=f"narrative_{t.id}",
+                kind="narrative",
+                text=t.summary or t.brief,
+                title=t.name,
+                tags=("archived",) if t.status == "archived" else (),
+            )
+            for t in described
+        ]
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        age = 1 - self._newest / self._newest.max(initial=1.0)
+        recency = 1 - (1 - _OLDEST) * age
+        scores = score_words(self._candidates, add_keywords(query, intent), recency)
+        return list_best(self._candidates, scores, limit)
+
+
+_TOPICS = 8
+_QUOTES = 3
+
+
+@dataclass(slots=True)
+class TopicSource:
+    """Searches topics by the index's own relevance, and quotes the messages that it is due to."""
+
+    topics: Sequence[Topic]
+    """Topics that are not read in this turn."""
+    hits: Callable[[str], Hits]
+    """Asks the index."""
+    messages: Callable[[Topic], Sequence[StoredMessage]]
+    shown: Collection[str]
+    """Short ids of messages that the prompt shows already."""
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        topics = {t.id: t for t in self.topics}
+        if not topics:
+            return []
+        with defer_exit():
+            hits = self.hits(add_keywords(query, intent))
+        known = [t for t in hits.topics if t in topics]
+        ranked = sorted(known, key=lambda t: -hits.topics[t])[: min(limit, _TOPICS)]
+        quotes = {t: self._format_quotes(topics[t], hits.weights) for t in ranked}
+        return [
+            Candidate(
+                id=f"topic_{t}",
+                kind="topic",
+                text=text,
+                title=topics[t].name,
+                score=float(hits.topics[t]),
+            )
+            for t, text in quotes.items()
+            if text
+        ]
+
+    def _format_quotes(self, topic: Topic, weights: Mapping[str, float]) -> str:
+        """The best messages of a topic, in conversation order; empty if all are shown."""
+        found = [m for m in self.messages(topic) if m.id in weights and m.id not in self.shown]
+        best = sorted(found, key=lambda m: -weights[m.id])[:_QUOTES]
+        best.sort(key=lambda m: parse_message_number(m.id))
+        return "\n".join(f"[{m.id}] {m.line}" for m in best)
+
+
+def find_related_events(
+    events: Sequence[DocumentEvent], focus: str, depth: int
+) -> dict[str, tuple[int, Direction]]:
+    """Events before and after one, by anchor, with how many steps away they are.
+
+    A walk keeps its direction: what else comes after a predecessor is neither. The focus is not in
+    the result, links to no event lead nowhere, and rings are walked once.
+    """
+    found: dict[str, tuple[int, Direction]] = {}
+    for direction, links in _link_events(events).items():
+        reached = {focus}
+        for step in range(1, depth + 1):
+            reached = {n for i in reached for n in links.get(i, ())} - found.keys() - {focus}
+            found |= dict.fromkeys(sorted(reached), (step, direction))
+    return found
+
+
+def _link_events(
+    events: Sequence[DocumentEvent],
+) -> Mapping[Direction, Mapping[str, set[str]]]:
+    """The events right before and right after each, by anchor."""
+    known = {get_anchor(event) for event in events} - {None}
+    earlier, later = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for event in events:
+        for field, there, back in (("after", earlier, later), ("before", later, earlier)):
+            listed = event.get(field)
+            for other in map(str, listed if isinstance(listed, list) else [listed]):
+                own = get_anchor(event)
+                if own is not None and other in known:
+                    there[own].add(other)
+                    back[other].add(own)
+    return {"before": earlier, "after": later}
+
+
+_DEPTH = 2
+_NEAR = (1.0, 0.6)
+
+
+class EventSource:
+    """Searches events: neighbours of the focus (an anchor), and others by their words.
+
+    Active events are in the skeleton already, and are only walked through here.
+    """
+
+    def __init__(self, events: Sequence[DocumentEvent], focus: str | None) -> None:
+        near = find_related_events(events, focus, _DEPTH) if focus else {}
+        over = {get_anchor(e): e for e in events if not is_active(e)}
+        candidates = {
+            anchor: Candidate(
+                id=f"event_{anchor}",
+                kind="event",
+                text=format_yaml(event, {}),
+                title=get_label(event),
+                tags=near.get(anchor, ())[1:],
+            )
+            for anchor, event in over.items()
+            if anchor and anchor != focus
+        }
+        self._candidates = list(candidates.values())
+        self._near = [_NEAR[near[i][0] - 1] if i in near else 0.0 for i in candidates]
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        words = score_words(self._candidates, add_keywords(query, intent))
+        return list_best(self._candidates, np.maximum(words, self._near), limit)

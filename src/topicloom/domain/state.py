@@ -8,15 +8,17 @@ from topicloom.domain.plan import TurnPlan
 from topicloom.state.channels import SessionInput, SessionState, append_or_reset
 
 
+def _take_newest(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    return new
+
+
 class DomainState(SessionState, total=False):
     """State of the session graph of an application that has a domain."""
 
-    document: dict[str, Any]
-    """The application's document, with all edits so far."""
+    document: Annotated[dict[str, Any], _take_newest]
+    """The application's document, with all edits so far; empty until one comes."""
     plan: dict[str, Any]
     """The plan of the newest turn, a dumped `TurnPlan`."""
-    refused: str
-    """Why the document that came last could not be used."""
     layers: Annotated[list[dict[str, Any]], append_or_reset]
     """Dumped `Layer`s for the note of this turn."""
 
@@ -24,7 +26,7 @@ class DomainState(SessionState, total=False):
 class DomainInput(SessionInput, total=False):
     """Input of such an application."""
 
-    document: dict[str, Any]
+    document: Annotated[dict[str, Any], _take_newest]
     """The document, where it is new or was changed by the application; otherwise it stays."""
 
 

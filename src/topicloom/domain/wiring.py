@@ -10,18 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Any
 
 from filelock import FileLock
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
-from pydantic import ValidationError
-from typing_extensions import TypedDict
 
 from topicloom.domain import Domain
 from topicloom.domain.curate import curate
-from topicloom.domain.curation import CurationPolicy
 from topicloom.domain.curator import Curator
 from topicloom.domain.document import Document, list_active_events
 from topicloom.domain.edit import edit
@@ -32,14 +28,8 @@ from topicloom.domain.planner import PLANNER, EmbeddedPlanner, PlanRequest, sani
 from topicloom.domain.recall_source import check_sources
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_skeleton
-from topicloom.domain.state import DomainInput, DomainState, current_plan
-from topicloom.domain.validate_document import (
-    decline,
-    make_checker,
-    make_document_reducer,
-    refuse,
-    validate_document,
-)
+from topicloom.domain.state import DomainState, current_plan
+from topicloom.domain.validate_document import make_checker, validate_document
 from topicloom.effects import Step
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.catch_up import Replay
@@ -48,7 +38,6 @@ from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.roles.calls import ask_first
 from topicloom.search.embedder import Embedder
-from topicloom.state.channels import SessionInput, SessionState
 from topicloom.state.receipt import Call
 from topicloom.storage.disk import make_folder
 from topicloom.storage.file_rows import vectors_in
@@ -62,10 +51,6 @@ class DomainRuntime:
     """A domain that is ready to be built into a graph."""
 
     nodes: dict[str, Runnable[Any, Any]]
-    state: type[SessionState]
-    """The state of the graph, with the document as a channel. What comes into the channel is
-    checked as it comes, so that a document which is refused leaves no trace."""
-    input: type[SessionInput]
     skeletons: SkeletonService
     replay: Replay
     """Makes edits of other writers."""
@@ -86,26 +71,20 @@ class DomainRuntime:
             ConfigurationError: If its schema, a template, a source or a number of it cannot be
                 used, or two documents of its lore have the same id.
         """
+        _check_numbers(domain)
         check_sources(domain.sources)
         check = make_checker(domain.schema) if domain.schema is not None else None
         skeletons = SkeletonService(SkeletonRenderer(domain), deps)
-        closed = Event()
-        lore = running.lore if running else _open_lore(domain, deps, closed)
-        selector = deps.roles.get(SELECTOR) or EmbeddedSelector()
-        curator = Curator(selector, _make_policy(domain), closed)
+        lore = running.lore if running else _open_lore(domain, deps)
+        curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), domain.deadline)
         nodes = {
-            "decline": decline(deps),
-            "refuse": refuse(),
             "plan": plan(deps, domain.events, skeletons.renderer.templates),
             "skeleton": render_skeleton(skeletons),
             "edit": edit(deps, check),
             "curate": curate(deps, curator, lore, domain),
         }
-        document = Annotated[dict[str, Any], make_document_reducer(check)]
         return cls(
             nodes,
-            cast("type[SessionState]", _set_document_channel("State", DomainState, document)),
-            cast("type[SessionInput]", _set_document_channel("Input", DomainInput, document)),
             skeletons,
             partial(replay_edits, check=check),
             lore,
@@ -113,31 +92,21 @@ class DomainRuntime:
         )
 
 
-def _set_document_channel(name: str, schema: type[Any], document: Any) -> type[Any]:
-    """A state schema with another type of its document."""
-    fields = {**get_type_hints(schema, include_extras=True), "document": document}
-    made: type[Any] = TypedDict(name, fields, total=False)  # type: ignore[misc]
-    return made
+def _check_numbers(domain: Domain) -> None:
+    for name, least in (("deadline", 0), ("candidates", 1), ("picks", 1)):
+        number = getattr(domain, name)
+        if not number >= least:
+            raise ConfigurationError(f"domain: {name}={number!r} has to be at least {least}")
 
 
-def _make_policy(domain: Domain) -> CurationPolicy:
-    try:
-        return CurationPolicy(
-            deadline=domain.deadline, candidates=domain.candidates, picks=domain.picks
-        )
-    except ValidationError as error:
-        wrong = "; ".join(f"{e['loc'][0]}={e['input']!r}: {e['msg']}" for e in error.errors())
-        raise ConfigurationError(f"domain: {wrong}") from error
-
-
-def _open_lore(domain: Domain, deps: Deps, closed: Event) -> LoreIndex | None:
+def _open_lore(domain: Domain, deps: Deps) -> LoreIndex | None:
     if isinstance(domain.lore, VectorStore):
         return VectorStoreLoreIndex(domain.lore)
     storage, folder = deps.workspaces.storage, deps.settings.folder
     if folder is None and isinstance(storage, FileStorage):
         folder = storage.root
     open_log = partial(_open_vector_log, folder) if folder is not None else None
-    return DocumentLoreIndex(domain.lore, deps.embedder, open_log, closed) if domain.lore else None
+    return DocumentLoreIndex(domain.lore, deps.embedder, open_log) if domain.lore else None
 
 
 def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
@@ -18,7 +26,7 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateSnapshot, StateUpdate
+from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
 from topicloom.domain.state import DomainInput
 from topicloom.errors import (
@@ -192,7 +200,7 @@ class CompiledSessionGraph(
 
         Where it removes all messages, these are all that were ever said.
         """
-        supersteps = _make_storable(supersteps)
+        supersteps = self.builder.make_storable(supersteps)
         self._check_owner(config.get("configurable", {}), {})
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, self.get_state(config).values, supersteps)
@@ -205,7 +213,7 @@ class CompiledSessionGraph(
 
         Where it removes all messages, these are all that were ever said.
         """
-        supersteps = _make_storable(supersteps)
+        supersteps = self.builder.make_storable(supersteps)
         await self._acheck_owner(config.get("configurable", {}), {})
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
@@ -234,21 +242,22 @@ class CompiledSessionGraph(
                 way=way,
                 meant=suggest(name, ["messages"]),
             )
-        values = given.update if isinstance(given, Command) else given
+        said = given.update if isinstance(given, Command) else given
+        values = self.builder.check_document(said)
         messages = read_messages(values)
         around = ensure_config(merge_configs(self.config, config)).get("configurable", {})
         if not (around.get("checkpoint_ns") and isinstance(given, Mapping)):
             kept = make_update_storable(values)
             check_content(messages)
-            if kept is values:
+            if kept is said:
                 return given
             return replace(given, update=kept) if isinstance(given, Command) else kept
         usable, faults = select_usable(messages)
         if not faults and usable == messages:
-            return given
+            return values
         if faults:
             warn_of_left_out(faults)
-        return {**given, "messages": usable}
+        return {**values, "messages": usable}
 
     def _check_thread(self, config: RunnableConfig | None, data: object) -> dict[str, Any]:
         """What a run is given by its caller and around it; warns if nothing keeps its thread."""
@@ -282,13 +291,44 @@ class CompiledSessionGraph(
 class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionState]):
     """The session graph, to be compiled."""
 
-    def __init__(self, *args: Any, deps: Deps, **options: Any) -> None:
-        """As LangGraph has it, with the collaborators of its nodes."""
+    def __init__(
+        self,
+        *args: Any,
+        deps: Deps,
+        validate: Callable[[object], object] | None = None,
+        **options: Any,
+    ) -> None:
+        """As LangGraph has it, with the collaborators of its nodes.
+
+        `validate` gives an application's document as it can be kept, or raises `InputError`.
+        """
         super().__init__(*args, **options)
+        self._validate = validate
         self.runs = RunQueue(deps.settings.reply_seconds)
         self.deps, self.workspaces = deps, deps.workspaces
         self.owners = LRUCache[str, Person](_OWNERS)
         """Whose a thread is, of those spoken in last: it does not change."""
+
+    def check_document(self, values: Any) -> Any:
+        """An input or an update with its document as it can be kept; itself if it has none.
+
+        It is checked before LangGraph takes it in: one that is refused leaves no trace.
+
+        Raises:
+            InputError: It cannot be used.
+        """
+        if self._validate is None or not isinstance(values, Mapping) or "document" not in values:
+            return values
+        given = values["document"]
+        document = given.value if isinstance(given, Overwrite) else given
+        return {**values, "document": self._validate(document)}
+
+    def make_storable(self, supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
+        """Updates as they can be kept; raises `InputError` for one that cannot."""
+        return [
+            [u._replace(values=make_update_storable(self.check_document(u.values))) for u in step]
+            for step in supersteps
+        ]
 
     def compile(
         self, *args: Any, transformers: Sequence[Any] | None = None, **options: Any
@@ -311,13 +351,6 @@ def _find_person(given: Mapping[str, Any], options: Mapping[str, Any]) -> Person
     context = options.get("context")
     read = context.get if isinstance(context, Mapping) else partial(getattr, context)
     return read_person((read("user_id", "") or "", read("scope", "") or ""), given)
-
-
-def _make_storable(supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
-    """The updates, their messages as they can be kept; raises `InputError` for one that cannot."""
-    return [
-        [u._replace(values=make_update_storable(u.values)) for u in step] for step in supersteps
-    ]
 
 
 def _clears(supersteps: Sequence[Sequence[StateUpdate]]) -> bool:

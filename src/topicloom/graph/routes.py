@@ -14,7 +14,6 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
-from topicloom.domain.document import REFUSED
 from topicloom.domain.edit import EDIT_STATE
 from topicloom.domain.state import DomainState
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
@@ -46,7 +45,6 @@ SEARCH = "a topic is missing"
 TOOLS = "a tool"
 REPLY = "the reply"
 AGAIN = "the model takes less"
-UNUSABLE = "an unusable document"
 EDITS = "edits"
 MADE = "made"
 NOT_MADE = "not made"
@@ -96,13 +94,7 @@ class Routes:
         self._add_branches(graph)
         if self.tools:
             graph.add_edge("tools", "main_generate")
-        if self.streams:
-            graph.add_conditional_edges(
-                START, self.begin, {MESSAGE: "reconcile", UNUSABLE: "decline"}
-            )
-            graph.add_edge("decline", "refuse")
-        else:
-            graph.add_edge(START, "reconcile")
+        graph.add_edge(START, "reconcile")
         graph.add_edge("finalize", END)
 
     def connect_memory(self, graph: Graph) -> None:
@@ -121,10 +113,6 @@ class Routes:
         for name in ("read_topic", *self.streams):
             graph.add_edge(name, "assemble")
         graph.add_edge("assemble", "main_generate" if "main_generate" in graph.nodes else END)
-
-    def begin(self, state: DomainState) -> str:
-        """To the conversation, unless a document came that cannot be used."""
-        return UNUSABLE if REFUSED in (state.get("document") or {}) else MESSAGE
 
     def resume(self, state: SessionState) -> str:
         """To the search that the model asked for, or to the conversation."""

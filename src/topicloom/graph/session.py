@@ -20,6 +20,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, RetryPolicy, TracePolicy, omit_payload
 
 from topicloom.domain import Domain
+from topicloom.domain.state import DomainInput, DomainState
 from topicloom.effects import Step, either
 from topicloom.errors import (
     InputError,
@@ -93,10 +94,17 @@ def wire_graph(
 
     `own` is its `state_schema`; `vary` makes the nodes for the options of a run.
     """
-    state, given = (domain.state, domain.input) if domain else (SessionState, SessionInput)
+    state: type[Any] = DomainState if domain else SessionState
+    given: type[Any] = DomainInput if domain else SessionInput
     if own is not None:
         state, given = (new_class(base.__name__, (base, own)) for base in (state, given))
-    graph = SessionGraph(state, deps=deps, context_schema=TurnOptions, input_schema=given)
+    graph = SessionGraph(
+        state,
+        deps=deps,
+        validate=domain.validate if domain else None,
+        context_schema=TurnOptions,
+        input_schema=given,
+    )
     nodes = _make_nodes(deps, archive_index, domain)
     _add_nodes(graph, _vary_nodes(nodes, vary) if vary else nodes, deps.settings)
     if deps.window.tools:
@@ -189,7 +197,7 @@ def _make_tool_node(
     """The node that runs tools; it warns of what a `Command` of one would set in no channel.
 
     What was said is kept, too, where one of them raises. A document that cannot be used is an error
-    of the tool that sets it: in its channel, the next message would be refused for it.
+    of the tool that sets it.
     """
 
     def keep(state: Any) -> AbstractContextManager[None]:
@@ -213,9 +221,9 @@ def _make_tool_node(
                     TopicLoomWarning,
                     stacklevel=2,
                 )
-            if domain and "document" in update:
+            if domain and isinstance(update, dict) and "document" in update:
                 try:
-                    domain.validate(update["document"])
+                    update["document"] = domain.validate(update["document"])
                 except InputError as error:
                     raise InputError(
                         "tool {name!r} sets a document that cannot be used: {error}",
