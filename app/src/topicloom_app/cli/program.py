@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             program = get_command(app)
             if chinese:
                 translate_help(typer.Context(program, **program.context_settings))
-            program(given)
+            program(given, prog_name="topicloom")
         except TopicLoomError as error:
             from topicloom_app.cli.console import show_error
 
