@@ -2,7 +2,7 @@
 
 `ledger` (the default) keeps every recall note behind the user message that called for it, so
 the prompt of a turn begins with the whole prompt of the turn before. `spec` is the order of
-the design paper: what was recalled this turn, by score, before the messages.
+the design paper: this turn's note in the system message, before the messages.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ shows this much of every message at least."""
 
 @dataclass(slots=True)
 class SplitDraft:
-    """The work of one split. Rows of topics are written at its end, all at once."""
+    """The work of one split: `put` appends ranges at once, the roster is written at its end."""
 
     deps: Deps
     store: SessionStore

@@ -70,8 +70,8 @@ def _choose_quotes(
         in_view: Short ids of messages that the prompt shows anyway; never quoted.
 
     Returns:
-        The topics with something to say, by score, best first, with quotes in conversation order;
-        and the short ids of what would be quoted if no model had read.
+        The topics with something to say, by score, best first (`render_note` lists their quotes by
+        number); and the short ids of what would be quoted if no model had read.
     """
     ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
     readers = [r for r in ranked if r.source == "model" and not r.failed]

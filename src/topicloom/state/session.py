@@ -29,7 +29,7 @@ def check_format(what: str, found: object) -> None:
 
 
 class Session(BaseModel, frozen=True, extra="allow"):
-    """The durable core of a session: some hundred bytes, however long the history is.
+    """The durable core of a session: about a kilobyte, however long the history is.
 
     The checkpoint is the authority. A head names the newest entry of an append-only
     chain in storage, so a fork from an old checkpoint sees exactly the entries of that time.
