@@ -67,10 +67,7 @@ def write_session(folder: Path, count: int) -> None:
         session = store.append(session, spoken)
         named = f"Matter {number + 1}"
         topic = topics.get(number) or Topic(id=f"t{number + 1}", name=named, brief=named)
-        topics[number] = topic = store.move(topic, rounds).model_copy(
-            update={"newest": spoken[-1].seq}
-        )
-        session = store.add_days(session, topic, rounds)
+        session, topics[number] = store.assign(session, topic, spoken)
         session = store.add_receipt(session, _receipt(run, spoken[-2], topic))
     update = {"tail": count + 1, "view": count + 1, "topics": TOPICS, "turn": session.count // 20}
     active = {f"t{n}": (0.5,) for n in range(1, 11)}

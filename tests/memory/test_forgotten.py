@@ -294,7 +294,7 @@ def test_a_purge_that_was_killed_anywhere_is_finished(tmp_path: Path) -> None:
     session, store = open_session(graph, thread())
     numbers = [m.seq for m in store.messages(session) if SECRET in m.text]
     chains = list(store.plan_purge(session, numbers).entries)
-    assert len(chains) > 4
+    assert len(chains) >= 4
     for stop in range(1, len(chains)):
         folder = tmp_path / str(stop)
         copytree(whole, folder)

@@ -97,7 +97,7 @@ def test_fixed_words_are_in_both_languages_and_are_those_that_the_code_names() -
     for path in Path(topicloom.__file__).parent.rglob("*.py"):
         if "get_wording" in (code := path.read_text("utf-8")):
             found = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Attribute)]
-            of = re.compile(r"words|get_wording\(.*\)")
+            of = re.compile(r"words|wording|get_wording\(.*\)")
             used |= {n.attr for n in found if of.fullmatch(ast.unparse(n.value))}
     for language in LANGUAGES:
         names = [row.partition(": ")[0] for row in load_rows(f"words/{language}")]

@@ -12,11 +12,11 @@ from topicloom.state.dividing import (
     cut_rounds,
     divide_rounds,
     find_preceding,
-    number_names,
 )
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import Portion
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topic_names import number_names
 
 
 def round_(seq: int, tokens: int) -> Round:

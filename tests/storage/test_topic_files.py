@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, open_graph, past, record, tell, thread
 
@@ -88,9 +89,9 @@ def test_what_people_do_to_them_damages_nothing(tmp_path: Path) -> None:
     one, other = sorted((tmp_path / "s" / "topics").iterdir())[:2]
     one.write_text("not even JSON")
     other.unlink()
-    graph = open_graph(
-        tmp_path, storage=FileStorage(tmp_path, fsync=False), checkpointer=graph.checkpointer
-    )
+    saver = graph.checkpointer
+    assert isinstance(saver, BaseCheckpointSaver)
+    graph = open_graph(tmp_path, storage=FileStorage(tmp_path, fsync=False), checkpointer=saver)
     tell(graph, CONFIG, "茶：and tea?")
     session, store = open_session(graph, CONFIG)
     assert check_kept(store, session)[: len(before)] == before

@@ -210,7 +210,8 @@ def fold(word: str) -> str:
 def _simplify(said: str) -> str:
     """Words in lower case without quotes, possessives and those that name nothing."""
     text = _MARKS.sub(" ", _POSSESSIVE.sub(" ", said.lower())).strip("的 ")
-    return " ".join(word for word in text.split() if word not in _FILLERS)
+    words = (word.strip("'") for word in text.split())
+    return " ".join(word for word in words if word and word not in _FILLERS)
 
 
 def _remove_names(word: str, names: Set[str]) -> str:

@@ -91,7 +91,7 @@ class ReviewFindings(BaseModel, frozen=True):
     pairs: tuple[TopicPair, ...] = ()
     """Those that are the same; each topic is in one at most."""
     near: Mapping[str, float] = {}
-    """Their nearness to the discussion."""
+    """Their nearness to the discussion, once the pairs are merged."""
 
 
 def is_due(topic: Topic) -> bool:
@@ -150,14 +150,12 @@ def decide_changes(
         change = _make_merge(pair, table, found)
         last_at = max(table[pair.kept].last_at, table[pair.other].last_at)
         if pair.together:  # without a description it is unknown whether the topic is over
-            near = max(found.near.get(topic, 1.0) for topic in (pair.kept, pair.other))
-            change = _add_archiving(change, look, last_at, near, now, policy)
+            change = _add_archiving(change, look, last_at, found, now, policy)
         changes.append(change)
     for look in looks.values():
         topic = table[look.topic]
         change = _make_change(topic, found.assessed.get(topic.id))
-        near = found.near.get(topic.id, 1.0)
-        change = _add_archiving(change, look, topic.last_at, near, now, policy)
+        change = _add_archiving(change, look, topic.last_at, found, now, policy)
         if change.reviewed or change.archive:
             changes.append(change)
     return changes
@@ -205,11 +203,11 @@ def _add_archiving(
     change: TopicChange,
     look: TopicStats,
     last_at: str,
-    near: float,
+    found: ReviewFindings,
     now: datetime,
     policy: ReviewPolicy,
 ) -> TopicChange:
-    why = _explain_archiving(change, look, near, now, policy)
+    why = _explain_archiving(change, look, found.near.get(look.topic, 1.0), now, policy)
     if not why:
         return change
     reason = "; ".join(filter(None, (change.reason, why)))

@@ -26,6 +26,7 @@ from topicloom.review.survey import ask_reviewer
 from topicloom.roles.calls import ask_all
 from topicloom.search.centroids import ReviewCentroids, compute_centroids, sum_vectors
 from topicloom.search.embedder import FixedEmbedder
+from topicloom.state.activation import transfer_activation
 from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
@@ -65,10 +66,16 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
         pairs = yield from _confirm_pairs(deps, session, held, wanted, fresh, calls)
         pairs = yield from _describe_pairs(deps, session, held, pairs, looks, calls)
-        compared, active = held if centroids.now.any() else (), list(session.active)
+        active = session.active
+        for pair in pairs:
+            (one, count), (other, more) = sums[pair.kept], sums.pop(pair.other)
+            sums[pair.kept] = one + other, count + more
+            active = transfer_activation(active, pair.other, [pair.kept])
+        after = compute_centroids(sums, embedder, newest)
+        compared = [i for i in held if i in sums] if after.now.any() else []
         return {
             "pairs": [pair.model_dump(mode="json") for pair in pairs],
-            "near": {i: round(centroids.measure_nearness(i, active), 4) for i in compared},
+            "near": {i: round(after.measure_nearness(i, list(active)), 4) for i in compared},
             "calls": dumped(calls),
         }
 

@@ -123,7 +123,8 @@ def _plan_topics(
     stripped = _strip_chains(log, gone)
     # Others have their names from the holders', by which they are found: these go behind them.
     ordered = sorted(stripped[ROSTER].items(), key=lambda entry: entry[1]["id"] in holders)
-    return holding, {**stripped, ROSTER: dict(ordered)}
+    held = [topic for topic in dict.fromkeys(t.id for t in roster) if topic in holding]
+    return held, {**stripped, ROSTER: dict(ordered)}
 
 
 def find_holders(log: SessionLog, refs: Collection[str]) -> tuple[set[str], set[str]]:

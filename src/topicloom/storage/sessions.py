@@ -194,7 +194,7 @@ class SessionStore:
 
     def save_topics(self, session: Session, topics: Sequence[Topic]) -> Session:
         """Write topics to the roster; a row replaces the earlier ones of its id."""
-        return self._append(session, ROSTER, map(_dump, topics))
+        return self._append(session, ROSTER, [_dump(self._digest(session, t)) for t in topics])
 
     def assign(
         self, session: Session, topic: Topic, messages: Sequence[StoredMessage]
@@ -205,11 +205,8 @@ class SessionStore:
         """
         superseded = self.superseded(session)
         hidden = {n for n, shown in superseded.items() if shown is None}
-        before = self.ranges(session).newest(topic.id)
         ranges = make_ranges((m.seq for m in messages), hidden)
         session = self._write_ranges(session, topic.id, ranges)
-        if topic.count and before > messages[0].seq:
-            return session, self.recount(session, topic)
         return session, self._digest(session, topic.gained(messages))
 
     def hand_over(self, session: Session, topic: Topic, to: Topic) -> Session:
@@ -357,10 +354,9 @@ class SessionStore:
         Returns:
             How many entries were purged that had not been before.
         """
-        # An empty plan may finish a purge that was killed: any copy may have what is gone.
-        touched = {*plan.topics, *(row["id"] for row in plan.entries.get(ROSTER, {}).values())}
         count = execute_purge(self.log, plan)
-        self.copy_topics(plan.session, plan.session, touched if plan.entries else {"*"})
+        # All of them: this may finish a purge that was killed, and any copy may have what is gone.
+        self.copy_topics(plan.session, plan.session, {"*"})
         return count
 
     def copy_topics(

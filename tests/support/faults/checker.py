@@ -48,7 +48,7 @@ def check(raw: Raw) -> Found:
     homes = dict[int, str]()
     for row in walk.chain("ranges", session.get("ranges")):
         if not row.get("also"):
-            homes |= dict.fromkeys(range(row["first"], row["last"] + 1), row["topic"])
+            homes |= dict.fromkeys(range(row["first"], row["last"] + 1), str(row["topic"]))
     held = Counter(topic for number, topic in homes.items() if number not in gone)
     topics = {row["id"]: row for row in walk.chain("roster", session.get("roster"))}
     for topic in {*topics, *held}:
