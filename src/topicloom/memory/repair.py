@@ -12,7 +12,6 @@ from topicloom.nodes.catch_up import show_newest
 from topicloom.state.message_form import find_form_fault
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
-from topicloom.storage.caches import DEFAULT_BYTES, BodyCache
 from topicloom.storage.log import SessionLog
 from topicloom.storage.repair import Fault, find_faults, mend_session
 from topicloom.storage.sessions import SessionStore
@@ -108,6 +107,6 @@ def _open_anew(
     The store has nothing in memory yet: what is stored is read.
     """
     session = get_session(graph, config)
-    log = SessionLog(storage.backend(session.id), BodyCache(DEFAULT_BYTES, len))
-    store, lost = SessionStore(log), not session.count and session.id in storage.sessions()
+    store = SessionStore(SessionLog(storage.backend(session.id)))
+    lost = not session.count and session.id in storage.sessions()
     return session, store, [_tell_lost(graph, session, store)] if lost else []
