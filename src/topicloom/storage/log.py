@@ -162,12 +162,9 @@ class SessionLog:
         return self._backend.lock(create=False)
 
     def standing(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What is read of some bodies now, by ref, whatever is in memory; nothing if one is gone.
-
-        What is left of a purged body has the key `purged`.
-        """
+        """Those of some bodies that can be read, by ref; nothing if one is gone."""
         with suppress(MissingRecordError):
-            return {r.ref: load_body(r.body) for r in self._chain(chain).read(refs) if is_intact(r)}
+            return self.readable(chain, refs)
         return {}
 
     def replace_rows(self, chain: str, body: Mapping[str, Any], remove: Collection[str]) -> str:
