@@ -17,7 +17,7 @@ from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.memory.freed_pages import rewrite_files
-from topicloom.memory.purge import adelete_session, delete_session, purge_from
+from topicloom.memory.purge import adelete_session, delete_session, purge_messages
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.main_prompt import lay_out_prompt
@@ -210,8 +210,7 @@ class GraphAccess:
         """
         _, store, _ = yield from self.open()
         thread = name_thread(self.thread)
-        done = yield from purge_from(store, self.graph, thread, plan, first)
-        return done.left
+        return (yield from purge_messages(store, self.graph, thread, plan, first))
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session with its thread."""
