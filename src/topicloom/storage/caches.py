@@ -72,11 +72,11 @@ class HeadCache:
     """The refs of the heads asked for last, over all chains of a session."""
 
     def __init__(self, size: int = _HEADS) -> None:
-        self._known: LRUCache[tuple[str, str], tuple[str, ...]] = LRUCache(size)
+        self._known: LRUCache[tuple[str, str], Sequence[str]] = LRUCache(size)
 
     def refs(
         self, chain: str, head: str | None, prev: Callable[[str], str | None]
-    ) -> tuple[str, ...]:
+    ) -> Sequence[str]:
         """The refs up to a head, oldest first.
 
         Walks back, by the ref before each ref, until it meets a head asked for before.
@@ -93,8 +93,9 @@ class HeadCache:
                 )
             new[ref] = None
             ref = prev(ref)
-        before = () if ref is None else self._known[chain, ref]
-        refs = (*before, *reversed(new)) if new else before
+        refs = [] if ref is None else self._known[chain, ref]
+        if new:
+            refs = [*refs, *reversed(new)]
         if head is not None:
             self._known[chain, head] = refs
         return refs
