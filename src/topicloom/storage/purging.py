@@ -51,6 +51,8 @@ class PurgePlan:
     """By chain, in the order in which it is done, and by ref: what stays of an entry."""
     session: Session
     """The session, of whose topics copies for people are written anew."""
+    again: bool
+    """True if some of it was purged before, by a call that may have been killed on the way."""
 
 
 def plan_purge(
@@ -79,7 +81,8 @@ def plan_purge(
     copies, versions = _find_on_other_branches(log, branch, named, transcript)
     versions = versions if edits else {}
     # What is named goes last: by it the others are found.
-    rows = {ref: r for ref, r in (versions | copies | named).items() if "text" in r}
+    every = versions | copies | named
+    rows = {ref: row for ref, row in every.items() if "text" in row}
     changed: list[Row] = list(map(to_row, stale))
     if edits:
         changed = _find_edited(log, [*named.values(), *rows.values()])
@@ -87,7 +90,7 @@ def plan_purge(
     messages = [r["id"] for r in (*named.values(), *changed) if r["id"] in ids and "text" in r]
     words = KnownText("\n".join(map(_get_words, [*rows.values(), *changed])))
 
-    found = {ref for ref, r in (versions | copies | named).items() if ref in rows}
+    found = set(rows)
     found |= {ref for ref, row in named.items() if row["id"] in {r["id"] for r in changed}}
     topics, entries = _plan_topics(log, words, found, messages)
     entries[SUPERSEDED] = _strip_edits(_all_rows(log, SUPERSEDED), changed)
@@ -100,6 +103,7 @@ def plan_purge(
         topics=tuple(topics),
         entries={chain: e for chain, e in entries.items() if e},
         session=session,
+        again=len(rows) < len(every),
     )
 
 

@@ -353,10 +353,10 @@ class SessionStore:
         Returns:
             How many entries were purged that had not been before.
         """
-        # An empty plan may finish a purge that was killed: any copy may have what is gone.
-        touched = {*plan.topics, *(row["id"] for row in plan.entries.get(ROSTER, {}).values())}
         count = execute_purge(self.log, plan)
-        self.copy_topics(plan.session, plan.session, touched if plan.entries else {"*"})
+        touched = {*plan.topics, *(row["id"] for row in plan.entries.get(ROSTER, {}).values())}
+        # Where another call began it, any copy may have what is gone.
+        self.copy_topics(plan.session, plan.session, {"*"} if plan.again else touched)
         return count
 
     def copy_topics(
