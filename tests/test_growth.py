@@ -37,7 +37,7 @@ from topicloom.search.time_expressions import asked_for, parse_when
 from topicloom.search.words import NameFinder, count_words, words_of
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import detect_language
-from topicloom.state.message_form import find_form_fault
+from topicloom.state.message_form import make_storable
 from topicloom.state.messages import says_something
 from topicloom.state.safe_text import KnownText
 from topicloom.state.stored_message import to_stored_message
@@ -167,7 +167,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "is_informative": lambda t: is_informative(to_stored_message(HumanMessage(t), seq=1, time="")),
     "parse_review": lambda t: parse_review(f"<summary>{t}</summary>"),
     "describe_message": lambda t: describe_message(HumanMessage(t)),
-    "find_form_fault": lambda t: find_form_fault(HumanMessage([t, {"type": "text", "text": t}])),
+    "make_storable": lambda t: make_storable(HumanMessage([t, {"type": "text", "text": t}])),
     "says_something": lambda t: says_something(AIMessage(t)),
     "detect_language": lambda t: detect_language([t]),
     "EstimatingCounter": EstimatingCounter("o200k").text,

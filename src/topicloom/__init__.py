@@ -21,8 +21,7 @@ Memory
 What is stored
     A session at rest: its messages, topics, notes, receipts.
     get_session open_session Session SessionStore check_session repair_session Fault
-    purge_messages PurgePlan PurgeResult
-    delete_session adelete_session delete_with_threads
+    PurgePlan delete_session adelete_session delete_with_threads
     StoredMessage Topic Round Note TopicNote Receipt Call JournalEntry
 Storages
     Where sessions live.

@@ -81,11 +81,9 @@ from .memory.persons import (
     PersonThread as PersonThread,
 )
 from .memory.purge import (
-    PurgeResult as PurgeResult,
     adelete_session as adelete_session,
     delete_session as delete_session,
     delete_with_threads as delete_with_threads,
-    purge_messages as purge_messages,
 )
 from .memory.repair import (
     check_session as check_session,

@@ -22,8 +22,6 @@ from topicloom import (
     delete_session,
     embedded_roles,
     get_session,
-    open_session,
-    purge_messages,
 )
 from topicloom.hosting import get_text
 from topicloom.search.hashing import HashingEmbedder
@@ -202,10 +200,6 @@ def test_what_is_forgotten_of_an_agent_stands_in_no_prompt(tmp_path: Path) -> No
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path))
     say(agent, thread(), "茶：密码 4711", "山：二")
-    storage = FileStorage(tmp_path, fsync=False)
-    session, store = open_session(agent, thread(), storage)
-    with pytest.raises(InputError, match=r"Memory\.of"):  # its checkpoints are the agent's
-        purge_messages(agent, thread(), storage, store.plan_purge(session, [1]))
     (left,) = Memory.of(agent, thread()).forget("m1").left
     assert "the checkpoints" in left
     say(agent, thread(), "海：三")

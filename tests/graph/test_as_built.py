@@ -17,6 +17,7 @@ from topicloom import (
     MERGER,
     REVIEWER,
     FileStorage,
+    Memory,
     SessionState,
     Settings,
     TurnOptions,
@@ -26,7 +27,6 @@ from topicloom import (
     check_session,
     default_embedder,
     open_session,
-    purge_messages,
     repair_session,
     review_session,
 )
@@ -107,7 +107,7 @@ def test_a_review_reads_nothing_that_another_writer_purged(tmp_path: Path) -> No
     other = FileStorage(tmp_path / "own", fsync=False)
     session, store = open_session(graph, thread(), other)
     said = store.messages(session)[0].text
-    purge_messages(graph, thread(), other, store.plan_purge(session, [1]))
+    Memory(other, session.id).forget("m1")
     review_session(graph, thread(), dry_run=True)
     assert reviewer.requests
     assert said not in [m.text for request in reviewer.requests for m in request.messages]
@@ -127,7 +127,7 @@ def test_purged_checked_and_repaired_where_it_is(tmp_path: Path) -> None:
     graph = talk(tmp_path)
     session, store = open_session(graph, thread())
     assert check_kept(store, session)
-    assert purge_messages(graph, thread(), None, store.plan_purge(session, [1])).entries
+    assert Memory.of(graph, thread()).forget("m1").messages
     assert check_session(graph, thread()) == []
     rows = FileStorage(tmp_path / "own").backend("s").entries("turns")
     rows.replace([], [list(rows.scan())[-1].key])

@@ -15,7 +15,6 @@ from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 from topicloom import (
     Fact,
     FactChanges,
-    FileStorage,
     Memory,
     ReflectionStore,
     SessionStore,
@@ -23,7 +22,6 @@ from topicloom import (
     TurnOptions,
     build_session_graph,
     get_session,
-    purge_messages,
 )
 from topicloom.storage.repair import find_faults, mend_session
 from topicloom.testing import ScriptedResponder, fake_roles
@@ -128,8 +126,7 @@ def test_a_purge_follows(tmp_path: Path, again: bool, keep: int | None) -> None:
     store = kept(tmp_path, session)
     number = store.messages(session)[-2 if again else 0].seq
     assert SECRET in store.message(session, number).text
-    plan = store.plan_purge(session, [number])
-    purge_messages(graph, thread(), FileStorage(tmp_path), plan)
+    Memory.of(graph, thread()).forget(f"m{number}")
     assert SECRET not in stored(tmp_path)
     say(graph, HumanMessage("还有呢？"))
     assert "（" not in texts(tmp_path, graph)[0]

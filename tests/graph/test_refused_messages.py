@@ -23,7 +23,6 @@ from topicloom import (
     ReplyError,
     TopicLoomWarning,
     check_session,
-    repair_session,
 )
 from topicloom.hosting import Graph
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
@@ -97,16 +96,6 @@ async def test_an_agent_keeps_it_no_longer_than_its_own_turn(tmp_path: Path, fir
     assert remembered(agent) == shown(agent) == [*said, "And now?", REPLY]
     agent.invoke({"messages": [HumanMessage("And then?")]}, thread())
     assert shown(agent)[-2:] == ["And then?", REPLY]
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_an_agent_is_reported_and_mended(tmp_path: Path, first: bool) -> None:
-    agent, said = refuse(tmp_path, first)
-    (fault,) = check_session(agent, thread())
-    assert repair_session(agent, thread()) == [fault]
-    assert check_session(agent, thread()) == []
-    agent.invoke({"messages": [HumanMessage("And now?")]}, thread())
-    assert remembered(agent) == [*said, "And now?", REPLY]
 
 
 def test_a_graph_around_it_keeps_what_it_was_given(tmp_path: Path) -> None:

@@ -205,16 +205,12 @@ def test_of_a_store_too() -> None:
 
 
 def test_a_purge_deletes_no_session(tmp_path: Path) -> None:
-    from topicloom import purge_messages
-
     saver = InMemorySaver()
     graph = open_graph(tmp_path, checkpointer=saver)
     delete_with_threads(saver, graph)
     tell(graph, thread(), *TEXTS)
-    storage = FileStorage(tmp_path)
     session = get_session(graph, thread())
-    plan = kept(tmp_path, session).plan_purge(session, [1])
-    purge_messages(graph, thread(), storage, plan)
+    Memory.of(graph, thread()).forget("m1")
     assert len(check_kept(kept(tmp_path, session), session)) == 10
 
 

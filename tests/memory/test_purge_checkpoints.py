@@ -21,7 +21,6 @@ from topicloom import (
     ReplyError,
     ReplyRequest,
     get_session,
-    purge_messages,
 )
 from topicloom.hosting import REMOVED, get_text
 from topicloom.testing import ScriptedResponder, fake_roles
@@ -84,6 +83,10 @@ def talk(folder: Path, saver: BaseCheckpointSaver[Any]) -> Any:
     return graph
 
 
+def forget(graph: Any, numbers: list[int]) -> tuple[str, ...]:
+    return Memory.of(graph, thread()).forget(*(f"m{number}" for number in numbers)).left
+
+
 def secret_messages(folder: Path, graph: Any) -> list[int]:
     session = get_session(graph, thread())
     return [m.seq for m in kept(folder, session).messages(session) if SECRET in m.text]
@@ -97,11 +100,7 @@ def test_nothing_of_it_is_left_and_the_thread_goes_on(tmp_path: Path, place: Pla
     assert SECRET in everything()
     session = get_session(graph, thread())
     others = len(list(saver.list(thread("other"))))
-    store = kept(folder, session)
-    plan = store.plan_purge(session, secret_messages(folder, graph))
-    done = purge_messages(graph, thread(), FileStorage(folder), plan)
-    assert done.left == ()
-    assert done.entries > 0
+    assert forget(graph, secret_messages(folder, graph)) == ()
     assert SECRET not in everything()
     assert len(list(saver.list(thread()))) == 1
     assert len(list(saver.list(thread("other")))) == others
@@ -125,9 +124,8 @@ def test_one_that_was_killed_before_the_checkpoints_is_finished(tmp_path: Path) 
     store = kept(tmp_path, session)
     store.purge(store.plan_purge(session, numbers))
     assert SECRET in in_memory(saver)
-    plan = store.plan_purge(session, numbers)
-    assert plan.messages == ()
-    assert purge_messages(graph, thread(), FileStorage(tmp_path), plan).left == ()
+    assert store.plan_purge(session, numbers).messages == ()
+    assert forget(graph, numbers) == ()
     assert SECRET not in in_memory(saver)
 
 
@@ -135,11 +133,8 @@ def test_what_a_checkpointer_cannot_do_is_said(tmp_path: Path) -> None:
     saver = ForeignSaver()
     graph = talk(tmp_path, saver)
     before = len(list(saver.list(thread())))
-    session = get_session(graph, thread())
-    plan = kept(tmp_path, session).plan_purge(session, secret_messages(tmp_path, graph))
-    done = purge_messages(graph, thread(), FileStorage(tmp_path), plan)
+    [left] = forget(graph, secret_messages(tmp_path, graph))
     assert len(list(saver.list(thread()))) == before + 1
-    [left] = done.left
     assert "older checkpoints of the thread: ForeignSaver cannot remove them" in left
     assert SECRET not in str(graph.get_state(thread()))
 
@@ -149,15 +144,12 @@ def test_a_file_that_another_reads_is_said(tmp_path: Path) -> None:
     with SqliteSaver.from_conn_string(path) as saver, SqliteSaver.from_conn_string(path) as other:
         saver.conn.execute("PRAGMA busy_timeout = 1")
         graph = talk(tmp_path / "sessions", saver)
-        session = get_session(graph, thread())
-        store = kept(tmp_path / "sessions", session)
-        plan = store.plan_purge(session, [1])
         reading = other.conn.execute("SELECT * FROM checkpoints")
         assert reading.fetchone()
-        done = purge_messages(graph, thread(), FileStorage(tmp_path / "sessions"), plan)
-        assert done.left == ("free pages of the checkpoints' file, which another process uses",)
+        left = "free pages of the checkpoints' file, which another process uses"
+        assert forget(graph, [1]) == (left,)
         reading.close()
-        assert purge_messages(graph, thread(), FileStorage(tmp_path / "sessions"), plan).left == ()
+        assert forget(graph, [1]) == ()
 
 
 def test_what_a_provider_refuses_again_and_again_is_forgotten(tmp_path: Path) -> None:
@@ -185,8 +177,7 @@ def test_what_a_provider_refuses_again_and_again_is_forgotten(tmp_path: Path) ->
 def test_a_turn_that_is_not_finished_is_not_purged_beside(tmp_path: Path) -> None:
     graph = talk(tmp_path, InMemorySaver())
     session = get_session(graph, thread())
-    plan = kept(tmp_path, session).plan_purge(session, [1])
     graph.update_state(thread(), {"messages": []}, as_node="assemble")
     with pytest.raises(InputError, match="not finished"):
-        purge_messages(graph, thread(), FileStorage(tmp_path), plan)
+        forget(graph, [1])
     assert secret_messages(tmp_path, graph) == [1, session.count - 1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import shutil
 import stat
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -146,7 +145,7 @@ def test_a_line_edited_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_file_edited_while_it_is_open(tmp_path: Path) -> None:
-    log = FileStorage(tmp_path, cache_bytes=0).open("s")
+    log = FileStorage(tmp_path).open("s")
     head = log.append("c", None, said("good", "b"))
     path = tmp_path / "s/c.jsonl"
     path.write_bytes(path.read_bytes().replace(b"good", b"better"))
@@ -246,28 +245,6 @@ def test_a_session_with_a_damaged_card_is_still_listed(tmp_path: Path) -> None:
         (tmp_path / name.replace(" ", "%20") / "session.json").write_bytes(card)
     assert FileStorage(tmp_path).sessions() == ["a b", "b", "c"]
     assert FileStorage(tmp_path).open("a b").append("c", None, said("y"))
-
-
-def test_the_cache_keeps_its_bound(tmp_path: Path) -> None:
-    log = FileStorage(tmp_path, cache_bytes=3000).open("s")
-    head = log.append("c", None, said(*(str(n) * 500 for n in range(9))))
-    refs = log.refs("c", head)
-    for _ in range(2):
-        assert [body["text"][0] for body in log.read("c", refs)] == list("012345678")
-
-
-def test_a_session_whose_bodies_are_forgotten_leaves_those_of_others(tmp_path: Path) -> None:
-    storage = FileStorage(tmp_path)
-    logs = [storage.open(name) for name in "ab"]
-    heads = [log.append("c", None, said("x")) for log in logs]
-    refs = [log.refs("c", head) for log, head in zip(logs, heads, strict=True)]
-    for log, known in zip(logs, refs, strict=True):
-        log.read("c", known)
-    logs[0].forget()
-    shutil.rmtree(tmp_path)
-    assert logs[1].read("c", refs[1])[0]["text"] == "x"
-    with pytest.raises(StorageError):
-        logs[0].read("c", refs[0])
 
 
 def test_line_ends_of_windows_change_nothing(tmp_path: Path) -> None:

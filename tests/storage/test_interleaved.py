@@ -69,7 +69,7 @@ class Place:
 
     def reopen(self) -> FileStorage:
         """Its storage, as another process would open it."""
-        return FileStorage(self._root, fsync=False, cache_bytes=0)
+        return FileStorage(self._root, fsync=False)
 
     def purge_other(self) -> None:
         self._log.purge(CHAIN, [self._other])
@@ -107,8 +107,8 @@ def test_a_purge_before_any_line(tmp_path: Path, warm: bool) -> None:
 
 def test_a_file_that_was_written_anew_is_not_read_from_the_middle(tmp_path: Path) -> None:
     """Where a line began before, one that looks like its end begins now."""
-    storage = FileStorage(tmp_path, fsync=False, cache_bytes=0)
-    log, reader = storage.open("s"), FileStorage(tmp_path, fsync=False, cache_bytes=0).open("s")
+    storage = FileStorage(tmp_path, fsync=False)
+    log, reader = storage.open("s"), FileStorage(tmp_path, fsync=False).open("s")
     head = log.append(CHAIN, None, [{"text": "a"}])
     nested = log.append(CHAIN, head, [{"x": {"text": "b" * 50}}])
     path = tmp_path / "s/transcript.jsonl"

@@ -23,7 +23,6 @@ from topicloom import (
     TopicMiddleware,
     build_session_graph,
     open_session,
-    purge_messages,
 )
 from topicloom.hosting import REMOVED, Graph
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
@@ -167,11 +166,10 @@ def purge_by_graph(place: Place, look: Look) -> None:
 def purge_by_two(place: Place, look: Look) -> None:
     """Two graphs purge from one state; the session is read between them."""
     one, two = place.open_graph(), place.open_graph()
-    session, store = open_session(two, CONFIG)
-    plan = store.plan_purge(session, [1, 3, 13])
+    Memory.of(two, CONFIG).session()
     Memory.of(one, CONFIG).forget("m9")
     look()
-    purge_messages(two, CONFIG, None, plan)
+    Memory.of(two, CONFIG).forget("m1", "m3", "m13")
 
 
 @pytest.mark.parametrize("purge", [purge_by_storage, purge_by_graph, purge_by_two])

@@ -1,46 +1,11 @@
-"""Views of refs that grow without changing."""
+"""The refs up to a head."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, strategies as st
 
 from topicloom import StorageError
-from topicloom.storage.caches import HeadCache, Refs
-
-
-def view(text: str) -> Refs:
-    return Refs([], 0, 0).extended(list(text))
-
-
-@given(st.text("abc", max_size=8), st.slices(8), st.slices(8))
-def test_slices_are_those_of_a_list(text: str, first: slice, second: slice) -> None:
-    assert list(view(text)[first][second]) == list(text)[first][second]
-
-
-def test_it_is_a_sequence() -> None:
-    refs = view("abcd")
-    assert (refs[0], refs[-1], len(refs), "c" in refs, refs.index("c")) == ("a", "d", 4, True, 2)
-    assert list(reversed(refs)) == list("dcba")
-    assert refs == list("abcd") == refs[:]
-    assert refs != list("abc")
-    with pytest.raises(IndexError):
-        refs[4]
-    with pytest.raises(IndexError):
-        refs[:2][2]
-
-
-def test_growing_changes_no_earlier_view() -> None:
-    short = view("ab")
-    left, right = short.extended(["l"]), short.extended(["r"])
-    longer = left.extended(["m"])
-    assert [list(v) for v in (short, left, right, longer)] == [
-        list(text) for text in ("ab", "abl", "abr", "ablm")
-    ]
-    part = left[1:]
-    assert isinstance(part, Refs)
-    assert list(part.extended(["x"])) == ["b", "l", "x"]
-    assert list(left) == list("abl")
+from topicloom.storage.caches import HeadCache
 
 
 class Chain:

@@ -14,7 +14,7 @@ from examples import more
 from langchain_core.messages import AIMessageChunk
 from sessions import prompt_of
 
-from topicloom import FileStorage, Memory, open_session, purge_messages
+from topicloom import Memory
 from topicloom.testing import make_tool_call
 
 CHAT = {"extra_headers": {"X-OpenWebUI-Chat-Id": "c1"}}
@@ -266,10 +266,8 @@ def test_a_stream_that_the_client_left(talk: Talk) -> None:
 def test_what_was_purged_does_not_come_back(talk: Talk) -> None:
     said = talk.ask([], "茶：密码是 Quitte", **CHAT)
     said = talk.ask(said, "茶：二", **CHAT)
-    storage = FileStorage(talk.folder, fsync=False)
     thread: Any = {"configurable": {"thread_id": "c1"}}
-    session, store = open_session(talk.graph, thread, storage)
-    purge_messages(talk.graph, thread, storage, store.plan_purge(session, [1]))
+    Memory.of(talk.graph, thread).forget("m1")
     # The client knows nothing of it and sends it again.
     said = talk.ask(said, "茶：三", **CHAT)
     assert talk.remembered() == [{**said[0], "content": "(removed on request)"}, *said[1:]]

@@ -17,7 +17,7 @@ from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.memory.freed_pages import rewrite_files
-from topicloom.memory.purge import adelete_session, delete_session, purge_from
+from topicloom.memory.purge import adelete_session, delete_session, purge_messages
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.main_prompt import lay_out_prompt
@@ -54,15 +54,10 @@ class StorageAccess:
     full_index: SessionIndex
     facts: ReflectionStore
     clock: Callable[[], datetime]
-    agent: Graph | None = None
+    graph: Graph | None = None
     """The agent with `TopicMiddleware` whose session it is, if one was given."""
     person: Person | None = None
     """Who asks for it; None if the caller names nobody."""
-
-    @property
-    def graph(self) -> Graph | None:
-        """The agent."""
-        return self.agent
 
     def open(self) -> Step[OpenSession]:
         """Within a step: the session; raises `OtherPersonError` if it is another's."""
@@ -128,7 +123,7 @@ class StorageAccess:
         left = (
             "the checkpoints of thread {thread!r}, until Memory.of(graph, config).forget removes it"
             " for good"
-            if self.agent is None
+            if self.graph is None
             else "the checkpoints of thread {thread!r}: the agent's state shows it until its next"
             " turn, and older ones until you remove them by the checkpointer's means"
         )
@@ -137,8 +132,8 @@ class StorageAccess:
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session; its checkpoints too, where an agent leads to them."""
-        if self.agent is not None:
-            yield from _delete(self.agent, self.thread)
+        if self.graph is not None:
+            yield from _delete(self.graph, self.thread)
             return
         self.store.log.delete()
         self.facts.delete(self.thread)
@@ -215,8 +210,7 @@ class GraphAccess:
         """
         _, store, _ = yield from self.open()
         thread = name_thread(self.thread)
-        done = yield from purge_from(store, self.graph, thread, plan, first)
-        return done.left
+        return (yield from purge_messages(store, self.graph, thread, plan, first))
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session with its thread."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,18 +12,15 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from topicloom.effects import Step, both, either, run_step
+from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
-from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.purged_state import MADE_IN_A_TURN
 from topicloom.memory.freed_pages import name_free_space, rewrite_files
-from topicloom.memory.stored import Graph, find_deps, get_session, make_review_thread, open_session
-from topicloom.nodes.runs import name_thread
+from topicloom.memory.stored import Graph, find_deps, get_session, make_review_thread
 from topicloom.nodes.step import dump
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Turn
 from topicloom.state.stored_message import REMOVED
-from topicloom.storage.base import Storage
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
@@ -41,69 +37,44 @@ _SQLITE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeResult:
-    """The outcome of a purge."""
-
-    entries: int
-    """Entries that were purged and had not been before."""
-    left: tuple[str, ...] = ()
-    """Where what was removed may still be found, a sentence each; empty where all of it is gone."""
-
-
 def purge_messages(
-    graph: Graph, config: RunnableConfig, storage: Storage | None, plan: PurgePlan
-) -> PurgeResult:
-    """Remove messages for good from a session, and from the checkpoints of its thread.
-
-    The newest checkpoint stays, without their texts, and the next turn goes on from it. Older ones
-    go: from SQLite together with the pages that they leave free, from PostgreSQL, and from memory;
-    other checkpointers keep them, and the result says so. Killed anywhere, the same call finishes,
-    also with a plan that is empty by then. A turn that failed is closed. Call it while no turn of
-    the thread runs; from an event loop by `asyncio.to_thread`.
-
-    Args:
-        graph: The compiled session graph.
-        config: Names the thread.
-        storage: None for the graph's own, or another over the same place.
-        plan: By `SessionStore.plan_purge`.
-
-    Raises:
-        InputError: A turn of the thread is not finished, or the graph is an agent's.
-        StorageError: An archive is damaged; see `SessionStore.purge`.
-    """
-    if not isinstance(graph, CompiledSessionGraph):
-        raise InputError(
-            "this is no session graph: `Memory.of(agent, config).forget` removes what was said,"
-            " and says where it is left"
-        )
-    _, store = open_session(graph, config, storage)
-    thread = name_thread(str(config["configurable"]["thread_id"]))
-    return run_step(purge_from(store, graph, thread, plan))
-
-
-def purge_from(
     store: SessionStore,
     graph: Graph,
     thread: RunnableConfig,
     plan: PurgePlan,
-    first: Callable[[], object] = lambda: None,
-) -> Step[PurgeResult]:
-    """Within a step: `purge_messages`, by the session's store that is open already.
+    first: Callable[[], object],
+) -> Step[tuple[str, ...]]:
+    """Within a step: remove messages from a session, and from the checkpoints of its thread.
 
-    What has to be done `first` is done by the same plan: once messages are gone, a further call has
-    another one.
+    The newest checkpoint stays, without their texts, and the next turn goes on from it. Older ones
+    go: from SQLite together with the pages that they leave free, from PostgreSQL, and from memory;
+    other checkpointers keep them. Killed anywhere, the same call finishes, also with a plan that is
+    empty by then. A turn that failed is closed.
+
+    Args:
+        store: The session's.
+        graph: The compiled session graph.
+        thread: Names the thread.
+        plan: By `SessionStore.plan_purge`.
+        first: What has to be done by the same plan: once messages are gone, a further call has
+            another one.
+
+    Returns:
+        Where what was removed may still be found, a sentence each; empty where all of it is gone.
+
+    Raises:
+        InputError: A turn of the thread is not finished.
     """
     state = graph.get_state(thread)
     if state.next and not any(task.error for task in state.tasks):  # it may be running
         raise InputError("a turn of this session is not finished: finish it before you purge")
     first()
-    entries = store.purge(plan)
+    store.purge(plan)
     _clear_newest(store, graph, thread)
     saver = graph.checkpointer
     left = _drop_older(saver, thread) if isinstance(saver, BaseCheckpointSaver) else ""
     pages = yield from rewrite_files(saver, graph.store)
-    return PurgeResult(entries, tuple(filter(None, (left, *pages))))
+    return tuple(filter(None, (left, *pages)))
 
 
 def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> None:

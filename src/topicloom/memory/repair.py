@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.errors import StorageError, StorageUnavailableError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.memory.stored import Graph, find_deps, find_storage, get_session, save_session
 from topicloom.nodes.catch_up import show_newest
-from topicloom.state.message_form import find_form_fault
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
-from topicloom.storage.caches import DEFAULT_BYTES, BodyCache
 from topicloom.storage.log import SessionLog
 from topicloom.storage.repair import Fault, find_faults, mend_session
 from topicloom.storage.sessions import SessionStore
@@ -36,8 +34,7 @@ def check_session(
     """
     try:
         session, store, lost = _open_anew(graph, config, storage or find_storage(graph))
-        faults = lost or find_faults(session, store)
-        return [*_find_unusable(graph, config).values(), *faults]
+        return lost or find_faults(session, store)
     except (StorageError, StorageUnavailableError) as error:
         return [Fault("session", str(error))]
 
@@ -48,9 +45,8 @@ def repair_session(
     """Make anew what is broken and can be; nothing that is stored is removed or changed.
 
     A session graph's thread without checkpoints goes on from what was stored last. A turn that
-    failed of what is broken ends here; what it had said is taken in with the next. A message that
-    no turn can take in leaves the thread's `messages`. Killed anywhere, the same call finishes.
-    Call it while no turn of the thread runs.
+    failed of what is broken ends here; what it had said is taken in with the next. Killed
+    anywhere, the same call finishes. Call it while no turn of the thread runs.
 
     Args:
         graph: The compiled session graph, or an agent with `TopicMiddleware`.
@@ -72,26 +68,11 @@ def repair_session(
             session = gather(store, session.id).model_copy(update={"shown": 0})
             shown = show_newest(store, session, find_deps(graph).settings.visible_messages)
         faults += find_faults(session, store)
-        unusable = _find_unusable(graph, config)
-        gone = [RemoveMessage(id=id_) for id_ in unusable]
         if any(fault.mend for fault in faults):
             mended = mend_session(session, store, faults)
-            save_session(graph, config, mended, [*shown, *gone])
+            save_session(graph, config, mended, shown)
             publish_mended(store, mended)  # the next turn goes on from what was mended
-        elif unusable:
-            save_session(graph, config, session, gone)
-    return [*unusable.values(), *faults]
-
-
-def _find_unusable(graph: Graph, config: RunnableConfig) -> dict[str, Fault]:
-    """The messages in a thread's channel that fail each turn which meets them, by id.
-
-    Version 0.1.0 left them there when it failed of them; nothing of them was stored.
-    """
-    channel = graph.get_state(config).values.get("messages", ())
-    found = {message.id or "": find_form_fault(message) for message in channel}
-    mend = "taken out of view: it was never a part of the conversation"
-    return {id_: Fault("messages", fault, mend) for id_, fault in found.items() if fault}
+    return faults
 
 
 def _tell_lost(graph: Graph, session: Session, store: SessionStore) -> Fault:
@@ -108,6 +89,6 @@ def _open_anew(
     The store has nothing in memory yet: what is stored is read.
     """
     session = get_session(graph, config)
-    log = SessionLog(storage.backend(session.id), BodyCache(DEFAULT_BYTES, len))
-    store, lost = SessionStore(log), not session.count and session.id in storage.sessions()
+    store = SessionStore(SessionLog(storage.backend(session.id)))
+    lost = not session.count and session.id in storage.sessions()
     return session, store, [_tell_lost(graph, session, store)] if lost else []

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 
 from topicloom.storage.backend import Backend
-from topicloom.storage.caches import BODY_OVERHEAD, DEFAULT_BYTES, BodyCache, OpenSessions
+from topicloom.storage.caches import OpenSessions
 from topicloom.storage.log import SessionLog
 
 # The chains of a session.
@@ -33,10 +33,8 @@ TIPS = "heads"
 class Storage(ABC):
     """A place where sessions live. Safe to use from several threads."""
 
-    def __init__(self, *, cache_bytes: int = DEFAULT_BYTES) -> None:
-        """A storage that takes so many bytes of memory for bodies, over all sessions."""
-        bodies = BodyCache(cache_bytes, lambda body: len(body) + BODY_OVERHEAD)
-        self._logs = OpenSessions(lambda name: SessionLog(self.backend(name), bodies))
+    def __init__(self) -> None:
+        self._logs = OpenSessions(lambda name: SessionLog(self.backend(name)))
 
     def open(self, session: str) -> SessionLog:
         """The log of a session, which need not exist yet; nothing is created by opening.

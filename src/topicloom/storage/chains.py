@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from topicloom.errors import MissingRecordError
 from topicloom.storage.backend import Backend
@@ -17,11 +17,10 @@ class StoredChain:
     that is not in the chain raises MissingRecordError.
     """
 
-    def __init__(self, backend: Backend, name: str, seen: Callable[[RawEntry], None]) -> None:
-        """A chain, unknown until the first call; `seen` gets every intact entry read on the way."""
+    def __init__(self, backend: Backend, name: str) -> None:
+        """A chain, unknown until the first call."""
         self._backend = backend
         self._name = name
-        self._seen = seen
         self._entries = backend.entries(name)
         self._prevs: dict[str, str | None] = {}
         self._loaded = False
@@ -73,10 +72,7 @@ class StoredChain:
             if spoilt:
                 self._entries.replace([raw for raw in entries if raw.ref in spoilt])
             absent = {*_absent(refs, there)}
-            written = [raw for raw in entries if raw.ref in absent]
-            self._entries.append(written)
-        for raw in written:
-            self._seen(raw)
+            self._entries.append([raw for raw in entries if raw.ref in absent])
         self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def purge(self, tombstones: Mapping[str, RawEntry]) -> int:
@@ -105,10 +101,7 @@ class StoredChain:
         self._take(self._entries.scan(bodies=False))
 
     def _take(self, entries: Iterable[RawEntry]) -> None:
-        for raw in entries:
-            self._prevs[raw.ref] = raw.prev
-            if raw.body and is_intact(raw):
-                self._seen(raw)
+        self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def _missing(self, ref: str) -> MissingRecordError:
         session = self._backend.session

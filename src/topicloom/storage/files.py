@@ -28,7 +28,6 @@ from topicloom.errors import SessionBusyError, StorageUnavailableError
 from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import TIPS, Storage
-from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.disk import make_folder, reachable, read_file, remove_file, replace_file
 from topicloom.storage.file_rows import BatchFile
 from topicloom.storage.jsonl import ChainFile
@@ -45,19 +44,13 @@ class FileStorage(Storage):
     """A `Storage` in a folder."""
 
     def __init__(
-        self,
-        root: Path | str | None,
-        *,
-        fsync: bool = True,
-        cache_bytes: int = DEFAULT_BYTES,
-        topic_files: bool = True,
+        self, root: Path | str | None, *, fsync: bool = True, topic_files: bool = True
     ) -> None:
         """Sessions under a folder.
 
         Args:
             root: The folder, made at the first append; None for the user's data folder.
             fsync: True if an append waits until it would survive a power cut.
-            cache_bytes: Memory for bodies, over all sessions.
             topic_files: True to keep a copy of each topic for people, see `TopicFiles`.
 
         Raises:
@@ -68,7 +61,7 @@ class FileStorage(Storage):
             raise StorageUnavailableError(
                 "cannot use {path} for storage: it is not a folder. Choose another", path=root
             )
-        super().__init__(cache_bytes=cache_bytes)
+        super().__init__()
         self.root = root
         self._fsync = fsync
         self._topic_files = topic_files

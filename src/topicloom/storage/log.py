@@ -11,12 +11,12 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
-from topicloom.storage.caches import BodyCache, HeadCache
+from topicloom.storage.caches import HeadCache
 from topicloom.storage.chain import (
     PURGED,
     RawEntry,
@@ -39,13 +39,6 @@ _DIGEST_BYTES = 6
 """Of a digest of the purges: as many as every JSON reader takes for a number."""
 
 
-class _Held(NamedTuple):
-    """What is in memory of a session, made anew behind every purge."""
-
-    purges: int
-    chains: dict[str, StoredChain]
-
-
 class SessionLog:
     """Everything durable of one session. Safe to use from several threads and processes.
 
@@ -56,19 +49,15 @@ class SessionLog:
     All that writes raises StorageUnavailableError where nothing can be written.
     """
 
-    def __init__(self, backend: Backend, bodies: BodyCache) -> None:
+    def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._bodies = bodies
         self._heads = HeadCache()
         self._mutex = backend.mutex
-        self._held = _Held(0, {})
+        self._chains: dict[str, StoredChain] = {}
+        self.purges = 0
+        """Digest of the purges that are known here; 0 before the first one."""
         self.renewals = 0
         """Times that it forgot what it had read."""
-
-    @property
-    def purges(self) -> int:
-        """Digest of the purges that are known here; 0 before the first one."""
-        return self._held.purges
 
     def renew(self) -> None:
         """Forget what was read before the newest purge, whichever process made it.
@@ -95,9 +84,7 @@ class SessionLog:
     def forget(self, purges: int = 0) -> None:
         """Forget what was read, as of a session that has those purges; 0 for none."""
         with self._mutex:
-            self._held = _Held(purges, {})
-            self._heads = HeadCache()
-            self._bodies.clear(lambda key: key[0] == self._backend.session)
+            self.purges, self._chains, self._heads = purges, {}, HeadCache()
             self.renewals += 1
 
     def append(
@@ -175,12 +162,9 @@ class SessionLog:
         return self._backend.lock(create=False)
 
     def standing(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What is read of some bodies now, by ref, whatever is in memory; nothing if one is gone.
-
-        What is left of a purged body has the key `purged`.
-        """
+        """Those of some bodies that can be read, by ref; nothing if one is gone."""
         with suppress(MissingRecordError):
-            return {r.ref: load_body(r.body) for r in self._chain(chain).read(refs) if is_intact(r)}
+            return self.readable(chain, refs)
         return {}
 
     def replace_rows(self, chain: str, body: Mapping[str, Any], remove: Collection[str]) -> str:
@@ -261,25 +245,12 @@ class SessionLog:
 
     def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
         """Bodies by ref, without those that are not what was written."""
-        session, purges = self._backend.session, self.purges
-        cached = {ref: self._bodies.get((session, purges, chain, ref)) for ref in refs}
-        found = {ref: body for ref, body in cached.items() if body is not None}
-        wanted = list(dict.fromkeys(ref for ref in refs if ref not in found))
-        for raw in self._chain(chain).read(wanted) if wanted else ():
-            if is_intact(raw):
-                self._keep(purges, chain, raw)
-                found[raw.ref] = raw.body
-        return found
+        found = self._chain(chain).read(list(dict.fromkeys(refs))) if refs else ()
+        return {raw.ref: raw.body for raw in found if is_intact(raw)}
 
     def _chain(self, name: str) -> StoredChain:
-        purges, chains = self._held
-        if name not in chains:
-            chain = StoredChain(self._backend, name, partial(self._keep, purges, name))
-            chains.setdefault(name, chain)
-        return chains[name]
-
-    def _keep(self, purges: int, chain: str, raw: RawEntry) -> None:
-        self._bodies.put((self._backend.session, purges, chain, raw.ref), raw.body)
+        chains = self._chains
+        return chains.get(name) or chains.setdefault(name, StoredChain(self._backend, name))
 
     def _vectors(self, batches: Rows[Batch]) -> VectorLog:
         return VectorLog(batches, partial(self._backend.lock, create=True))

@@ -103,11 +103,11 @@ class PurgedTexts:
 
     def strip_note(self, row: Row) -> Row:
         """A row of the ledger."""
-        return self._strip(row, _NOTE, f"m{row['after']}" in self.messages)
+        return self._strip_telling(row, _NOTE, f"m{row['after']}" in self.messages)
 
     def strip_receipt(self, row: Row) -> Row:
         """A row of the turn log."""
-        return self._strip(row, _RECEIPT, row["user"] in self.messages)
+        return self._strip_telling(row, _RECEIPT, row["user"] in self.messages)
 
     def strip_edit(self, row: Row) -> Row:
         """An entry of the journal of the document: no edits that the messages asked for."""
@@ -115,9 +115,9 @@ class PurgedTexts:
 
     def strip_change(self, row: Row) -> Row:
         """An entry of the journal of changes: no names of the topics."""
-        return {key: _map_texts(row[key], _CHANGE.get(key, {}), self._hide) for key in row}
+        return dict(_strip(row, _CHANGE, self._hide))
 
-    def _strip(self, row: Row, stays: Fields, asked: bool) -> Row:
+    def _strip_telling(self, row: Row, stays: Fields, asked: bool) -> Row:
         """What stays of a note or a receipt, which was made for the messages if they `asked`."""
         telling = [row[key] for key in _TELLING if key in row]
         left: dict[str, Any]
@@ -126,11 +126,11 @@ class PurgedTexts:
             or not self.messages.union(self.names).isdisjoint(_list_texts(row))
             or not self.topics.union(self.referring).isdisjoint(map(_get_id, _list_texts(telling)))
         ):
-            left = _keep(row, stays)
+            left = _strip(row, stays)
             for layer in left.get("layers", ()):
                 layer["entries"] = []
         else:
-            left = _map_texts(row, stays, self._hide)
+            left = _strip(row, stays, self._hide)
         for key in {"topics", "quoted"} & left.keys():
             left[key] = [{**part, "name": self._name(part)} for part in left[key]]
         return left
@@ -145,28 +145,18 @@ class PurgedTexts:
         return text if _DAY.fullmatch(text) else self.words.remove_from(text)
 
 
-def _keep(row: Row, stays: Fields) -> dict[str, Any]:
-    """The fields of a row that stay."""
-    return {key: _keep_in(row[key], inner) for key, inner in stays.items() if key in row}
-
-
-def _keep_in(value: Any, stays: Fields | str | None) -> Any:
+def _strip(value: Any, stays: Fields | str | None, hide: Callable[[str], str] | None = None) -> Any:
+    """What stays of a value; with `hide` all of it, and texts that would not stay are hidden."""
     if stays is None or value is None:
         return value
     if isinstance(value, list):
-        return [_keep_in(one, stays) for one in value]
-    return stays if isinstance(stays, str) else _keep(value, stays)
-
-
-def _map_texts(value: Any, stays: Fields | str | None, change: Callable[[str], str]) -> Any:
-    """A value in which all texts are changed but those that stay."""
-    if isinstance(value, str):
-        return value if stays is None else change(value)
-    if isinstance(value, list):
-        return [_map_texts(one, stays, change) for one in value]
-    if isinstance(value, dict) and isinstance(stays, Mapping):
-        return {k: _map_texts(one, stays.get(k, {}), change) for k, one in value.items()}
-    return value
+        return [_strip(one, stays, hide) for one in value]
+    if isinstance(value, dict) and not isinstance(stays, str):
+        kept = value if hide else stays.keys() & value.keys()
+        return {key: _strip(value[key], stays.get(key, {}), hide) for key in value if key in kept}
+    if hide is None:
+        return stays
+    return hide(value) if isinstance(value, str) else value
 
 
 def _list_texts(value: Any) -> Iterator[str]:

@@ -27,7 +27,7 @@ from topicloom.storage.base import (
     TRANSCRIPT,
     TURNS,
 )
-from topicloom.storage.chain import PURGED, link
+from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, to_row
 from topicloom.storage.purged_rows import PurgedTexts, strip_message
@@ -51,6 +51,8 @@ class PurgePlan:
     """By chain, in the order in which it is done, and by ref: what stays of an entry."""
     session: Session
     """The session, of whose topics copies for people are written anew."""
+    again: bool
+    """True if some of it was purged before, by a call that may have been killed on the way."""
 
 
 def plan_purge(
@@ -79,20 +81,21 @@ def plan_purge(
     copies, versions = _find_on_other_branches(log, branch, named, transcript)
     versions = versions if edits else {}
     # What is named goes last: by it the others are found.
-    rows = {ref: r for ref, r in (versions | copies | named).items() if "text" in r}
+    every = versions | copies | named
+    rows = {ref: row for ref, row in every.items() if "text" in row}
     changed: list[Row] = list(map(to_row, stale))
     if edits:
         changed = _find_edited(log, [*named.values(), *rows.values()])
     ids = {row["id"] for row in named.values()}
     messages = [r["id"] for r in (*named.values(), *changed) if r["id"] in ids and "text" in r]
-    wanted = _Wanted.of([*rows.values(), *changed])
+    words = KnownText("\n".join(map(_get_words, [*rows.values(), *changed])))
 
-    found = {ref for ref, r in (versions | copies | named).items() if ref in rows}
+    found = set(rows)
     found |= {ref for ref, row in named.items() if row["id"] in {r["id"] for r in changed}}
-    topics, entries = _plan_topics(log, wanted, found, messages)
-    entries[SUPERSEDED] = _Wanted.of(changed).strip_edits(_all_rows(log, SUPERSEDED))
-    entries[TRANSCRIPT] = wanted.clean(transcript) | {
-        ref: wanted.left[link(None, row)] for ref, row in rows.items()
+    topics, entries = _plan_topics(log, words, found, messages)
+    entries[SUPERSEDED] = _strip_edits(_all_rows(log, SUPERSEDED), changed)
+    entries[TRANSCRIPT] = _strip_queries(transcript, words) | {
+        ref: _strip_row(row) for ref, row in rows.items()
     }
     return PurgePlan(
         messages=tuple(dict.fromkeys(messages)),
@@ -100,11 +103,12 @@ def plan_purge(
         topics=tuple(topics),
         entries={chain: e for chain, e in entries.items() if e},
         session=session,
+        again=len(rows) < len(every),
     )
 
 
 def _plan_topics(
-    log: SessionLog, wanted: _Wanted, refs: Collection[str], messages: Sequence[str]
+    log: SessionLog, words: KnownText, refs: Collection[str], messages: Sequence[str]
 ) -> tuple[Collection[str], dict[str, _Rows]]:
     """The topics that have what goes, or have their names from one; and what is left, by chain.
 
@@ -117,7 +121,7 @@ def _plan_topics(
         messages=frozenset(messages),
         topics=frozenset(holding),
         names=frozenset(topic.name for topic in roster if topic.id in holding),
-        words=wanted.words,
+        words=words,
         referring=frozenset(referring.difference(holding)),
     )
     stripped = _strip_chains(log, gone)
@@ -271,43 +275,30 @@ def _unmark(row: Row) -> Row:
     return {key: value for key, value in row.items() if key != PURGED}
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Messages that are to be removed, as they stand in any branch, and as they were changed."""
+def _strip_queries(rows: _Rows, words: KnownText) -> _Rows:
+    """Those of some messages that were rewritten to tell what goes, as they were said."""
+    return {
+        ref: {key: value for key, value in row.items() if key != "query"}
+        for ref, row in rows.items()
+        if words.is_repeated_in(row.get("query") or "")
+    }
 
-    rows: Sequence[Row]
-    left: Mapping[str, Row]
-    """What is left of them, by what `link` makes of them alone."""
-    words: KnownText
 
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> _Wanted:
-        """The messages in some rows."""
-        left = {link(None, row): strip_message(from_row(row)) for row in rows}
-        return cls(rows, left, KnownText("\n".join(map(_get_words, rows))))
+def _strip_edits(rows: _Rows, gone: Collection[Row]) -> _Rows:
+    """Edits of the conversation that hold any of what goes, with what is left of that."""
 
-    def clean(self, rows: _Rows) -> _Rows:
-        """Those of some messages that were rewritten to tell what is wanted, as they were said."""
-        return {
-            ref: {key: value for key, value in row.items() if key != "query"}
-            for ref, row in rows.items()
-            if self.words.is_repeated_in(row.get("query") or "")
-        }
+    def strip(row: Row) -> Row:
+        changed = [
+            {**_strip_row(one), "text": REMOVED} if _read_changed(one) in gone else one
+            for one in row["changed"]
+        ]
+        return {**row, "changed": changed}
 
-    def strip_edits(self, rows: _Rows) -> _Rows:
-        """Edits of the conversation that hold any, with what is left of the messages changed."""
+    return _find_changed({ref: row for ref, row in rows.items() if row.get("changed")}, strip)
 
-        def strip(row: Row) -> Row:
-            names = [link(None, _read_changed(one)) for one in row.get("changed", ())]
-            return {
-                **row,
-                "changed": [
-                    {**self.left[name], "text": REMOVED} if name in self.left else one
-                    for name, one in zip(names, row.get("changed", ()), strict=True)
-                ],
-            }
 
-        return _find_changed({ref: row for ref, row in rows.items() if row.get("changed")}, strip)
+def _strip_row(row: Row) -> Row:
+    return strip_message(from_row(row))
 
 
 def _read_changed(row: Row) -> Row:

@@ -40,7 +40,7 @@ class Fault:
     """Something that is wrong with a session."""
 
     place: str
-    """The chain that it is in; `messages` for the channel, `checkpoints` for a lack of them."""
+    """The chain that it is in; `checkpoints` for a lack of them."""
     what: str
     mend: str = ""
     """What a repair does about it; "" where it can do nothing."""

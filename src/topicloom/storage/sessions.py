@@ -51,21 +51,17 @@ class SessionStore:
     something was appended, so the checkpoint that holds the session stays the authority.
     """
 
-    def __init__(
-        self, log: SessionLog, *, cached_bytes: int = 16_000_000, watching: bool = False
-    ) -> None:
+    def __init__(self, log: SessionLog, *, watching: bool = False) -> None:
         """A session's chains.
 
         Args:
             log: The session.
-            cached_bytes: Memory for messages, and as much for lists of them.
             watching: True if every reading looks for purges of other processes, by
                 `SessionLog.renew`; False where the caller does so before it reads.
         """
         self._log = log
         self._watching = watching
-        self._cached_bytes = cached_bytes
-        self._caches = _Caches(log.renewals, cached_bytes)
+        self._caches = _Caches(log.renewals)
         self._reported = 0
 
     @property
@@ -80,7 +76,7 @@ class SessionStore:
         """What was read of the session, and nothing that was read before the newest purge."""
         kept, renewals = self._caches, self.log.renewals
         if kept.renewals != renewals:
-            kept = self._caches = _Caches(renewals, self._cached_bytes)
+            kept = self._caches = _Caches(renewals)
         return kept
 
     def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
@@ -355,8 +351,9 @@ class SessionStore:
             How many entries were purged that had not been before.
         """
         count = execute_purge(self.log, plan)
-        # All of them: this may finish a purge that was killed, and any copy may have what is gone.
-        self.copy_topics(plan.session, plan.session, {"*"})
+        touched = {*plan.topics, *(row["id"] for row in plan.entries.get(ROSTER, {}).values())}
+        # Where another call began it, any copy may have what is gone.
+        self.copy_topics(plan.session, plan.session, {"*"} if plan.again else touched)
         return count
 
     def copy_topics(
@@ -514,14 +511,14 @@ class TopicContent(NamedTuple):
 class _Caches:
     """What was read of a session behind the same purge."""
 
-    def __init__(self, renewals: int, cached_bytes: int) -> None:
+    def __init__(self, renewals: int) -> None:
         self.renewals = renewals
-        self.messages = WeighedCache[str, StoredMessage](cached_bytes, _weigh)
+        self.messages = WeighedCache[str, StoredMessage](_CACHED_BYTES, _weigh)
         self.tables = WeighedCache[str | None, TopicTable](8)
         self.ranges = WeighedCache[str | None, TopicRanges](8)
         self.edited = WeighedCache[_Edited, Mapping[str, tuple[tuple[int, str], ...]]](8)
         self.days = WeighedCache[str | None, Sequence[str]](2)
-        self.runs = WeighedCache[_Run, Sequence[StoredMessage]](cached_bytes, _weigh_all)
+        self.runs = WeighedCache[_Run, Sequence[StoredMessage]](_CACHED_BYTES, _weigh_all)
         self.notes = WeighedCache[str | None, Sequence[Note]](4)
         self.superseded = WeighedCache[str, Mapping[int, StoredMessage | None]](8)
         self.purged = WeighedCache[str, Mapping[str, StoredMessage]](1)
@@ -533,6 +530,8 @@ _Edited = tuple[str | None, str | None]
 _Run = tuple[TopicContent, int] | tuple[str | None, str | None, int]
 """What a list of messages was read by: what a topic has, and behind which message; for the tail its
 transcript, what is superseded, and first."""
+_CACHED_BYTES = 16_000_000
+"""Memory for messages of a session, and as much for lists of them."""
 _OVERHEAD = 2_000
 """Bytes of a validated message in memory beside its text and its blocks, roughly."""
 

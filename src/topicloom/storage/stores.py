@@ -22,7 +22,6 @@ from topicloom.errors import ConfigurationError, SessionBusyError, StorageError
 from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import Storage
-from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.store_items import (
     BatchItems,
     EntryItems,
@@ -41,19 +40,12 @@ _SESSIONS, _VECTORS = "%sessions", "%vectors-"
 class StoreStorage(Storage):
     """A `Storage` in a store. What the store's driver raises passes through as it is."""
 
-    def __init__(
-        self,
-        store: BaseStore,
-        *,
-        prefix: tuple[str, ...] = ("topicloom",),
-        cache_bytes: int = DEFAULT_BYTES,
-    ) -> None:
+    def __init__(self, store: BaseStore, *, prefix: tuple[str, ...] = ("topicloom",)) -> None:
         """Sessions in a store.
 
         Args:
             store: A store that is set up; it is never closed here.
             prefix: Namespace that everything is put under.
-            cache_bytes: Memory for bodies, over all sessions.
 
         Raises:
             ConfigurationError: The prefix cannot be a namespace.
@@ -64,7 +56,7 @@ class StoreStorage(Storage):
                 " have a dot or NUL in them",
                 prefix=prefix,
             )
-        super().__init__(cache_bytes=cache_bytes)
+        super().__init__()
         self._store = store
         self._prefix = prefix
         self._held: set[str] = set()

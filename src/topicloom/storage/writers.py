@@ -36,7 +36,11 @@ from topicloom.storage.superseding import supersede
 T = TypeVar("T")
 
 _EARLIER = "/earlier/"
-"""Behind a thread's name, the branch of a conversation that its checkpoints no longer know."""
+"""Behind a thread's name, the branch of a conversation that its checkpoints no longer know.
+
+A checkpointer in memory loses them with its process, and a thread may be deleted there alone: what
+was said before is not to turn up in the next turn, and a repair has to find it.
+"""
 _OTHER_BRANCHES = 16
 """Tips that are kept of other branches: forks that are gone on with once in a while."""
 _ATTEMPTS = 8
