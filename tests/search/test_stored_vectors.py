@@ -139,8 +139,8 @@ def test_nor_in_the_same_process(kept: Kept) -> None:
 def test_a_review_shares_them(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     topics = parts(kept)
-    reader = TopicReader(store, kept.session)
-    centroids = compute_centroids(sum_vectors(reader, embedder, topics), embedder, [])
+    sums = sum_vectors(store, kept.session, embedder, topics)
+    centroids = compute_centroids(sums, embedder, [])
     assert embedder.made == 0
     assert centroids.rows.shape == (2, 64)
     assert centroids.compare("t2", "t3") < 1

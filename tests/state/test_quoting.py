@@ -52,7 +52,7 @@ def by_index(topic: str, score: float, *quotes: tuple[str, float]) -> Reading:
 def composed(
     *readings: Reading, budget: int = FREE, seen: tuple[str, ...] = ()
 ) -> tuple[TopicNote, ...]:
-    return select_quotes(readings, {"t1": "Tea", "t2": "Rain"}, COSTS, budget, seen)
+    return select_quotes(readings, {"t1": "Tea", "t2": "Rain"}, COSTS, budget, seen)[0]
 
 
 def cost_of(notes: tuple[TopicNote, ...]) -> int:
@@ -271,7 +271,7 @@ readings = st.lists(
 def test_never_over_budget_and_nothing_twice(
     found: list[Reading], budget: int, seen: set[str]
 ) -> None:
-    notes = select_quotes(found, {}, COSTS, budget, seen)
+    notes, _ = select_quotes(found, {}, COSTS, budget, seen)
     assert cost_of(notes) <= max(budget, 0)
     quoted = [i for n in notes for i in n.quotes]
     assert len(quoted) == len(set(quoted))
@@ -299,7 +299,7 @@ def test_the_order_of_readings_does_not_matter(found: list[Reading], budget: int
 
 @given(readings)
 def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
-    notes = select_quotes(found, {}, COSTS, FREE, ())
+    notes, _ = select_quotes(found, {}, COSTS, FREE, ())
     quoted = {i for n in notes for i in n.quotes}
     assert quoted - {"m900"} == {q.id for r in found for q in r.quotes} - {"m900"}
 
@@ -398,9 +398,9 @@ class TestWhatReadersLeaveOut:
         self, read: list[Reading], found: list[Reading], budget: int, seen: set[str]
     ) -> None:
         found = [r.model_copy(update={"source": "index", "summary": ""}) for r in found]
-        alone = select_quotes(found, {}, COSTS, budget, seen)
-        notes = select_quotes([*read, *found], {}, COSTS, budget, seen)
-        changed = compare_quotes(notes, [q for topic in alone for q in topic.quotes])
+        _, alone = select_quotes(found, {}, COSTS, budget, seen)
+        notes, _ = select_quotes([*read, *found], {}, COSTS, budget, seen)
+        changed = compare_quotes(notes, alone)
         assert set(changed.added) <= {q.id for r in read for q in r.quotes}
 
     @pytest.mark.parametrize("changes", [{"failed": True}, {"selective": False}])

@@ -62,10 +62,10 @@ def embed(storage: Storage, session: Session, embedder: HashingEmbedder) -> None
     class Remembering(TopicReader):
         """Reads messages as they were said, purged or not, as one does who has them in memory."""
 
-        def read(self, topic: Topic, after: int = 0) -> list[StoredMessage]:
-            found = store.topic_messages(session, topic)
-            known.update((m.seq, m) for m in found if m.seq not in known)
-            return [m for m in known.values() if m.seq > after]
+        def read(self, numbers: Sequence[int]) -> list[StoredMessage]:
+            found = store.pick(session, numbers)
+            known.update((seq, m) for seq, m in found.items() if seq not in known)
+            return [known[number] for number in numbers]
 
     for _ in range(2):
         index.update(table, Remembering(store, session))

@@ -31,7 +31,6 @@ from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
-from topicloom.storage.topic_reader import TopicReader
 
 _NEWEST = 24
 """Newest messages that stand for the discussion."""
@@ -54,7 +53,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         # Open ones that cannot be read were reported when they were assessed.
         embedder = FixedEmbedder(deps.shared.embedder)
         # Where the encoder is down, vectors are zero: nothing can be said of these topics then.
-        sums = sum_vectors(TopicReader(store, session), embedder, list(table))
+        sums = sum_vectors(store, session, embedder, list(table))
         sums = {i: (row, count) for i, (row, count) in sums.items() if row.any()}
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:

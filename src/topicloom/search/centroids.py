@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from topicloom.errors import StorageError
 from topicloom.search.embedder import Embedder, Vectors, dot_products, unit_rows
 from topicloom.search.vectors import StoredVectors
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.topic_reader import TopicReader
+from topicloom.storage.sessions import SessionStore
 
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a centroid or brief that mean nothing and everything."""
@@ -111,18 +112,20 @@ class ReviewCentroids:
 
 
 def sum_vectors(
-    reader: TopicReader, embedder: Embedder, topics: Sequence[Topic]
+    store: SessionStore, session: Session, embedder: Embedder, topics: Sequence[Topic]
 ) -> dict[str, VectorSum]:
     """Sum [d] and number of messages by topic; those that cannot be read are left out."""
     messages: dict[str, Sequence[StoredMessage]] = {}
     for topic in topics:
         with suppress(StorageError):
-            messages[topic.id] = reader.read(topic)
+            messages[topic.id] = store.topic_messages(session, topic)
     held = {topic: said for topic, said in messages.items() if said}
     if not held:
         return {}
     flat = [message for said in held.values() for message in said]
-    vectors = StoredVectors(embedder, reader.store.log).of(flat, reader.refs(flat))
+    refs = store.transcript_refs(session)
+    places = [refs[message.seq - 1] for message in flat]
+    vectors = StoredVectors(embedder, store.log).of(flat, places)
     begins = np.cumsum([len(said) for said in held.values()])[:-1]
     parts = zip(held, np.split(vectors, begins), strict=True)
     return {topic: (part.sum(axis=0), len(part)) for topic, part in parts}

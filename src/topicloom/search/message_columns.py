@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,23 +82,13 @@ class MessageColumns:
 
 
 def join_columns(parts: Sequence[MessageColumns]) -> MessageColumns:
-    """Join columns into one table, in the order of the messages' numbers."""
+    """Join columns into one table; the messages of each come behind those of the ones before."""
     offsets = np.cumsum([0, *map(len, parts)])[:-1]
-    columns = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("number", "begins", "topic", "seconds", "voice", "continues")
-    }
-    vectors = join_rows([part.vectors for part in parts])
-    order = np.argsort(columns["number"], kind="stable")
-    at = np.concatenate([p.word_at + o for p, o in zip(parts, offsets, strict=True)])
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+    names = ("number", "begins", "topic", "seconds", "voice", "continues", "word", "times")
     return MessageColumns(
-        **{name: column[order] for name, column in columns.items()},
-        vectors=replace(vectors, place=vectors.place[order]),
-        word_at=place[at],
-        word=np.concatenate([p.word for p in parts]),
-        times=np.concatenate([p.times for p in parts]),
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+        vectors=join_rows([part.vectors for part in parts]),
+        word_at=np.concatenate([p.word_at + o for p, o in zip(parts, offsets, strict=True)]),
     )
 
 

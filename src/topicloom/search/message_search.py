@@ -115,9 +115,9 @@ class MessageSearch:
     def _compare(self, text: str, vector: Vectors) -> Compared:
         """All messages, compared with a text and its vector [d]."""
         view = self.table.view
-        likeness = dot_products(self.table.matrix, vector).astype(float)[view.order]
-        by_row, cover = self.table.words.scores(text)
-        cosine, lexical = level_languages(likeness, view.chinese), by_row[view.order]
+        likeness = dot_products(self.table.matrix, vector).astype(float)
+        lexical, cover = self.table.words.scores(text)
+        cosine = level_languages(likeness, view.chinese)
         best, trust = float(likeness.max()), trust_words(text, cover)
         flat = search_flat(cosine, lexical, trust)
         return Compared(likeness, cosine, lexical, best, cover, trust, flat)
@@ -155,7 +155,7 @@ class MessageSearch:
         manner = manner if query.priced else replace(manner, price=0.0)
 
         def echoes(places: Sequence[int]) -> Floats:
-            return self.table.words.echoes(view.order[places].tolist(), query.text)[view.order]
+            return self.table.words.echoes(places, query.text)
 
         scores = compared.cosine, compared.lexical
         priority = rank_again(query.text, *scores, messages, manner, compared.trust, echoes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,12 @@ from topicloom.search.message_view import MessageView
 from topicloom.search.vectors import GrowingRows, Place, StoredVectors
 from topicloom.state.safe_text import shorten_query
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic
 
 _ROW = np.dtype(
     [
         ("number", np.int64),
-        ("digest", np.int64),  # of its content, in this process
         ("topic", np.int32),  # its place among the topics' names; the same below
         ("day", np.int32),
         ("speaker", np.int32),
@@ -49,17 +49,8 @@ ROLES = ("user", "assistant")
 """Voices of messages that name no speaker."""
 
 
-class Gain(NamedTuple):
-    """Messages that a topic gained."""
-
-    topic: str
-    messages: Sequence[StoredMessage]
-    places: Sequence[Place]
-    """Where each is stored."""
-
-
 class MessageTable:
-    """Words and vectors of messages, and which topic has each.
+    """Words and vectors of messages in the order of the conversation, and which topic has each.
 
     A message that moves to another topic, because one was divided or two were merged, is only
     entered under the other: taking in a long conversation anew takes seconds.
@@ -70,7 +61,7 @@ class MessageTable:
         self._matrix = GrowingRows((dimension,), np.float32)
         self._sums = GrowingRows((dimension,), np.float64)
         self._rows = GrowingRows((), _ROW)
-        self._places: dict[int, int] = {}
+        self._lost: set[int] = set()
         # "" is the first of each: no topic, no day, no name.
         self._topics, self._days, self._speakers = (Codes({"": 0}) for _ in range(3))
         self.words = LexicalIndex()
@@ -92,18 +83,18 @@ class MessageTable:
     def read_columns(
         self, topics: Sequence[Topic], voices: dict[str, int], newest: int
     ) -> MessageColumns:
-        """Messages of topics in conversation order, as runs are cut from them.
+        """Messages of topics, as runs are cut from them.
 
         Of each topic the `newest` are given. The codes of new voices are added; codes of topics are
         those of `code_of`.
         """
-        order, every = self.view.order, self._rows.all
-        codes = every["topic"][order].astype(np.int64)
+        every = self._rows.all
+        codes = every["topic"].astype(np.int64)
         loose = self._topics.of(t.id for t in topics if t.loose)
         kept = np.isin(codes, self._topics.of(t.id for t in topics))
         kept &= count_later(codes) < newest
-        chosen, words = order[kept], self.words.occurrences()
-        place = np.full(len(order), -1, dtype=np.int64)
+        chosen, words = np.flatnonzero(kept), self.words.occurrences()
+        place = np.full(len(every), -1, dtype=np.int64)
         place[chosen] = np.arange(len(chosen))
         at = place[words.message]
         rows, topic = every[chosen], codes[kept]
@@ -131,76 +122,43 @@ class MessageTable:
         """The code of a topic in `read_columns`; -1 for one that has no messages."""
         return self._topics.get(topic, -1)
 
-    def release(self, topics: Iterable[str]) -> None:
-        """Take the messages of some topics away; they wait to be entered under others."""
-        gone = self._topics.of(topics)
-        rows = self._rows.all
-        rows["topic"][np.isin(rows["topic"], gone)] = 0
-        self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
-        self.view = self._make_view()
+    def cut(self, count: int) -> None:
+        """Leave the first `count` messages."""
+        self._lost |= set(self._rows.all["topic"][count:].tolist())
+        for held in (self._rows, self._matrix, self.words):
+            held.cut(count)
 
-    def enter(self, gains: Sequence[Gain]) -> bool:
-        """Enter the messages that topics gained.
-
-        Returns:
-            True if all fitted. They don't if messages that were released are left, or have changed,
-            unless they are those that were added last. The table is then of no use.
-        """
-        gained = [(self._topics[gain.topic], m) for gain in gains for m in gain.messages]
-        if not self._forget_but([message for _, message in gained]):
-            return False
-        placed = [pair for g in gains for pair in zip(g.messages, g.places, strict=True)]
-        self._add([pair for pair in placed if pair[0].seq not in self._places])
-        rows, vectors = self._rows.all, self._matrix.all
-        for topic, message in gained:
-            place = self._places[message.seq]
-            if rows["topic"][place]:
-                return False
-            rows["topic"][place] = topic
-            self._sums.all[topic] += vectors[place]
-        self.view = self._make_view()
-        return True
-
-    def _forget_but(self, messages: Sequence[StoredMessage]) -> bool:
-        """Forget what waits and is not among some messages, where it is what was added last.
-
-        So it is where a conversation went back to an older checkpoint.
-        """
-        rows = self._rows.all
-        stale = rows["topic"] == 0
+    def add(self, messages: Sequence[StoredMessage], places: Sequence[Place]) -> None:
+        """Add messages, in the order of the conversation, which are stored at their places."""
+        self._matrix.extend(self._vectors.of(messages, places, wait=False))
+        self._rows.extend(np.array([self._row(message) for message in messages], dtype=_ROW))
         for message in messages:
-            place = self._places.get(message.seq)
-            if place is not None and rows["digest"][place] == _digest(message):
-                stale[place] = False
-        count = len(rows) - int(stale.sum())
-        if stale[:count].any():
-            return False
-        if count < len(rows):
-            for number in rows["number"][count:].tolist():
-                del self._places[number]
-            self._rows.cut(count)
-            self._matrix.cut(count)
-            self.words.cut(count)
-        return True
+            self.words.add(message.label, message.text)
+
+    def assign(self, topics: Iterable[Topic], ranges: TopicRanges) -> bool:
+        """Enter all messages under the topics that have them now; True if anything changed.
+
+        Args:
+            topics: The topics with messages, in the order in which they get codes.
+            ranges: Which of them has which messages.
+        """
+        codes = {topic.id: self._topics[topic.id] for topic in topics}
+        rows = self._rows.all
+        owners = np.array([codes.get(owner, 0) for owner in ranges.owners], dtype=np.int32)
+        now = owners[np.searchsorted(ranges.starts, rows["number"], "right") - 1]
+        moved = now != rows["topic"]
+        changed = self._lost.union(rows["topic"][moved].tolist(), now[moved].tolist()) - {0}
+        rows["topic"], self._lost = now, set()
+        dimension = self._matrix.all.shape[1]
+        self._sums.extend(np.zeros((len(self._topics) - len(self._sums), dimension)))
+        for topic in changed:
+            self._sums.all[topic] = self._matrix.all[now == topic].sum(axis=0, dtype=np.float64)
+        self.view = self._make_view()
+        return bool(changed)
 
     def sum_of(self, topic: str) -> NDArray[np.float64]:
         """Sum of the vectors of a topic's messages [d]."""
-        place = self.code_of(topic)
-        if 0 <= place < len(self._sums):
-            return np.asarray(self._sums.all[place])
-        return np.zeros(self._matrix.all.shape[1])
-
-    def _add(self, placed: Sequence[tuple[StoredMessage, Place]]) -> None:
-        missing = len(self._topics) - len(self._sums)
-        self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
-        if not placed:
-            return
-        fresh, places = zip(*placed, strict=True)
-        self._matrix.extend(self._vectors.of(fresh, places, wait=False))
-        self._places |= {r.seq: place for place, r in enumerate(fresh, start=len(self._rows))}
-        self._rows.extend(np.array([self._row(message) for message in fresh], dtype=_ROW))
-        for message in fresh:
-            self.words.add(message.label, message.text)
+        return np.asarray(self._sums.all[self._topics[topic]])
 
     def _row(self, message: StoredMessage) -> tuple[Any, ...]:
         """A row of no topic yet."""
@@ -210,7 +168,7 @@ class MessageTable:
         empty = not from_user and not strip_own_replies(message.text).strip()
         chinese = is_chinese(message.text)
         seconds, opens = read_seconds(message), message.opens
-        begun = (message.seq, _digest(message), 0, day, speaker, cost, from_user)
+        begun = (message.seq, 0, day, speaker, cost, from_user)
         standing = from_user and load_cues("standing").found_in(shorten_query(message.text))
         return *begun, seconds, opens, empty, chinese, standing
 
@@ -228,7 +186,3 @@ def count_later(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     later = np.empty(len(codes), dtype=np.int64)
     later[order] = np.arange(len(codes)) - np.repeat(begins, lengths)
     return later[::-1]
-
-
-def _digest(message: StoredMessage) -> int:
-    return hash((message.line, message.role, message.day))

@@ -14,7 +14,7 @@ from topicloom.search.turn_topics import Grouping, group_by_topic
 
 
 class MessageView:
-    """Some rows of the table in conversation order, each column worked out on first use."""
+    """The rows of the table, each column worked out on first use."""
 
     def __init__(
         self,
@@ -28,24 +28,15 @@ class MessageView:
         self._sums = sums
         self._topics, self._days, self._speakers = topics, days, speakers
 
-    @cached_property
-    def order(self) -> NDArray[np.intp]:
-        """Places of the rows [n] in conversation order. All below is in that order."""
-        return np.argsort(self._rows["number"], kind="stable")
-
-    @cached_property
-    def _sorted(self) -> NDArray[Any]:
-        return self._rows[self.order]
-
-    @cached_property
+    @property
     def numbers(self) -> NDArray[np.int64]:
         """Numbers of the messages [n]."""
-        return self._sorted["number"]
+        return np.asarray(self._rows["number"])
 
     @cached_property
     def messages(self) -> Messages:
         """The columns that ranking takes."""
-        rows = self._sorted
+        rows = self._rows
         return Messages(
             costs=rows["cost"],
             from_user=rows["from_user"],
@@ -60,31 +51,30 @@ class MessageView:
         """The messages by topic."""
         code = self.topics
         counts = np.bincount(code, minlength=len(self._topics))
-        means = np.zeros((len(self._topics), self._sums.shape[1]), dtype=np.float32)
-        means[: len(self._sums)] = self._sums
+        means = self._sums.astype(np.float32)
         means /= np.maximum(counts, 1)[:, None]
         return group_by_topic(code, means)
 
     @cached_property
     def others(self) -> list[str]:
         """Names of all speakers but the user; "" for one without a name."""
-        speakers = np.unique(self._sorted["speaker"][self._sorted["from_user"] == 0])
+        speakers = np.unique(self._rows["speaker"][self._rows["from_user"] == 0])
         return [self._speakers[place] for place in speakers.tolist()]
 
     @property
     def opens(self) -> NDArray[np.bool_]:
         """True for those with which a topic begins [n]."""
-        return np.asarray(self._sorted["opens"])
+        return np.asarray(self._rows["opens"])
 
     @property
     def chinese(self) -> NDArray[np.bool_]:
         """True for those that are mostly in Chinese [n]."""
-        return np.asarray(self._sorted["chinese"])
+        return np.asarray(self._rows["chinese"])
 
     @property
     def standing(self) -> NDArray[np.bool_]:
         """True for those with which the user asks for something from then on [n]."""
-        return np.asarray(self._sorted["standing"])
+        return np.asarray(self._rows["standing"])
 
     def of_days(self, first: str, last: str) -> NDArray[np.bool_]:
         """True for messages of the days from one to another, `2026-03-02`, both included [n]."""
@@ -93,17 +83,17 @@ class MessageView:
     @property
     def empty(self) -> NDArray[np.bool_]:
         """True for replies that no model wrote: they say nothing that is worth quoting [n]."""
-        return np.asarray(self._sorted["empty"])
+        return np.asarray(self._rows["empty"])
 
     def held_by(self, topics: Iterable[str]) -> NDArray[np.bool_]:
         """True for those that some topics have [n]."""
         chosen = set(topics)
         return self._where("topic", [topic in chosen for topic in self._topics])
 
-    @cached_property
+    @property
     def topics(self) -> NDArray[np.int32]:
         """The number of each one's topic [n]."""
-        return np.asarray(self._sorted["topic"])
+        return np.asarray(self._rows["topic"])
 
     def numbers_of(self, topics: Iterable[str]) -> list[int]:
         """The numbers of those of some topics that have had messages."""
@@ -115,8 +105,8 @@ class MessageView:
         return self._topics[number]
 
     def topic(self, place: int) -> str:
-        """The topic of the message at a place in that order."""
+        """The topic of the message at a place."""
         return self.name(int(self.topics[place]))
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
-        return np.asarray(np.array(chosen)[self._sorted[column]])
+        return np.asarray(np.array(chosen)[self._rows[column]])

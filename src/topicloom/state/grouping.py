@@ -30,6 +30,45 @@ _PASSES = 3
 """Times that each run may look for a better group."""
 
 
+class _Links:
+    """How close groups are, while they are joined one by one."""
+
+    def __init__(self, sums: Odds, sizes: NDArray[np.float64], apart: NDArray[np.bool_]) -> None:
+        """Groups whose pairs' log odds come to `sums` [g, g]; none joins another that is `apart`.
+
+        Both arrays are changed as groups are joined.
+        """
+        self._sums, self.sizes, self._apart = sums, sizes, apart
+        self._close = sums / np.outer(sizes, sizes)
+        self._close[apart[:, None] & apart[None, :]] = -np.inf
+        np.fill_diagonal(self._close, -np.inf)
+
+    def find_closest(self, needed: Odds | float = 0.0) -> tuple[int, int] | None:
+        """The two groups that are closest for the log odds that they need; None if none reach it.
+
+        That is more than `needed`, of all pairs or of each [g, g].
+        """
+        spare = self._close - needed
+        a, b = divmod(int(spare.argmax()), len(self.sizes))
+        return (a, b) if spare[a, b] > 0 else None
+
+    def keep_apart(self, a: int, b: int) -> None:
+        """Leave a pair out from now on."""
+        self._close[a, b] = self._close[b, a] = -np.inf
+
+    def join(self, a: int, b: int) -> None:
+        """Join the group `b` to `a`."""
+        self._sums[a] += self._sums[b]
+        self._sums[:, a] = self._sums[a]
+        self.sizes[a] += self.sizes[b]
+        row = self._sums[a] / (self.sizes[a] * self.sizes)
+        gone = np.isneginf(self._close).all(axis=1)
+        row[gone | (self._apart & self._apart[a])] = -np.inf
+        row[[a, b]] = -np.inf
+        self._close[a], self._close[:, a] = row, row
+        self._close[b], self._close[:, b] = -np.inf, -np.inf
+
+
 def link_groups(sums: Odds, sizes: Sequence[int], kept: Sequence[bool]) -> list[int]:
     """Join groups, the closest first; two that are both `kept` are never joined.
 
@@ -41,30 +80,15 @@ def link_groups(sums: Odds, sizes: Sequence[int], kept: Sequence[bool]) -> list[
     Returns:
         For each group, the first of those that it was joined with [g]; a kept one if there is one.
     """
-    count = len(sizes)
-    first = list(range(count))
-    if count < 2:
+    first = list(range(len(sizes)))
+    if len(sizes) < 2:
         return first
-    total, weight = sums.astype(np.float64), np.asarray(sizes, dtype=np.float64)
-    held = np.asarray(kept, dtype=np.bool_)
-    close = total / np.outer(weight, weight)
-    close[held[:, None] & held[None, :]] = -np.inf
-    np.fill_diagonal(close, -np.inf)
-    while True:
-        a, b = divmod(int(close.argmax()), count)
-        if not close[a, b] > 0:
-            return first
-        a, b = (b, a) if (held[b], -b) > (held[a], -a) else (a, b)
+    links = _Links(sums.astype(np.float64), np.array(sizes, dtype=np.float64), np.array(kept))
+    while pair := links.find_closest():
+        a, b = sorted(pair, key=lambda group: (not kept[group], group))
         first = [a if f == b else f for f in first]
-        total[a] += total[b]
-        total[:, a] = total[a]
-        weight[a] += weight[b]
-        row = total[a] / (weight[a] * weight)
-        gone = np.isneginf(close).all(axis=1)
-        row[gone | (held & held[a])] = -np.inf
-        row[[a, b]] = -np.inf
-        close[a], close[:, a] = row, row
-        close[b], close[:, b] = -np.inf, -np.inf
+        links.join(a, b)
+    return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,36 +157,23 @@ def _join(
     groups, place = np.unique(now, return_inverse=True)
     members = np.zeros((len(groups), len(now)))
     members[place, np.arange(len(now))] = 1
-    sums, sizes = members @ odds @ members.T, members.sum(axis=1)
-    close = sums / np.outer(sizes, sizes)
     fixed = np.array([g in settled for g in groups.tolist()])
-    close[fixed[:, None] & fixed[None, :]] = -np.inf
-    np.fill_diagonal(close, -np.inf)
+    links = _Links(members @ odds @ members.T, members.sum(axis=1), fixed)
     topic = groups < count
+    needed = np.where(topic[:, None] & topic[None, :], MERGE_ODDS, 0.0)
     joined = 0
-    while True:
-        needed = np.where(topic[:, None] & topic[None, :], MERGE_ODDS, 0.0)
-        a, b = divmod(int((close - needed).argmax()), len(groups))
-        if not close[a, b] > needed[a, b]:
-            return joined
+    while pair := links.find_closest(needed):
         # What is settled stays, then what is a topic already, then the larger one.
-        rank = [(fixed[x], groups[x] < count, sizes[x], -x) for x in (a, b)]
-        a, b = (a, b) if rank[0] > rank[1] else (b, a)
-        if groups[b] < count:
+        b, a = sorted(pair, key=lambda x: (fixed[x], topic[x], links.sizes[x], -x))
+        if topic[b]:
             if joined == most or tokens[groups[a]] + tokens[groups[b]] > limit:
-                close[a, b] = close[b, a] = -np.inf
+                links.keep_apart(a, b)
                 continue
             joined += 1
         now[now == groups[b]] = groups[a]
         tokens[groups[a]] += tokens[groups[b]]
-        sums[a] += sums[b]
-        sums[:, a] = sums[a]
-        sizes[a] += sizes[b]
-        row = np.where(np.isneginf(close).all(axis=1), -np.inf, sums[a] / (sizes[a] * sizes))
-        row[fixed & fixed[a]] = -np.inf
-        row[[a, b]] = -np.inf
-        close[a], close[:, a] = row, row
-        close[b], close[:, b] = -np.inf, -np.inf
+        links.join(a, b)
+    return joined
 
 
 def _share_tokens(

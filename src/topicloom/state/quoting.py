@@ -34,18 +34,6 @@ def select_quotes(
     budget: int,
     seen: Collection[str],
     in_view: Collection[str] = (),
-) -> tuple[TopicNote, ...]:
-    """The topics with something to say in a prompt; see `_choose_quotes`."""
-    return _choose_quotes(readings, names, costs, budget, seen, in_view)[0]
-
-
-def _choose_quotes(
-    readings: Sequence[Reading],
-    names: Mapping[str, str],
-    costs: PromptCosts,
-    budget: int,
-    seen: Collection[str],
-    in_view: Collection[str],
 ) -> tuple[tuple[TopicNote, ...], list[str]]:
     """Choose quotes and summaries for the prompt.
 
@@ -224,7 +212,7 @@ def compose_note(
     quoted -= {q.id for r in read_named(notes, search) for q in r.quotes}
     known = {t.summary for t in shown}
     new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
-    topics, alone = _choose_quotes(new, names, costs, budget, quoted, in_view)
+    topics, alone = select_quotes(new, names, costs, budget, quoted, in_view)
     read = any(r.source == "model" for r in readings)
     note = Note(
         after=after,

@@ -94,7 +94,8 @@ def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:
     """
     groups: list[list[StoredMessage]] = []
     for message in messages:
-        if not groups or message.role == "user" or _is_of_another(message, groups[-1][-1]):
+        begins = message.role == "user" or message.begins
+        if not groups or begins or message.chat != groups[-1][-1].chat:
             groups.append([])
         groups[-1].append(message)
     rounds: list[Round] = []
@@ -102,10 +103,6 @@ def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:
         context = rounds[-1].reply if rounds and not group[0].begins else ""
         rounds.append(Round(tuple(group), context))
     return rounds
-
-
-def _is_of_another(message: StoredMessage, before: StoredMessage) -> bool:
-    return message.begins or message.chat != before.chat
 
 
 def sort_by_time(messages: Iterable[StoredMessage]) -> list[StoredMessage]:

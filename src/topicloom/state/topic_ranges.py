@@ -89,10 +89,10 @@ class TopicRanges:
         return found
 
 
-def list_numbers(ranges: Iterable[Range], after: int = 0) -> Iterator[int]:
-    """The numbers in ranges, those behind a message."""
+def list_numbers(ranges: Iterable[Range]) -> Iterator[int]:
+    """The numbers in ranges."""
     for first, last in ranges:
-        yield from range(max(first, after + 1), last + 1)
+        yield from range(first, last + 1)
 
 
 def make_ranges(numbers: Iterable[int], hidden: Collection[int] = ()) -> list[Range]:
@@ -104,11 +104,6 @@ def make_ranges(numbers: Iterable[int], hidden: Collection[int] = ()) -> list[Ra
         else:
             ranges.append((number, number))
     return ranges
-
-
-def cut_after(ranges: Sequence[Range], number: int) -> tuple[Range, ...]:
-    """The part of ranges up to a message."""
-    return tuple((first, min(last, number)) for first, last in ranges if first <= number)
 
 
 def write_rows(

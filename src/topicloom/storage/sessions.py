@@ -21,7 +21,6 @@ from topicloom.state.superseding import Edit, fold_edits
 from topicloom.state.topic_ranges import (
     Range,
     TopicRanges,
-    cut_after,
     list_numbers,
     make_ranges,
     write_rows,
@@ -226,56 +225,43 @@ class SessionStore:
         return self._digest(session, topic.emptied().gained(messages, tokens=topic.tokens))
 
     def _digest(self, session: Session, topic: Topic) -> Topic:
-        held = self.topic_content(session, topic)
+        held = self._find_content(session, topic)
         content = digest_text(repr(held)) if topic.count else ""
         return topic.model_copy(update={"content": content})
 
-    def topic_content(
-        self, session: Session, topic: Topic, ranges: TopicRanges | None = None
-    ) -> TopicContent:
-        """Which messages a topic has; by other `ranges` than the checkpoint's if they are given."""
-        held = (ranges or self.ranges(session)).of(topic.id)
+    def _find_content(self, session: Session, topic: Topic) -> TopicContent:
+        """Which messages a topic has."""
+        held = self.ranges(session).of(topic.id)
         if not held:
             return TopicContent()
         newest = self.transcript_refs(session)[held[-1][1] - 1]
-        if ranges is not None or session.superseded is None:
-            edited = self._find_edited(session, ranges or self.ranges(session))
-        else:
-            key = session.ranges, session.superseded
-            edited = self._kept.edited.fetch(
-                key, lambda: self._find_edited(session, self.ranges(session))
-            )
+        key = session.ranges, session.superseded
+        edited = self._kept.edited.fetch(key, lambda: self._find_edited(session))
         return TopicContent(held, newest, edited.get(topic.id, ()))
 
-    def _find_edited(
-        self, session: Session, ranges: TopicRanges
-    ) -> Mapping[str, tuple[tuple[int, str], ...]]:
+    def _find_edited(self, session: Session) -> Mapping[str, tuple[tuple[int, str], ...]]:
         """The superseded messages of each topic, with the refs of the edits that count."""
-        if session.superseded is None:
-            return {}
         refs = self.log.refs(SUPERSEDED, session.superseded)
         pairs = zip(refs, self.edits(session), strict=True)
         by_number = {number: ref for ref, edit in pairs for number in edit.numbers}
         return {
             topic: tuple((n, by_number[n]) for n in numbers)
-            for topic, numbers in ranges.group(sorted(by_number)).items()
+            for topic, numbers in self.ranges(session).group(sorted(by_number)).items()
         }
 
-    def topic_messages(
-        self, session: Session, topic: Topic, after: int = 0, ranges: TopicRanges | None = None
-    ) -> Sequence[StoredMessage]:
-        """A topic's messages as they are in view, in order; those behind a message.
+    def topic_messages(self, session: Session, topic: Topic) -> Sequence[StoredMessage]:
+        """A topic's messages as they are in view, in order.
 
         Raises:
             StorageError: A message cannot be read.
         """
-        content = self.topic_content(session, topic, ranges)
+        content = self._find_content(session, topic)
 
         def read() -> Sequence[StoredMessage]:
-            refs = self._refs_of(session, list_numbers(content.ranges, after))
+            refs = self._refs_of(session, list_numbers(content.ranges))
             return self._show(session, self._read(TRANSCRIPT, refs))
 
-        return self._kept.runs.fetch((content, after), read)
+        return self._kept.runs.fetch(content, read)
 
     def days(self, session: Session) -> dict[str, set[str]]:
         """Topics by the days (`2026-03-02`) on which they have messages."""
@@ -491,22 +477,6 @@ class TopicContent(NamedTuple):
     edited: tuple[tuple[int, str], ...] = ()
     """Numbers of its messages that are superseded, and the refs of the edits that count."""
 
-    @property
-    def last(self) -> int:
-        """Number of its newest message; 0 for none."""
-        return self.ranges[-1][1] if self.ranges else 0
-
-    def begins(self, later: TopicContent, refs: Sequence[str]) -> bool:
-        """True if a topic that had this has only gained messages at its end.
-
-        `refs` are those of the transcript by now.
-        """
-        return (
-            cut_after(later.ranges, self.last) == self.ranges
-            and refs[self.last - 1 : self.last] == [self.newest]
-            and tuple(e for e in later.edited if e[0] <= self.last) == self.edited
-        )
-
 
 class _Caches:
     """What was read of a session behind the same purge."""
@@ -527,9 +497,9 @@ class _Caches:
 F = TypeVar("F")
 _Edited = tuple[str | None, str | None]
 """Heads of the ranges and of the edits."""
-_Run = tuple[TopicContent, int] | tuple[str | None, str | None, int]
-"""What a list of messages was read by: what a topic has, and behind which message; for the tail its
-transcript, what is superseded, and first."""
+_Run = TopicContent | tuple[str | None, str | None, int]
+"""What a list of messages was read by: what a topic has; for the tail its transcript, what is
+superseded, and first."""
 _CACHED_BYTES = 16_000_000
 """Memory for messages of a session, and as much for lists of them."""
 _OVERHEAD = 2_000

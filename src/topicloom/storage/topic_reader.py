@@ -1,4 +1,4 @@
-"""Reading topics' messages as one session has them, for an index that keeps up with them."""
+"""Reading the messages of all topics as one session has them, for an index that keeps up."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topic_ranges import TopicRanges
-from topicloom.state.topics import Topic
-from topicloom.storage.sessions import SessionStore, TopicContent
+from topicloom.storage.sessions import SessionStore
+
+HeldMessage = tuple[int, str | StoredMessage]
+"""Number of a message in view, and what it says: its ref, or what it was changed to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +20,26 @@ class TopicReader:
 
     store: SessionStore
     session: Session
-    ranges: TopicRanges | None = None
+    other: TopicRanges | None = None
     """Which topic has which messages; None for what the session says."""
 
-    def content(self, topic: Topic) -> TopicContent:
-        """Which messages a topic has."""
-        return self.store.topic_content(self.session, topic, self.ranges)
+    @property
+    def ranges(self) -> TopicRanges:
+        """Which topic has which messages."""
+        return self.other or self.store.ranges(self.session)
 
-    def read(self, topic: Topic, after: int = 0) -> Sequence[StoredMessage]:
-        """A topic's messages behind a message; raises as `SessionStore.topic_messages` does."""
-        return self.store.topic_messages(self.session, topic, after, self.ranges)
+    def list_held(self) -> list[HeldMessage]:
+        """All messages of topics that are in view, in the order of the conversation."""
+        refs = self.store.transcript_refs(self.session)[: self.ranges.last]
+        changed = self.store.superseded(self.session)
+        shown = ((number, changed.get(number, ref)) for number, ref in enumerate(refs, 1))
+        return [(number, says) for number, says in shown if says is not None]
+
+    def read(self, numbers: Sequence[int]) -> Sequence[StoredMessage]:
+        """Messages in view, by their numbers; raises as `SessionStore.topic_messages` does."""
+        return list(self.store.pick(self.session, numbers).values())
 
     def refs(self, messages: Sequence[StoredMessage]) -> list[str]:
         """The refs of some messages in the transcript."""
         refs = self.store.transcript_refs(self.session)
         return [refs[message.seq - 1] for message in messages]
-
-    def has_only_gained(self, before: TopicContent, topic: Topic) -> bool:
-        """True if a topic has at most gained messages at its end since it had some."""
-        refs = self.store.transcript_refs(self.session)
-        return before.begins(self.content(topic), refs)

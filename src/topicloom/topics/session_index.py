@@ -19,7 +19,7 @@ from topicloom.search.message_columns import (
     read_rounds,
 )
 from topicloom.search.message_search import MessageSearch, Query
-from topicloom.search.message_table import Gain, MessageTable
+from topicloom.search.message_table import MessageTable
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
 from topicloom.search.vectors import StoredVectors
@@ -27,8 +27,7 @@ from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.log import SessionLog
-from topicloom.storage.sessions import TopicContent
-from topicloom.storage.topic_reader import TopicReader
+from topicloom.storage.topic_reader import HeldMessage, TopicReader
 from topicloom.topics.belonging import (
     Affinities,
     FiledRuns,
@@ -82,7 +81,7 @@ class SessionIndex:
         self._renewals = self._log.renewals
         self._awaited = 0
         self._taken: TopicTable | None = None
-        self._contents: dict[str, TopicContent] = {}
+        self._held: list[HeldMessage] = []
         self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
         self._loose: list[str] = []
@@ -111,13 +110,9 @@ class SessionIndex:
             self._taken = table
 
     def _update(self, table: TopicTable, reader: TopicReader) -> None:
-        held = drop_empty(table)
-        changed = self._take(held, reader)
-        if changed is None:
-            self._clear()
-            self._take(held, reader)
-            changed = True
-        self._awaited = 0
+        held, ranges = drop_empty(table), reader.ranges
+        self._take_in(reader)
+        changed = self._table.assign(held, ranges)
         texts = {t.id: describe_topic(t, table.topics) for t in held}
         if changed or self._centroids.outdated(texts):
             self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
@@ -127,6 +122,19 @@ class SessionIndex:
         if archived != self._archived:
             self._archived = archived
             self._latest.clear()
+
+    def _take_in(self, reader: TopicReader) -> None:
+        """Take in the messages behind those that are as they were."""
+        held = reader.list_held()
+        pairs = enumerate(zip(held, self._held, strict=False))
+        shared = min(len(held), len(self._held))
+        same = next((place for place, (now, before) in pairs if now != before), shared)
+        self._table.cut(same)
+        self._awaited = len(held)
+        for begin in range(same, len(held), _PART):
+            messages = reader.read([number for number, _ in held[begin : begin + _PART]])
+            self._table.add(messages, reader.refs(messages))
+        self._held, self._awaited = held, 0
 
     @property
     def waiting(self) -> int:
@@ -229,29 +237,3 @@ class SessionIndex:
         """The topics with messages, but for loose ends, by their codes."""
         coded = {self._table.code_of(t.id): t.id for t in topics if not t.loose}
         return {code: topic for code, topic in coded.items() if code >= 0}
-
-    def _take(self, table: TopicTable, reader: TopicReader) -> bool | None:
-        """Take in what topics gained; True if it was anything, None if it does not fit."""
-        lost = [i for i in self._contents if not self._has_only_gained(table.get(i), reader)]
-        for topic_id in lost:
-            del self._contents[topic_id]
-        if lost:
-            self._table.release(lost)
-        gains, gained = list[Gain](), False
-        self._awaited = sum(topic.count for topic in table)
-        for topic in table:
-            content, before = reader.content(topic), self._contents.get(topic.id, TopicContent())
-            if content != before:
-                messages = reader.read(topic, before.last)
-                gains.append(Gain(topic.id, messages, reader.refs(messages)))
-                self._contents[topic.id] = content
-                if not lost and sum(len(gain.messages) for gain in gains) >= _PART:
-                    gained = self._table.enter(gains)
-                    gains = [] if gained else gains
-        if not (lost or gains):
-            return gained
-        return self._table.enter(gains) or None
-
-    def _has_only_gained(self, topic: Topic | None, reader: TopicReader) -> bool:
-        """True if a topic in the index has at most gained messages."""
-        return topic is not None and reader.has_only_gained(self._contents[topic.id], topic)
