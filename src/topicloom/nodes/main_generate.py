@@ -14,7 +14,6 @@ from langgraph.runtime import get_runtime
 from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
 from topicloom.errors import InputError, ReplyError
-from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
@@ -24,17 +23,18 @@ from topicloom.nodes.step import (
     dumped,
     emit,
     graph_store,
+    load_readings,
     node,
     open_turn,
     publish_on_failure,
     turn_options,
 )
-from topicloom.nodes.stream_gate import Reply
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
 from topicloom.roles.models import get_usage
+from topicloom.roles.reply_stream import Reply
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.roles.servers import Server, read_refusal
 from topicloom.state.channels import SessionState

@@ -27,11 +27,11 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
-    current_session,
     dump,
     dumped,
     node,
-    open_workspace,
+    open_session,
+    read_unfinished,
     turn_options,
 )
 from topicloom.roles.brief import BRIEF, BriefRequest
@@ -53,8 +53,8 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
     """The node that settles what others left; `replay` makes their edits of a document."""
 
     def step(state: SessionState) -> Step[Update]:
-        known, given, options = current_session(state), state.get("messages", []), turn_options()
-        workspace = open_workspace(deps.workspaces, known)
+        known, workspace = open_session(deps.workspaces, state)
+        given, options = state.get("messages", []), turn_options()
         store, begun = workspace.store, read_unfinished(state, known)
         deps.waits.of(known.id).begin(waited=options.answer)
         edited, messages, edits = take_edits(
@@ -98,12 +98,6 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
         return {**dump(session, turn), **anew, **update}
 
     return node(step, "reconcile")
-
-
-def read_unfinished(state: SessionState, session: Session) -> Turn | None:
-    """The turn that a session has not closed: one that failed, or that was begun here."""
-    begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
-    return begun if begun and begun.number > session.turn else None
 
 
 def _lacks_its_end(begun: Turn, messages: Sequence[AnyMessage]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -20,6 +20,8 @@ from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
 from topicloom.state.persons import Person, claim_session, read_person
+from topicloom.state.recall import Reading
+from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
@@ -98,11 +100,27 @@ def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
     return workspace
 
 
+def open_session(workspaces: Workspaces, state: Any) -> tuple[Session, Workspace]:
+    """The session of the state, and its workspace."""
+    session = current_session(state)
+    return session, open_workspace(workspaces, session)
+
+
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
     """The session and the turn of the state, and the workspace of the session."""
-    session = current_session(state)
-    turn = Turn.model_validate(state["turn"])
-    return session, turn, open_workspace(workspaces, session)
+    session, workspace = open_session(workspaces, state)
+    return session, Turn.model_validate(state["turn"]), workspace
+
+
+def read_unfinished(state: Mapping[str, Any], session: Session) -> Turn | None:
+    """The turn that a session has not closed: one that failed, or that was begun here."""
+    begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
+    return begun if begun and begun.number > session.turn else None
+
+
+def load_readings(state: Mapping[str, Any]) -> list[Reading]:
+    """The readings of the turn so far."""
+    return [Reading.model_validate(r) for r in state.get("readings") or ()]
 
 
 @contextmanager
@@ -160,11 +178,21 @@ def dumped(rows: Iterable[BaseModel]) -> list[dict[str, Any]]:
     return [row.model_dump(mode="json", exclude_defaults=True) for row in rows]
 
 
-def dump(session: Session | None = None, turn: Turn | None = None) -> Update:
-    """The part of an update that holds the session and the turn."""
+def dump(
+    session: Session | None = None,
+    turn: Turn | None = None,
+    *,
+    calls: Iterable[Call] | None = None,
+    readings: Iterable[Reading] | None = None,
+) -> Update:
+    """The part of an update that holds the session and the turn, or adds calls and readings."""
     update: Update = {}
     if session is not None:
         update["session"] = session.model_dump(mode="json", exclude_defaults=True)
     if turn is not None:
         update["turn"] = turn.model_dump(mode="json", exclude_defaults=True)
+    if calls is not None:
+        update["calls"] = dumped(calls)
+    if readings is not None:
+        update["readings"] = dumped(readings)
     return update

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from topicloom.nodes.apply_changes import make_changes
-from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import Replay, report_taken
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
     emit,
+    load_readings,
     turn_options,
 )
 from topicloom.nodes.workspace import Workspace

@@ -20,6 +20,7 @@ from langchain_core.messages import (
 from pydantic import BaseModel
 
 from topicloom.state.content_blocks import get_block_text, get_media_kind, is_broken
+from topicloom.state.safe_text import shorten_query
 
 
 def parse_iso_seconds(time: str) -> float | None:
@@ -104,6 +105,11 @@ class StoredMessage(BaseModel, frozen=True):
     def line(self) -> str:
         """`speaker: text`, which is what is searched and embedded."""
         return f"{self.label}: {self.text}"
+
+    @property
+    def as_query(self) -> str:
+        """What is searched for where it asks: of a very long text its beginning and its end."""
+        return shorten_query(self.text)
 
     @property
     def blocks(self) -> list[dict[str, Any]]:
