@@ -26,7 +26,7 @@ from topicloom.state.identity import find_new_messages, mark_seen
 from topicloom.state.language import detect_language
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
+from topicloom.state.stored_message import StoredMessage, get_text, number_messages
 from topicloom.storage.sessions import SessionStore
 from topicloom.topics.adsorber import LOOK_BACK
 
@@ -85,9 +85,7 @@ def _read_request(
     """Number the new messages, find out what is asked, and have the query rewritten."""
     options = turn_options()
     now = deps.clock().isoformat(timespec="seconds")
-    messages = [
-        to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
-    ]
+    messages = number_messages(fresh, session.count + 1, now)
     talk = [*recent, *messages]
     asked = next((m for m in reversed(talk) if m.role == "user"), None)
     newest = talk[-1] if talk else None

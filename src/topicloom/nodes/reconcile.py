@@ -41,7 +41,6 @@ from topicloom.state.identity import select_unstored
 from topicloom.state.persons import claim_session, find_person
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
-from topicloom.state.superseding import find_shown
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless
@@ -86,8 +85,7 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
                 stored = [*workspace.recent(edited, messages), *stored]
             shown = show_newest(store, session, deps.settings.visible_messages)
             update["messages"] = Overwrite([*shown, *select_unstored(messages, stored)])
-            first = find_shown(shown, workspace.recent(session, shown))
-            session = session.model_copy(update={"shown": first})
+            session = workspace.mark_shown(session, shown)
         before = begun.events if begun and not failed else ()
         turn = Turn(
             number=session.turn + 1,

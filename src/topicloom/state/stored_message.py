@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, Self, cast
@@ -156,6 +156,11 @@ def to_stored_message(
         opens=opens,
         whole=None if is_plain(message) else _dump_message(message),
     )
+
+
+def number_messages(messages: Iterable[BaseMessage], first: int, time: str) -> list[StoredMessage]:
+    """New messages as they are stored, from number `first` on."""
+    return [to_stored_message(m, seq=n, time=time) for n, m in enumerate(messages, first)]
 
 
 def _get_role(message: BaseMessage) -> MessageRole:
