@@ -35,7 +35,9 @@ def show_facts(
 
     "" if there is neither. A fact that is kept no more is not shown.
     """
-    known = _read_facts(deps, kept, workspace, session) if session.facts else {}
+    if not session.facts:
+        return instructions
+    known = _read_facts(deps, kept, workspace, session)
     shown = [(day, known[key].text) for key, day in session.facts.items() if key in known]
     return "\n\n".join(filter(None, [instructions, format_facts(shown, session.language)]))
 

@@ -26,7 +26,6 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.turn_end import TurnEnd
 from topicloom.state.channels import SessionState
-from topicloom.state.identity import select_unstored
 from topicloom.state.messages import split_visible
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
@@ -46,8 +45,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         session, turn, messages = take_later_edits(
             deps, workspace, session, turn, state["messages"]
         )
-        recent = workspace.recent(session, messages)
-        replies = select_unstored(messages, recent)
+        recent, replies = workspace.compare(session, messages)
         now = deps.clock()
         stored = number_messages(replies, session.count + 1, now.isoformat(timespec="seconds"))
         written = [*(m for m in recent if m.seq >= turn.user), *stored]

@@ -19,6 +19,7 @@ from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
+from topicloom.state.identity import select_unstored
 from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.superseding import find_shown
@@ -123,6 +124,13 @@ class Workspace:
             found = [*more, *found]
         return found
 
+    def compare(
+        self, session: Session, messages: Sequence[AnyMessage]
+    ) -> tuple[list[StoredMessage], list[AnyMessage]]:
+        """The newest messages that are stored, and those of the channel that are not."""
+        recent = self.recent(session, messages)
+        return recent, select_unstored(messages, recent)
+
     def mark_shown(self, session: Session, messages: Sequence[AnyMessage]) -> Session:
         """The session, which says from which message on the channel shows all that are in view."""
         shown = find_shown(messages, self.recent(session, messages))
@@ -199,7 +207,7 @@ class Workspaces:
                     stored, self._index(log), sizes, self._index(log)
                 )
         if not renewed:
-            workspace.store.log.renew()
+            workspace.store.renew()
         return workspace
 
     def delete(self, session: str, store: BaseStore | None = None) -> None:
