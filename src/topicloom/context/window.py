@@ -16,6 +16,7 @@ from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.language import Language
 from topicloom.state.recall import Note
+from topicloom.state.rounds import Round
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 
@@ -145,6 +146,10 @@ class MainWindow:
     def _tool_sizes(self) -> dict[bool, int]:
         probe = Session(id="-", topics=1)
         return {s: self.counter.tools(self.list_tools(probe, search=s)) for s in (False, True)}
+
+    def measure(self, round_: Round) -> int:
+        """Tokens of a round as it was said."""
+        return sum(self.counter.message(m.message) for m in round_.messages)
 
     def estimate_notes(self, session: Session) -> int:
         """Tokens that this turn's recall will add: the average so far, once there is any."""

@@ -53,7 +53,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn = _begin_turn(deps, session, workspace.store, recent, request)
         turn = turn.model_copy(update={"events": begun.events, "compared": mark_seen(messages)})
         if session.user_id and not session.facts_chosen:
-            session = choose_facts(deps, session)
+            session = choose_facts(deps, workspace, session)
         return dump(session, turn, calls=calls)
 
     return node(step, "ingest")
