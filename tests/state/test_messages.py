@@ -70,7 +70,7 @@ class TestCalls:
 
 def test_whole_rounds_leave_the_channel() -> None:
     rounds = [m for n in range(4) for m in (HumanMessage("x", id=f"u{n}"), AIMessage("y"))]
-    assert [m.id for m in split_visible(rounds, 3)[0]] == ["u0", "u1"]
+    assert [m.id for m in split_visible(rounds, 3)[0] if m.id] == ["u0", "u1"]
     assert list(split_visible(rounds, 100)[0]) == []
 
 

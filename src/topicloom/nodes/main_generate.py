@@ -189,18 +189,13 @@ class _MainWindow:
         return [m for m in first if m.role == "user" and m.text.strip()][:1]
 
     def _conclude(
-        self, prepared: _Prepared, message: AIMessage, seen: bool, written: Sequence[Call]
+        self, prepared: _Prepared, answer: AIMessage, seen: bool, written: Sequence[Call]
     ) -> Update:
-        session, turn, prompt, reply = (
-            prepared.session,
-            prepared.turn,
-            prepared.prompt,
-            prepared.reply,
-        )
+        session, turn, reply = prepared.session, prepared.turn, prepared.reply
         window, sent = self.deps.window, reply.request
         try:
-            settled = settle_reply(
-                message,
+            message, request = settle_reply(
+                answer,
                 seen=seen,
                 cut=reply.cut,
                 search=sent.search,
@@ -215,7 +210,7 @@ class _MainWindow:
                 error=error,
                 reason=f"a reply that cannot be kept: {error}",
             ) from None
-        if settled.empty:
+        if message is None:
             why = f" ({reply.cut})" if reply.cut else ""
             raise ReplyError(
                 "{model} gave an empty answer{why}. Your message is kept; send the next one",
@@ -223,23 +218,21 @@ class _MainWindow:
                 model=reply.model,
                 why=why,
             )
+        cut = [f"the reply was cut off: {reply.cut}"] if reply.cut else ()
         turn = turn.model_copy(
             update={
-                "request": settled.request,
+                "request": request,
                 "abandoned": turn.abandoned + (not seen),
-                "sections": prompt.sections,
-                "events": (
-                    *turn.events,
-                    *([f"the reply was cut off: {reply.cut}"] if reply.cut else ()),
-                ),
+                "sections": prepared.prompt.sections,
+                "events": (*turn.events, *cut),
             }
         )
         tools = window.count_tools(session, sent.callers_tools, search=bool(sent.search))
         session, call = reply.account(
-            self.deps.meter, window.counter, session, settled.message, prompt.size, tools
+            self.deps.meter, window.counter, session, message, prepared.prompt.size, tools
         )
         update = dump(session, turn, calls=[*written, call])
         if seen:
             begun = prepared.begun
-            update["messages"] = [put_before(settled.message, begun) if begun else settled.message]
+            update["messages"] = [put_before(message, begun) if begun else message]
         return update

@@ -25,15 +25,7 @@ def account_reply(
 ) -> tuple[Session, Call]:
     """The session, with its estimates calibrated by the provider's report, and the cost of a reply.
 
-    Args:
-        meter: Knows the prompts before this one.
-        counter: Counts what is not reported.
-        session: The session.
-        model: The model's name.
-        sent: The prompt.
-        message: The reply.
-        size: Tokens of the prompt as estimated.
-        tools: Tokens of the tools that were sent with it.
+    `size` and `tools` are the estimated tokens of the prompt that was sent and of its tools.
     """
     usage = get_usage(message)
     details = usage.get("input_token_details", {}) if usage else {}

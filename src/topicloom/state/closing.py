@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from topicloom.state.activation import ActivationPolicy, average_scores, update_activation
 from topicloom.state.recall import OTHER_TOPICS, Note, Reading, parse_message_number
@@ -14,14 +14,6 @@ from topicloom.state.topics import TopicTable
 
 _CROWDED_OUT = 32
 """Messages named by readers without being quoted, of which a receipt says so."""
-
-
-class ClosedTurn(NamedTuple):
-    """A session after a turn, the turn, and its receipt."""
-
-    session: Session
-    turn: Turn
-    receipt: Receipt
 
 
 def close_turn(
@@ -37,21 +29,11 @@ def close_turn(
     window: int,
     now: datetime,
     trouble: Sequence[str],
-) -> ClosedTurn:
-    """Close a turn.
+) -> tuple[Session, Turn, Receipt]:
+    """The session after a turn, the turn, and its receipt.
 
-    Args:
-        session: The session with all that was said in the turn.
-        turn: The turn.
-        table: The topics.
-        policy: Says what stays active.
-        state: The channels, with the calls of roles and the plan of the turn.
-        readings: Those of the turn.
-        notes: All notes of the session's ledger.
-        shown: Those of them that the prompt showed.
-        window: Tokens of the main window.
-        now: When the turn ends.
-        trouble: What could not be read or done, in words.
+    `state` has the channels, `notes` all of the ledger, and `shown` those that the prompt showed;
+    `window` is the main window in tokens, and `trouble` what could not be read or done, in words.
     """
     ranked = sorted(readings, key=lambda r: r.score)
     scores = {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
@@ -95,7 +77,7 @@ def close_turn(
         edit_errors=turn.rejected,
         events=(*turn.events, *trouble),
     )
-    return ClosedTurn(session, turn, receipt)
+    return session, turn, receipt
 
 
 def _find_crowded_out(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from langchain_core.messages import AIMessage
 
 from topicloom.state.message_form import make_storable
@@ -16,20 +14,12 @@ from topicloom.state.messages import (
 from topicloom.state.session import SearchRequest
 
 
-class SettledReply(NamedTuple):
-    """A reply as the turn goes on with it."""
-
-    message: AIMessage
-    request: SearchRequest | None
-    """The search that it asks for."""
-    empty: bool
-    """True if it says nothing and calls nothing."""
-
-
 def settle_reply(
     reply: AIMessage, *, seen: bool, cut: str, search: str, edit: str, runs_tools: bool
-) -> SettledReply:
-    """Decide what of a reply stands.
+) -> tuple[AIMessage | None, SearchRequest | None]:
+    """What of a reply stands, None if it says and calls nothing; and the search that it asks for.
+
+    Raises `InputError` if it cannot be stored.
 
     Args:
         reply: As the model gave it.
@@ -38,9 +28,6 @@ def settle_reply(
         search: Name of the tool that searches topics; "" if none was offered.
         edit: Name of the tool that edits the application's document, likewise.
         runs_tools: True if somebody runs other tools.
-
-    Raises:
-        InputError: It cannot be stored.
     """
     message = make_storable(reply)
     if cut:
@@ -55,5 +42,5 @@ def settle_reply(
         # What the user saw stands, even if it goes on to ask for more topics, and so do the words
         # of a reply that calls a tool which was not offered.
         message = strip_tool_calls(message)
-    empty = not (says_something(message) or message.tool_calls or edits)
-    return SettledReply(message, request, empty)
+    stands = says_something(message) or message.tool_calls or edits
+    return message if stands else None, request
