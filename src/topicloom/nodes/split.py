@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 
+from cachetools import cached
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
@@ -24,7 +26,7 @@ from topicloom.nodes.step import (
     open_turn,
 )
 from topicloom.nodes.workspace import Workspace
-from topicloom.roles.arbiter import ARBITER, Arbiter
+from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import Answer
 from topicloom.roles.brief import BRIEF, Brief, make_brief_request
 from topicloom.roles.calls import ask_all, ask_first, read_late
@@ -38,7 +40,7 @@ from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.splitting import cut_runs
 from topicloom.state.topics import Topic
 from topicloom.topics.adsorber import LOOK_BACK
-from topicloom.topics.split_draft import SplitDraft, remember_sizes
+from topicloom.topics.split_draft import SplitDraft
 
 _BOUNDARIES = 64
 """Rulings of an arbiter that a session remembers, for what is put right later."""
@@ -57,16 +59,12 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         store = workspace.store
         rounds = group_rounds(store.messages(session, session.tail, plan.tail - 1))
         emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
-        measure = remember_sizes(deps.reader_window.measure)
+        # To measure a very long round takes time.
+        measure = cached({}, attrgetter("first", "last"))(deps.reader_window.measure)
         draft = SplitDraft(store, session, measure, deps.topic_tokens)
         calls, waits = list[Call](), deps.waits.of(session.id)
         rounds, moved = move_chats(draft, rounds, deps.embedder), rounds
-        arbiter = deps.roles.get(ARBITER)
-        if arbiter is not None:
-            before = group_rounds(
-                store.messages(session, session.tail - LOOK_BACK, session.tail - 1)
-            )
-            rounds = yield from _apply_rulings(deps, draft, calls, arbiter, before, rounds)
+        rounds = yield from _apply_rulings(deps, draft, calls, rounds)
         labels, odds = deps.adsorber.segments(rounds), deps.adsorber.continuity(rounds)
         for part in cut_runs(rounds, deps.window.measure, deps.split_tokens):
             index, most = workspace.indexed(draft.session, draft.table), deps.settings.index_topics
@@ -108,17 +106,16 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
 
 
 def _apply_rulings(
-    deps: Deps,
-    draft: SplitDraft,
-    calls: list[Call],
-    arbiter: Arbiter,
-    before: Sequence[Round],
-    rounds: Sequence[Round],
+    deps: Deps, draft: SplitDraft, calls: list[Call], rounds: list[Round]
 ) -> Step[list[Round]]:
     """The rounds, with the arbiter's rulings on all that the adsorber is in doubt about.
 
-    Where it fails, the adsorber's likelier answer stands.
+    Where there is none, or it fails, the adsorber's likelier answer stands.
     """
+    arbiter, tail = deps.roles.get(ARBITER), draft.session.tail
+    if arbiter is None:
+        return rounds
+    before = group_rounds(draft.store.messages(draft.session, tail - LOOK_BACK, tail - 1))
     doubts, waits = deps.adsorber.doubts(before, rounds), deps.waits.of(draft.session.id)
     outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()), waits=waits)
     calls += [call for _, call in outcomes]

@@ -175,24 +175,16 @@ def emit(kind: str, **data: Any) -> None:
 
 def dumped(rows: Iterable[BaseModel]) -> list[dict[str, Any]]:
     """Calls or readings as their channels take them."""
-    return [row.model_dump(mode="json", exclude_defaults=True) for row in rows]
+    return [row.model_dump(**_DUMPED) for row in rows]
+
+
+_DUMPED: Any = {"mode": "json", "exclude_defaults": True}
 
 
 def dump(
-    session: Session | None = None,
-    turn: Turn | None = None,
-    *,
-    calls: Iterable[Call] | None = None,
-    readings: Iterable[Reading] | None = None,
+    session: Session | None = None, turn: Turn | None = None, **rows: Iterable[Call | Reading]
 ) -> Update:
-    """The part of an update that holds the session and the turn, or adds calls and readings."""
-    update: Update = {}
-    if session is not None:
-        update["session"] = session.model_dump(mode="json", exclude_defaults=True)
-    if turn is not None:
-        update["turn"] = turn.model_dump(mode="json", exclude_defaults=True)
-    if calls is not None:
-        update["calls"] = dumped(calls)
-    if readings is not None:
-        update["readings"] = dumped(readings)
-    return update
+    """The part of an update that holds the session and the turn, and adds rows to `calls=...`."""
+    heads = {"session": session, "turn": turn}
+    update: Update = {k: v.model_dump(**_DUMPED) for k, v in heads.items() if v is not None}
+    return update | {channel: dumped(some) for channel, some in rows.items()}

@@ -211,16 +211,3 @@ class SplitDraft:
         for topic_id in result.activated:
             mark_active(table[topic_id], active)
         return result
-
-
-def remember_sizes(measure: Callable[[Round], int]) -> Callable[[Round], int]:
-    """Tells the tokens of rounds, each measured once: of a very long one that takes time."""
-    known: dict[tuple[int, int], int] = {}
-
-    def size(round_: Round) -> int:
-        key = round_.first, round_.last
-        if key not in known:
-            known[key] = measure(round_)
-        return known[key]
-
-    return size
