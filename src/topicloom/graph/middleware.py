@@ -152,7 +152,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             if known is None:
                 return None
             session, turn = read_turn(known)
-            if not offers_search(self.deps, session, turn):
+            if not offers_search(self.deps, session, turn, turn_options()):
                 return update
             asked = find_search_request(AIMessage("", tool_calls=[call]), ACTIVATE_TOPIC)
             turn = turn.model_copy(update={"request": asked})
@@ -208,19 +208,19 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         state = cast("TopicState", request.state)
         if (known := state.get("topicloom")) is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
-        deps, counter = self.deps, self.deps.window.counter
+        deps, counter, options = self.deps, self.deps.window.counter, turn_options()
         run, fork = find_run(known)
         session, turn, workspace = self._take_edits(state, run)
         view = workspace.store.messages(session, session.view)
         loop = find_loop(request.messages, view[-1].source if view else None)
-        offered = offers_search(deps, session, turn)
+        offered = offers_search(deps, session, turn, options)
         others = [t for t in request.tools if getattr(t, "name", None) != ACTIVATE_TOPIC]
         head = [request.system_message] if request.system_message else []
         session = session.model_copy(
             update={"fixed": sum(map(counter.message, head)) + counter.tools(others)}
         )
         prompt = lay_out_prompt(
-            deps, graph_store(), workspace, session, view, loop=loop, options=turn_options()
+            deps, graph_store(), workspace, session, view, loop=loop, options=options
         )
         turn = note_left_out(turn, prompt)
         ours = [prompt.instructions] if prompt.instructions else []

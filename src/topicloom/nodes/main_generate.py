@@ -33,7 +33,7 @@ from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
 from topicloom.roles.reply_stream import Reply
 from topicloom.roles.responder import RESPONDER, ReplyRequest
-from topicloom.state.channels import SessionState
+from topicloom.state.channels import SessionState, TurnOptions
 from topicloom.state.messages import put_before
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
@@ -72,9 +72,9 @@ def _rank_sources(
     return sorted(named, key=lambda m: -weights[m.id]), others
 
 
-def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
+def offers_search(deps: Deps, session: Session, turn: Turn, options: TurnOptions) -> bool:
     """True if the main model may search once more; past the last round it has to answer."""
-    free = session.topics and not turn_options().reply_form
+    free = session.topics and not options.reply_form
     return bool(free) and len(turn.searches) < deps.settings.search_rounds
 
 
@@ -122,9 +122,11 @@ class _MainWindow:
 
     def _summarize_beginning(self, session: Session, store: SessionStore) -> Step[list[Call]]:
         """Have a model sum up what the first layout shows in summaries; extracts stand in."""
-        roles = self.deps.roles
-        beginning = self.deps.window.find_beginning(session, store.notes(session))
-        if beginning is None or roles.get(BRIEF) is roles.stand_in(BRIEF):
+        roles, window = self.deps.roles, self.deps.window
+        if window.beginning is None or roles.get(BRIEF) is roles.stand_in(BRIEF):
+            return []
+        beginning = window.find_beginning(session, store.notes(session))
+        if beginning is None:
             return []
         parts = beginning.list_unwritten(store.messages(session, session.view))
         requests = [make_segment_request(session.id, part, session.language) for part in parts]
@@ -151,7 +153,7 @@ class _MainWindow:
             self.deps, graph_store(), workspace, session, view, loop=loop, options=options
         )
         turn = note_left_out(turn, prompt)
-        may_search = offers_search(self.deps, session, turn)
+        may_search = offers_search(self.deps, session, turn, options)
         asked = prompt.messages
         begun = options.begun if isinstance(asked[-1], HumanMessage) else ""
         ranked, earlier = _rank_sources(prompt.sources, load_readings(state))
