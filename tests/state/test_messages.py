@@ -10,7 +10,7 @@ from topicloom.state.messages import (
     find_edit_calls,
     find_other_calls,
     find_search_request,
-    list_removals,
+    split_visible,
     strip_tool_calls,
 )
 from topicloom.state.session import SearchRequest
@@ -70,8 +70,8 @@ class TestCalls:
 
 def test_whole_rounds_leave_the_channel() -> None:
     rounds = [m for n in range(4) for m in (HumanMessage("x", id=f"u{n}"), AIMessage("y"))]
-    assert [m.id for m in list_removals(rounds, 3)] == ["u0", "u1"]
-    assert list_removals(rounds, 100) == []
+    assert [m.id for m in split_visible(rounds, 3)[0] if m.id] == ["u0", "u1"]
+    assert list(split_visible(rounds, 100)[0]) == []
 
 
 def test_the_language_of_texts_is_detected() -> None:

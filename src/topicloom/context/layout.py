@@ -27,7 +27,12 @@ from topicloom.context.message_order import (
     say_anew,
     to_common_kind,
 )
-from topicloom.context.notes import format_layer, render_note
+from topicloom.context.notes import (
+    format_layer,
+    format_quote_line,
+    format_summary,
+    render_note,
+)
 from topicloom.context.prompt_messages import (
     PromptMessages,
     Shortening,
@@ -47,7 +52,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.state.content_blocks import Block, give_back, is_broken
 from topicloom.state.fence import fence
 from topicloom.state.language import Language
-from topicloom.state.recall import Note, parse_message_number
+from topicloom.state.recall import Note, Stretches, parse_message_number
 from topicloom.state.stored_message import StoredMessage
 
 _MAX_TOKENS_PER_CHARACTER = 2
@@ -180,6 +185,10 @@ class Layout:
             return text  # not worth counting: it fits in any case
         return excerpt(text, limit, self.counter.text, message_id, language)
 
+    def shows_all(self, stored: StoredMessage) -> bool:
+        """True if the prompt shows the whole text of a message that is in view."""
+        return self._is_short(stored.text, self.cap)
+
     def _is_short(self, text: str, limit: int) -> bool:
         few = len(text) * _MAX_TOKENS_PER_CHARACTER <= limit
         return few or self.counter.text(text) <= limit
@@ -280,6 +289,20 @@ class Layout:
         """Tokens of a note in the prompt."""
         text = self._count_note_text(render_note(note, fetch, language))
         return text + self._count_blocks(self.show_media(note, fetch, language))
+
+    def count_quote(
+        self, original: StoredMessage, language: Language, stretches: Stretches | None = None
+    ) -> int:
+        """Tokens of one quoted original in a note, or of stretches of it."""
+        return self.counter.text(f"{format_quote_line(original, language, stretches)}\n")
+
+    def count_frame(self, original: StoredMessage, language: Language) -> int:
+        """Tokens of what stands around the stretches of one that is quoted in part."""
+        return self.counter.text(format_quote_line(original, language, ()))
+
+    def count_heading(self, topic: str, language: Language) -> int:
+        """Tokens of what stands before the summary of a topic of that name."""
+        return self.counter.text(format_summary(topic, "", language)) + 1
 
     def _count_note_text(self, text: str) -> int:
         """Tokens of a note or a part of it, with the line break before it."""

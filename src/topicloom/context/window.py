@@ -11,11 +11,12 @@ from langchain_core.tools import BaseTool
 
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.segments import SegmentLayout
-from topicloom.context.token_count import TokenCounter
+from topicloom.context.token_count import TokenCounter, ToolLike
 from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.language import Language
 from topicloom.state.recall import Note
+from topicloom.state.rounds import Round
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 
@@ -89,15 +90,15 @@ class MainWindow:
         facts: str = "",
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
-        extra_tokens: int = 0,
+        callers_tools: Sequence[ToolLike] = (),
     ) -> MainPrompt:
         """The prompt of a turn; see `Layout.build_prompt`.
 
-        It fits the window, with a margin, together with `extra_tokens` that are sent with it.
+        It fits the window, with a margin, together with the tools.
         """
         system = self.build_system(session, facts)
         size = self.uncalibrate(self.size, session)
-        room = max(size - self.count_fixed(session, facts) - extra_tokens, size // 10)
+        room = max(size - self.count_fixed(session, facts, callers_tools), size // 10)
         beginning = self.find_beginning(session, notes)
         if beginning is None:
             return self.layout.build_prompt(
@@ -118,14 +119,19 @@ class MainWindow:
         edit = [self.edit] if self.edit else []
         return [*self.tools, *edit, *([self.search] if search and session.topics else [])]
 
-    def count_tools(self, session: Session, *, search: bool = True) -> int:
-        """Tokens of the tools that `list_tools` gives."""
-        return self._tool_sizes[bool(search and session.topics)]
+    def count_tools(
+        self, session: Session, callers: Sequence[ToolLike] = (), *, search: bool = True
+    ) -> int:
+        """Tokens of the tools that `list_tools` gives, and of the caller's own."""
+        return self._tool_sizes[bool(search and session.topics)] + self.counter.tools(callers)
 
-    def count_fixed(self, session: Session, facts: str = "") -> int:
+    def count_fixed(
+        self, session: Session, facts: str = "", callers_tools: Sequence[ToolLike] = ()
+    ) -> int:
         """System message and tools."""
         system = self._system_sizes[session.language, bool(session.topics)]
-        return system + self.count_tools(session) + session.fixed + self.counter.text(facts)
+        tools = self.count_tools(session, callers_tools)
+        return system + tools + session.fixed + self.counter.text(facts)
 
     @cached_property
     def _system_sizes(self) -> dict[tuple[Language, bool], int]:
@@ -140,6 +146,10 @@ class MainWindow:
     def _tool_sizes(self) -> dict[bool, int]:
         probe = Session(id="-", topics=1)
         return {s: self.counter.tools(self.list_tools(probe, search=s)) for s in (False, True)}
+
+    def measure(self, round_: Round) -> int:
+        """Tokens of a round as it was said."""
+        return sum(self.counter.message(m.message) for m in round_.messages)
 
     def estimate_notes(self, session: Session) -> int:
         """Tokens that this turn's recall will add: the average so far, once there is any."""

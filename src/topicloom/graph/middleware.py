@@ -29,11 +29,7 @@ from topicloom.graph.session import trace_steps, wire_memory
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
-from topicloom.nodes.main_generate import (
-    account_reply,
-    calibrate,
-    offers_search,
-)
+from topicloom.nodes.main_generate import offers_search
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
 from topicloom.nodes.step import (
@@ -47,6 +43,7 @@ from topicloom.nodes.step import (
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.models import get_model_name
+from topicloom.roles.reply_account import account_reply
 from topicloom.settings import Settings
 from topicloom.state.identity import mark_seen
 from topicloom.state.message_form import make_result_storable, make_storable
@@ -155,7 +152,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             if known is None:
                 return None
             session, turn = read_turn(known)
-            if not offers_search(self.deps, session, turn):
+            if not offers_search(self.deps, session, turn, turn_options()):
                 return update
             asked = find_search_request(AIMessage("", tool_calls=[call]), ACTIVATE_TOPIC)
             turn = turn.model_copy(update={"request": asked})
@@ -211,19 +208,19 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         state = cast("TopicState", request.state)
         if (known := state.get("topicloom")) is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
-        deps, counter = self.deps, self.deps.window.counter
+        deps, counter, options = self.deps, self.deps.window.counter, turn_options()
         run, fork = find_run(known)
         session, turn, workspace = self._take_edits(state, run)
         view = workspace.store.messages(session, session.view)
         loop = find_loop(request.messages, view[-1].source if view else None)
-        offered = offers_search(deps, session, turn)
+        offered = offers_search(deps, session, turn, options)
         others = [t for t in request.tools if getattr(t, "name", None) != ACTIVATE_TOPIC]
         head = [request.system_message] if request.system_message else []
         session = session.model_copy(
             update={"fixed": sum(map(counter.message, head)) + counter.tools(others)}
         )
         prompt = lay_out_prompt(
-            deps, graph_store(), workspace, session, view, loop=loop, options=turn_options()
+            deps, graph_store(), workspace, session, view, loop=loop, options=options
         )
         turn = note_left_out(turn, prompt)
         ours = [prompt.instructions] if prompt.instructions else []
@@ -239,12 +236,12 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         message = next(m for m in response.result if isinstance(m, AIMessage))
         size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
-        call = account_reply(deps, session, model, sent, message, size)
+        session, call = account_reply(deps.meter, counter, session, model, sent, message, size)
         call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         own_state = {
             **known,
-            **dump(calibrate(session, message, size), turn),
+            **dump(session, turn),
             "calls": [*known["calls"], *dumped([call])],
             "fork": fork,
             "loop": [*dict.fromkeys([*(known.get("loop") or ()), *(m.id for m in said)])],

@@ -62,7 +62,7 @@ class StorageAccess:
     def open(self) -> Step[OpenSession]:
         """Within a step: the session; raises `OtherPersonError` if it is another's."""
         yield from ()
-        self.store.log.renew()
+        self.store.renew()
         session = catch_up(self.store, find_newest(self.store, self.thread))
         check_person(session, self.person)
         return OpenSession(session, self.store, self.full_index)

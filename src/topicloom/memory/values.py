@@ -62,7 +62,7 @@ class MemoryTopic(BaseModel, frozen=True):
         """Its messages in order, word for word."""
         yield from ()
         store, session, topic = self._kept
-        store.log.renew()  # it may have been purged since
+        store.renew()  # it may have been purged since
         return list(store.topic_messages(session, topic))
 
     messages, amessages = both(_messages)

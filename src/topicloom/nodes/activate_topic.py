@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from topicloom.context.transcript import find_named_media
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
+from topicloom.nodes.step import Update, dump, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
@@ -222,7 +222,7 @@ class TopicSearch:
         search = found.describe(active, len(unread), policy)
         update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
         turn = turn.model_copy(update=update)
-        return {**dump(session, turn), "calls": dumped(query.calls)}
+        return dump(session, turn, calls=query.calls)
 
     def _find(self, query: _Query, turn: Turn, policy: ActivationPolicy) -> Step[_Found]:
         """The topics that may be meant: of the days, else of any, and of the archive if need be."""

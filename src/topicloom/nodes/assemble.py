@@ -9,11 +9,10 @@ from typing import Any
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.context.notes import format_quote_line, format_summary
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, dumped, node, open_turn
+from topicloom.nodes.step import Update, dump, dumped, load_readings, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.roles.reader import read_by_weights
 from topicloom.search.excerpts import RankedSentences
@@ -96,11 +95,6 @@ def load_layers(state: Mapping[str, Any]) -> tuple[Layer, ...]:
     return tuple(sorted(layers, key=lambda layer: layer.kind))
 
 
-def load_readings(state: SessionState) -> list[Reading]:
-    """The readings of the turn so far."""
-    return [Reading.model_validate(r) for r in state.get("readings") or ()]
-
-
 def _compose(
     store: SessionStore,
     session: Session,
@@ -110,7 +104,8 @@ def _compose(
     window: MainWindow,
 ) -> Recall:
     """The note of this turn, without what the prompt shows already."""
-    notes = window.layout.select_shown(store.notes(session), turn.user)
+    layout = window.layout
+    notes = layout.select_shown(store.notes(session), turn.user)
     search = turn.searches[-1] if turn.searches else None
     readings = [*read_named(notes, search), *readings]
     numbers = (parse_message_number(q.id) for r in readings for q in r.quotes)
@@ -119,11 +114,10 @@ def _compose(
 
     def price_media(message_id: str) -> int:
         note = Note(after=turn.user, media=(message_id,))
-        return window.layout.count_note(note, store.fetcher(session), session.language)
+        return layout.count_note(note, store.fetcher(session), session.language)
 
     names = {t.id: t.name for t in table}
-    cap, count = window.layout.cap, window.counter.text
-    in_view = {i for i, m in originals.items() if m.seq >= session.view and count(m.text) <= cap}
+    in_view = {i for i, m in originals.items() if m.seq >= session.view and layout.shows_all(m)}
     return compose_note(
         readings,
         names,
@@ -150,12 +144,11 @@ def _make_costs(
     window: MainWindow,
 ) -> PromptCosts:
     """What the originals of this turn cost in its note, whole and in part."""
-    count = window.counter.text
+    layout, count, language = window.layout, window.counter.text, session.language
 
     @cache
     def price(message_id: str) -> int:
-        message = originals[message_id]
-        return count(f"{format_quote_line(message, session.language)}\n")
+        return layout.count_quote(originals[message_id], language)
 
     @cache
     def rank(message_id: str) -> RankedSentences:
@@ -166,17 +159,17 @@ def _make_costs(
         if room < _LEAST:
             return (), 0
         message = originals[message_id]
-        frame = count(format_quote_line(message, session.language, ()))
+        frame = layout.count_frame(message, language)
         room = min(room, window.recall // EXCERPT_PARTS)
         stretches = rank(message_id).select(room - frame, count)
-        price = count(f"{format_quote_line(message, session.language, stretches)}\n")
+        price = layout.count_quote(message, language, stretches)
         return (stretches, price) if price <= room else ((), 0)
 
     return PromptCosts(
         quote=price,
         day=lambda i: originals[i].day,
         text=count,
-        heading=lambda t: count(format_summary(names.get(t, t), "", session.language)) + 1,
+        heading=lambda t: layout.count_heading(names.get(t, t), language),
         excerpt=take,
         shorten=lambda text, limit: shorten(text, limit, count),
         passage=lambda i: rank(i).best,

@@ -12,7 +12,7 @@ from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.identity import align_ids, count_unchanged, find_edit
 from topicloom.state.journal import JournalEntry
-from topicloom.state.messages import find_visible
+from topicloom.state.messages import split_visible
 from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
@@ -47,8 +47,7 @@ def show_newest(store: SessionStore, session: Session, keep: int) -> list[AnyMes
     they were new.
     """
     newest = store.messages(session, session.count - max(LOOK_BACK, keep) + 1)
-    messages: list[AnyMessage] = [stored.message for stored in newest]
-    return messages[find_visible(messages, keep) :]
+    return list(split_visible([stored.message for stored in newest], keep)[1])
 
 
 def take_edits(

@@ -59,6 +59,11 @@ class Deps:
         return own or PromptWindow.of(size, window.counter, window.prompts)
 
     @property
+    def split_tokens(self) -> int:
+        """Tokens that one call of the splitter is given."""
+        return self.window.size // 2
+
+    @property
     def topic_tokens(self) -> int:
         """Tokens that a topic's messages may come to; past it it is divided into sub-topics."""
         return round(self.settings.topic_share * self.reader_window.topic_room())

@@ -35,14 +35,12 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         sizes = workspace.sizes.between(session, session.view, session.count, window.layout)
-        fixed = window.count_fixed(
-            session,
-            show_facts(deps, graph_store(), workspace, session, turn_options().instructions),
-        )
-        fixed += window.estimate_notes(session) + window.counter.tools(turn_options().tools)
+        options = turn_options()
+        facts = show_facts(deps, graph_store(), workspace, session, options.instructions)
+        fixed = window.count_fixed(session, facts, options.tools) + window.estimate_notes(session)
         due, whole = skeleton(state, store, session, turn) if skeleton else (0, 0)
         expected = window.calibrate(fixed + sum(sizes) + session.ledger_tokens + due, session)
-        keep = turn_options().keep_messages
+        keep = options.keep_messages
         if keep is None:
             now = SplitPlan(tail=session.tail, view=session.view)
             shown = cache(lambda: group_rounds(store.messages(session, session.view)))
@@ -69,7 +67,7 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
             # Where all that was unsplit is removed, the newest message is in a topic already.
             first = max(turn.first, session.tail)
             plan = keep_newest(unsplit, store.messages(session, turn.first - keep), first)
-            if keep == 0 and turn_options().chats:  # nobody waits for a reply to what is imported
+            if keep == 0 and options.chats:  # nobody waits for a reply to what is imported
                 plan = SplitPlan(tail=session.count + 1, view=plan.view)
         return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
 

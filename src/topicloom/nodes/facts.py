@@ -6,20 +6,20 @@ from langgraph.store.base import BaseStore
 
 from topicloom.context.notes import format_facts
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import graph_store, open_workspace, read_store
+from topicloom.nodes.step import graph_store, read_store
 from topicloom.nodes.workspace import Workspace
 from topicloom.state import facts
 from topicloom.state.facts import KnownFact
 from topicloom.state.session import Session
 
 
-def choose_facts(deps: Deps, session: Session) -> Session:
+def choose_facts(deps: Deps, workspace: Workspace, session: Session) -> Session:
     """The session with the facts that its prompts show from now on, as long as the prefix lasts.
 
     They are the newest, and come to no more tokens than a turn may recall.
     """
     chosen = facts.choose_facts(
-        _read_facts(deps, graph_store(), open_workspace(deps.workspaces, session), session),
+        _read_facts(deps, graph_store(), workspace, session),
         deps.window.counter.text,
         tokens=deps.window.recall,
         most=deps.settings.facts,
@@ -35,7 +35,9 @@ def show_facts(
 
     "" if there is neither. A fact that is kept no more is not shown.
     """
-    known = _read_facts(deps, kept, workspace, session) if session.facts else {}
+    if not session.facts:
+        return instructions
+    known = _read_facts(deps, kept, workspace, session)
     shown = [(day, known[key].text) for key, day in session.facts.items() if key in known]
     return "\n\n".join(filter(None, [instructions, format_facts(shown, session.language)]))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
@@ -26,12 +26,10 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.turn_end import TurnEnd
 from topicloom.state.channels import SessionState
-from topicloom.state.identity import select_unstored
-from topicloom.state.messages import find_visible, list_removals
+from topicloom.state.messages import split_visible
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
-from topicloom.state.stored_message import to_stored_message
-from topicloom.state.superseding import find_shown
+from topicloom.state.stored_message import number_messages
 from topicloom.storage.sessions import SessionStore
 
 
@@ -47,25 +45,21 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         session, turn, messages = take_later_edits(
             deps, workspace, session, turn, state["messages"]
         )
-        recent = workspace.recent(session, messages)
-        replies = select_unstored(messages, recent)
+        recent, replies = workspace.compare(session, messages)
         now = deps.clock()
-        time = now.isoformat(timespec="seconds")
-        stored = [
-            to_stored_message(m, seq=n, time=time) for n, m in enumerate(replies, session.count + 1)
-        ]
+        stored = number_messages(replies, session.count + 1, now.isoformat(timespec="seconds"))
         written = [*(m for m in recent if m.seq >= turn.user), *stored]
         end = TurnEnd(deps, workspace, state, now, replay, turn)
         closed, turn, receipt = end.write(store.append(session, stored))
         workspace.unread.clear()
         emit("receipt", receipt=receipt.model_dump(mode="json"))
-        shown = messages[find_visible(messages, keep) :]
-        kept: Any = [*list_removals(messages, keep), *_report_usage(replies, receipt)]
+        hidden, shown = split_visible(messages, keep)
+        gone = [RemoveMessage(id=m.id) for m in hidden if m.id is not None]
+        kept: Any = [*gone, *_report_usage(replies, receipt)]
         if end.merged:
             shown = show_newest(store, closed, keep)
             kept = Overwrite(shown)
-        first = find_shown(shown, workspace.recent(closed, shown))
-        closed = closed.model_copy(update={"shown": first})
+        closed = workspace.mark_shown(closed, shown)
         if deps.settings.on_edit == "purge":
             closed = _purge_superseded(store, closed)
         if closed.user_id:

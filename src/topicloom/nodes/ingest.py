@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import choose_facts
-from topicloom.nodes.reconcile import read_unfinished
 from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.step import (
     Update,
-    current_session,
     dump,
-    dumped,
     node,
-    open_workspace,
+    open_session,
+    read_unfinished,
     turn_options,
 )
 from topicloom.state.channels import SessionState
@@ -27,24 +25,21 @@ from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.identity import find_new_messages, mark_seen
 from topicloom.state.language import detect_language
 from topicloom.state.receipt import Call
-from topicloom.state.rounds import group_rounds
-from topicloom.state.safe_text import shorten_query
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
+from topicloom.state.stored_message import StoredMessage, get_text, number_messages
 from topicloom.storage.sessions import SessionStore
-from topicloom.topics.adsorber import LOOK_BACK, Adsorber
+from topicloom.topics.adsorber import LOOK_BACK
 
 
 def ingest(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that takes in what is new."""
 
     def step(state: SessionState) -> Step[Update]:
-        session = current_session(state)
+        session, workspace = open_session(deps.workspaces, state)
         begun = read_unfinished(state, session) or Turn()
         if begun.first:
             return {}  # it failed at its very end, and is only to be closed
-        workspace, options = open_workspace(deps.workspaces, session), turn_options()
-        store, messages = workspace.store, state.get("messages", [])
+        options, messages = turn_options(), state.get("messages", [])
         recent = workspace.recent(session, messages)
         silent = begun.silent or bool(options.changes_topics and recent)
         fresh = find_new_messages(messages, recent, answer=options.answer, silent=silent)
@@ -55,11 +50,11 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
             session = session.model_copy(update={"shown": 1})
         calls = list[Call]()
         request = yield from _read_request(deps, session, recent, fresh, calls)
-        session, turn = _begin_turn(deps, session, store, recent, request)
+        session, turn = _begin_turn(deps, session, workspace.store, recent, request)
         turn = turn.model_copy(update={"events": begun.events, "compared": mark_seen(messages)})
         if session.user_id and not session.facts_chosen:
-            session = choose_facts(deps, session)
-        return {**dump(session, turn), "calls": dumped(calls)}
+            session = choose_facts(deps, workspace, session)
+        return dump(session, turn, calls=calls)
 
     return node(step, "ingest")
 
@@ -89,17 +84,18 @@ def _read_request(
 ) -> Step[_Request]:
     """Number the new messages, find out what is asked, and have the query rewritten."""
     options = turn_options()
-    newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
     now = deps.clock().isoformat(timespec="seconds")
-    messages = [
-        to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
-    ]
-    asked = next((m for m in reversed([*recent, *messages]) if m.role == "user"), None)
+    messages = number_messages(fresh, session.count + 1, now)
+    talk = [*recent, *messages]
+    asked = next((m for m in reversed(talk) if m.role == "user"), None)
+    newest = talk[-1] if talk else None
+    said = newest.message if newest else None
     # The result of a tool is answered too: of a caller's own tool, or of another agent's.
-    due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
+    due = isinstance(said, HumanMessage) or (isinstance(said, ToolMessage) and asked)
     answer = bool(due) and options.answer
-    query = shorten_query(asked.text if answer and asked else get_text(newest))
-    forgot = deps.amnesia.found_in(shorten_query(get_text(newest)))
+    sought = newest.as_query if newest else ""
+    query = asked.as_query if answer and asked else sought
+    forgot = deps.amnesia.found_in(sought)
     # If the turn is planned first, the plan may say that no search is needed.
     planned = deps.window.edit is not None
     if answer and not planned and (asked in messages or not messages):
@@ -122,7 +118,7 @@ def _begin_turn(
     chats, asked, answer = turn_options().chats, request.asked, request.answer
     messages = mark_chats(request.messages, chats)
     # The user waits here, so no arbiter is asked about beginnings: it is when the tail is split.
-    stored, continues = _mark_beginnings(messages, recent, deps.adsorber)
+    stored, continues = deps.adsorber.mark_beginnings(messages, recent)
     talk = [*recent, *stored]
     titles = session.titles | list_titles(stored, chats)
     session = store.append(session.model_copy(update={"titles": titles}), stored)
@@ -142,25 +138,6 @@ def _begin_turn(
         started=deps.clock().isoformat(),
     )
     return session, turn
-
-
-def _mark_beginnings(
-    new: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
-) -> tuple[list[StoredMessage], float]:
-    """Mark the new messages with which a topic begins, by the adsorber.
-
-    It is not asked about imported chats: each is one topic, so its beginning is known. Also returns
-    how likely the last message of the user goes on with what came before it.
-    """
-    marked: list[StoredMessage] = []
-    continues = 0.0
-    for message in new:
-        if message.role == "user" and message.chat is None and not message.begins:
-            verdict = adsorber.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
-            continues = verdict.continues
-            message = message.model_copy(update={"opens": verdict.opens})
-        marked.append(message)
-    return marked, round(continues, 4)
 
 
 def _find_beginning(spoken: Sequence[StoredMessage], user: int) -> int:

@@ -46,15 +46,17 @@ def lay_out_prompt(
     store, window = workspace.store, deps.window
     last = view[-1].seq if view else session.count
     notes = [note for note in store.notes(session) if note.after <= last]
+    if any(note.other_threads for note in notes):
+        notes = read_thread_quotes(deps, kept, workspace, session, notes)
     return window.build_prompt(
         session,
         view,
-        read_thread_quotes(deps, kept, workspace, session, notes),
+        notes,
         store.fetcher(session),
         facts=show_facts(deps, kept, workspace, session, options.instructions),
         loop=loop,
         view_tokens=sum(workspace.sizes.between(session, session.view, last, window.layout)),
-        extra_tokens=window.counter.tools(options.tools),
+        callers_tools=options.tools,
     )
 
 

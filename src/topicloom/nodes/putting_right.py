@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.repairs import SPLIT_REPAIRS, find_repairs
-from topicloom.nodes.split_draft import SplitDraft
 from topicloom.nodes.workspace import Workspace
+from topicloom.search.embedder import Embedder
 from topicloom.state.lifecycle import find_survivor
 from topicloom.state.session import Turn
+from topicloom.topics.split_draft import SplitDraft
 
 
-def put_right(draft: SplitDraft, workspace: Workspace, turn: Turn) -> Turn:
+def put_right(draft: SplitDraft, workspace: Workspace, turn: Turn, embedder: Embedder) -> Turn:
     """Make the changes that the topics of a split, and those near them, need.
 
     The rows of topics that the split touched are written; the draft goes on from what the changes
@@ -19,10 +20,9 @@ def put_right(draft: SplitDraft, workspace: Workspace, turn: Turn) -> Turn:
     store = draft.store
     if not draft.touched:
         return turn
-    draft.session = store.save_topics(draft.session, list(draft.rows.values()))
-    table = store.topic_table(draft.session)
+    table = store.topic_table(draft.save())
     changes = find_repairs(
-        workspace, draft.session, draft.touched, draft.deps.embedder, draft.limit, SPLIT_REPAIRS
+        workspace, draft.session, draft.touched, embedder, draft.limit, SPLIT_REPAIRS
     )
     if not changes:
         return turn

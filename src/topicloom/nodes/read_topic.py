@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from operator import attrgetter
+from collections.abc import Mapping
 
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
+from topicloom.nodes.step import Update, dump, node, open_session
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest
-from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days
 from topicloom.state.channels import ReadTask
-from topicloom.state.recall import OTHER_TOPICS, Reading, parse_message_number
+from topicloom.state.recall import OTHER_TOPICS, Reading
 from topicloom.state.receipt import Call
-from topicloom.state.session import Lookup, Session
-from topicloom.state.stored_message import StoredMessage
+from topicloom.state.session import Lookup
 from topicloom.state.topics import Topic
-from topicloom.storage.references import read_topic_window
-from topicloom.storage.sessions import SessionStore
+from topicloom.storage.references import pick_fitting, read_topic_window
 
 _FOUND, _LATEST = 2_000, 6
 """Tokens that are read of several topics, without ids and days, and messages of the conversation
@@ -41,26 +37,27 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
     """
 
     def step(task: ReadTask) -> Step[Update]:
-        session = current_session(task)
-        workspace = open_workspace(deps.workspaces, session)
+        session, workspace = open_session(deps.workspaces, task)
         store, words = workspace.store, get_wording(session.language)
         table = store.topic_table(session)
         lookup = Lookup.model_validate(task["lookup"])
-        query, days = lookup.query, Days.of(lookup.days)
+        query, window = lookup.query, deps.reader_window
         hits = workspace.look_up(session, lookup)
         tail = store.tail(session, session.view // _STEP * _STEP)
         readers, owners = deps.roles.in_turn(READER), dict[str, str]()
         if task["topic"] == OTHER_TOPICS:
             readers, owners = readers[:1], dict(hits.owners)
             topic = Topic(id=OTHER_TOPICS, name=words.other_topics)
-            messages = _pick_from_other_topics(deps, store, session, hits, task["read"])
+            found = hits.find_in_other_topics(task["read"], deps.settings.activation.base)
+            room = min(deps.window.recall, window.topic_room() // 2, _FOUND)
+            messages = pick_fitting(store, session, found, window.counter.text, room)
             tail = tail[-_LATEST:]
         else:
-            topic, measure = table[task["topic"]], deps.reader_window.measure
-            messages = read_topic_window(store, session, topic, measure, deps.topic_tokens)
+            topic = table[task["topic"]]
+            messages = read_topic_window(store, session, topic, window.measure, deps.topic_tokens)
         if not messages:  # a search that came between found nothing there
-            return {"readings": [], "calls": []}
-        dated = words.days.format(days=days) if days else ""
+            return dump(calls=[], readings=[])
+        dated = words.days.format(days=Days.of(lookup.days)) if lookup.days else ""
         request = ReadRequest(
             session=session.id,
             topic=topic,
@@ -79,26 +76,9 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
         reading = _restrict_reading(reading, request, task["search"], owners)
-        return {"readings": dumped([reading]), "calls": dumped(calls)}
+        return dump(calls=calls, readings=[reading])
 
     return node(step, "read_topic")
-
-
-def _pick_from_other_topics(
-    deps: Deps, store: SessionStore, session: Session, hits: Hits, read: Collection[str]
-) -> list[StoredMessage]:
-    """The best messages of topics without a reader, as far as they fit, in their order."""
-    found = hits.find_in_other_topics(read, deps.settings.activation.base)
-    numbers = list(map(parse_message_number, found))
-    originals, window = store.pick(session, numbers), deps.reader_window
-    left = min(deps.window.recall, window.topic_room() // 2, _FOUND)
-    shown = list[StoredMessage]()
-    for message in (originals[n] for n in numbers if n in originals):
-        price = window.counter.text(message.line)
-        if price <= left:
-            left -= price
-            shown.append(message)
-    return sorted(shown, key=attrgetter("seq"))
 
 
 def _restrict_reading(

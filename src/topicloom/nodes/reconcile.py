@@ -27,11 +27,11 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
-    current_session,
     dump,
     dumped,
     node,
-    open_workspace,
+    open_session,
+    read_unfinished,
     turn_options,
 )
 from topicloom.roles.brief import BRIEF, BriefRequest
@@ -41,7 +41,6 @@ from topicloom.state.identity import select_unstored
 from topicloom.state.persons import claim_session, find_person
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
-from topicloom.state.superseding import find_shown
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless
@@ -53,8 +52,8 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
     """The node that settles what others left; `replay` makes their edits of a document."""
 
     def step(state: SessionState) -> Step[Update]:
-        known, given, options = current_session(state), state.get("messages", []), turn_options()
-        workspace = open_workspace(deps.workspaces, known)
+        known, workspace = open_session(deps.workspaces, state)
+        given, options = state.get("messages", []), turn_options()
         store, begun = workspace.store, read_unfinished(state, known)
         deps.waits.of(known.id).begin(waited=options.answer)
         edited, messages, edits = take_edits(
@@ -86,8 +85,7 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
                 stored = [*workspace.recent(edited, messages), *stored]
             shown = show_newest(store, session, deps.settings.visible_messages)
             update["messages"] = Overwrite([*shown, *select_unstored(messages, stored)])
-            first = find_shown(shown, workspace.recent(session, shown))
-            session = session.model_copy(update={"shown": first})
+            session = workspace.mark_shown(session, shown)
         before = begun.events if begun and not failed else ()
         turn = Turn(
             number=session.turn + 1,
@@ -98,12 +96,6 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
         return {**dump(session, turn), **anew, **update}
 
     return node(step, "reconcile")
-
-
-def read_unfinished(state: SessionState, session: Session) -> Turn | None:
-    """The turn that a session has not closed: one that failed, or that was begun here."""
-    begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
-    return begun if begun and begun.number > session.turn else None
 
 
 def _lacks_its_end(begun: Turn, messages: Sequence[AnyMessage]) -> bool:

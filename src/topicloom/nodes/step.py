@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -20,6 +20,8 @@ from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
 from topicloom.state.persons import Person, claim_session, read_person
+from topicloom.state.recall import Reading
+from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
@@ -98,11 +100,27 @@ def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
     return workspace
 
 
+def open_session(workspaces: Workspaces, state: Any) -> tuple[Session, Workspace]:
+    """The session of the state, and its workspace."""
+    session = current_session(state)
+    return session, open_workspace(workspaces, session)
+
+
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
     """The session and the turn of the state, and the workspace of the session."""
-    session = current_session(state)
-    turn = Turn.model_validate(state["turn"])
-    return session, turn, open_workspace(workspaces, session)
+    session, workspace = open_session(workspaces, state)
+    return session, Turn.model_validate(state["turn"]), workspace
+
+
+def read_unfinished(state: Mapping[str, Any], session: Session) -> Turn | None:
+    """The turn that a session has not closed: one that failed, or that was begun here."""
+    begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
+    return begun if begun and begun.number > session.turn else None
+
+
+def load_readings(state: Mapping[str, Any]) -> list[Reading]:
+    """The readings of the turn so far."""
+    return [Reading.model_validate(r) for r in state.get("readings") or ()]
 
 
 @contextmanager
@@ -157,14 +175,16 @@ def emit(kind: str, **data: Any) -> None:
 
 def dumped(rows: Iterable[BaseModel]) -> list[dict[str, Any]]:
     """Calls or readings as their channels take them."""
-    return [row.model_dump(mode="json", exclude_defaults=True) for row in rows]
+    return [row.model_dump(**_DUMPED) for row in rows]
 
 
-def dump(session: Session | None = None, turn: Turn | None = None) -> Update:
-    """The part of an update that holds the session and the turn."""
-    update: Update = {}
-    if session is not None:
-        update["session"] = session.model_dump(mode="json", exclude_defaults=True)
-    if turn is not None:
-        update["turn"] = turn.model_dump(mode="json", exclude_defaults=True)
-    return update
+_DUMPED: Any = {"mode": "json", "exclude_defaults": True}
+
+
+def dump(
+    session: Session | None = None, turn: Turn | None = None, **rows: Iterable[Call | Reading]
+) -> Update:
+    """The part of an update that holds the session and the turn, and adds rows to `calls=...`."""
+    heads = {"session": session, "turn": turn}
+    update: Update = {k: v.model_dump(**_DUMPED) for k, v in heads.items() if v is not None}
+    return update | {channel: dumped(some) for channel, some in rows.items()}

@@ -70,8 +70,6 @@ def read_thread_quotes(
 ) -> list[Note]:
     """The notes with what they quote of other threads, as it is there now."""
     quotes = [quote for note in notes for quote in note.other_threads]
-    if not quotes:
-        return list(notes)
     texts = (
         read_store(
             kept, workspace, lambda store: deps.user.read(store, workspace.store, session, quotes)

@@ -19,8 +19,10 @@ from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
+from topicloom.state.identity import select_unstored
 from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
+from topicloom.state.superseding import find_shown
 from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import Storage
@@ -122,6 +124,30 @@ class Workspace:
             found = [*more, *found]
         return found
 
+    def compare(
+        self, session: Session, messages: Sequence[AnyMessage]
+    ) -> tuple[list[StoredMessage], list[AnyMessage]]:
+        """The newest messages that are stored, and those of the channel that are not."""
+        recent = self.recent(session, messages)
+        return recent, select_unstored(messages, recent)
+
+    def mark_shown(self, session: Session, messages: Sequence[AnyMessage]) -> Session:
+        """The session, which says from which message on the channel shows all that are in view."""
+        shown = find_shown(messages, self.recent(session, messages))
+        return session.model_copy(update={"shown": shown})
+
+    def list_trouble(self) -> list[str]:
+        """What could not be read or done in the turn, in words."""
+        left, failure = self.index.waiting, self.index.failure
+        other = f"the encoder is another one now: {left} older messages go by words alone as yet"
+        failed = f"the encoder failed, and what was said is found by its words alone: {failure}"
+        return [
+            *([other] if left else ()),
+            *(f"damaged: {report}" for report in self.store.new_reports()),
+            *(f"the graph's store cannot be read: {why}" for why in self.unread),
+            *([failed] if failure else ()),
+        ]
+
     def look_up(self, session: Session, lookup: Lookup) -> Hits:
         """What the index finds for a turn: it searches once, and then hands on what it found."""
         first, last, _ = lookup.before
@@ -181,7 +207,7 @@ class Workspaces:
                     stored, self._index(log), sizes, self._index(log)
                 )
         if not renewed:
-            workspace.store.log.renew()
+            workspace.store.renew()
         return workspace
 
     def delete(self, session: str, store: BaseStore | None = None) -> None:

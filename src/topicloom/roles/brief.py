@@ -20,7 +20,9 @@ from topicloom.roles.values import clip
 from topicloom.search.embedder import Embedder, dot_products
 from topicloom.search.keywords import extract_keywords
 from topicloom.state.fence import fence, fence_line
+from topicloom.state.hierarchy import find_path
 from topicloom.state.language import Language
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.topics.naming import NAME_LIMIT, make_name, pair_rounds
@@ -33,6 +35,8 @@ _READ = 200
 """Newest messages that are weighed."""
 _QUOTED = 8
 """Messages that are quoted at most."""
+_OTHERS = 64
+"""Other topics, the newest ones, that a new name has to differ from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,29 @@ def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit
         return "\n".join(r.line for r in sorted(chosen, key=lambda r: r.seq))
 
     return summarize
+
+
+def make_brief_request(
+    session: Session,
+    topic: Topic,
+    messages: Mapping[str, Sequence[StoredMessage]],
+    known: Mapping[str, Topic],
+) -> BriefRequest:
+    """The request for a topic's brief, with the briefs of the topics that are newest.
+
+    A topic without a brief is described by the first messages of the user in it.
+    """
+    rest = [t for t in known.values() if t.status == "open" and t.id != topic.id]
+    rest = sorted(rest, key=lambda t: t.newest, reverse=True)[:_OTHERS]
+    others = {t.name: t.brief or _begin(messages.get(t.id, ())) for t in rest}
+    within = [t.name for t in find_path(topic, known)[:-1]]
+    return BriefRequest(session.id, topic, messages[topic.id], session.language, others, within)
+
+
+def _begin(messages: Sequence[StoredMessage]) -> str:
+    """The beginning of the user's messages, as long as a brief."""
+    texts = [m.text[:200] for m in messages if m.role == "user"]
+    return "\n".join(texts[:20])[:BRIEF_LIMIT]
 
 
 def make_segment_request(

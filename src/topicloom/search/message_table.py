@@ -24,7 +24,6 @@ from topicloom.search.message_columns import (
 )
 from topicloom.search.message_view import MessageView
 from topicloom.search.vectors import GrowingRows, Place, StoredVectors
-from topicloom.state.safe_text import shorten_query
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic
@@ -169,7 +168,7 @@ class MessageTable:
         chinese = is_chinese(message.text)
         seconds, opens = read_seconds(message), message.opens
         begun = (message.seq, 0, day, speaker, cost, from_user)
-        standing = from_user and load_cues("standing").found_in(shorten_query(message.text))
+        standing = from_user and load_cues("standing").found_in(message.as_query)
         return *begun, seconds, opens, empty, chinese, standing
 
     def _make_view(self) -> MessageView:

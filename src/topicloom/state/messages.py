@@ -11,7 +11,6 @@ from langchain_core.messages import (
     AnyMessage,
     BaseMessage,
     HumanMessage,
-    RemoveMessage,
     ToolMessage,
 )
 
@@ -46,19 +45,16 @@ def says_something(message: BaseMessage) -> bool:
     return other or bool(get_text(message).strip())
 
 
-def list_removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
-    """Removals that leave the newest whole rounds, at least `keep` messages if there are as many.
+def split_visible(
+    messages: Sequence[AnyMessage], keep: int
+) -> tuple[Sequence[AnyMessage], Sequence[AnyMessage]]:
+    """The messages that the channel shows no more, and the newest whole rounds, which it shows.
 
-    What is removed from the channel is in storage; the channel only shows the newest.
+    These are at least `keep` messages if there are as many; the others are in storage.
     """
-    hidden = messages[: find_visible(messages, keep)]
-    return [RemoveMessage(id=m.id) for m in hidden if m.id is not None]
-
-
-def find_visible(messages: Sequence[AnyMessage], keep: int) -> int:
-    """The place where the newest whole rounds begin that have so many messages, if there are."""
     starts = [i for i, m in enumerate(messages) if get_message_type(m) == "human"]
-    return max((i for i in starts if len(messages) - i >= keep), default=0)
+    first = max((i for i in starts if len(messages) - i >= keep), default=0)
+    return messages[:first], messages[first:]
 
 
 def find_edit_calls(message: BaseMessage, tool: str) -> list[tuple[str, object]]:

@@ -182,15 +182,15 @@ def _find_suffix(sizes: Sequence[int], limit: float) -> int:
     return start
 
 
-def cut_runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Start and stop of runs of items of at most `limit` in sum; one item may exceed it alone."""
+def cut_runs(rounds: Sequence[Round], size: Callable[[Round], int], limit: int) -> list[slice]:
+    """Runs of rounds of at most `limit` in sum; one round may exceed it alone."""
     cuts, total = [0], 0
-    for index, item in enumerate(sizes):
+    for index, item in enumerate(map(size, rounds)):
         if index and total and total + item > limit:
             cuts.append(index)
             total = 0
         total += item
-    return [(a, b) for a, b in zip(cuts, [*cuts[1:], len(sizes)], strict=True) if a < b]
+    return [slice(a, b) for a, b in zip(cuts, [*cuts[1:], len(rounds)], strict=True) if a < b]
 
 
 def group_assignments(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, Self, cast
@@ -20,6 +20,7 @@ from langchain_core.messages import (
 from pydantic import BaseModel
 
 from topicloom.state.content_blocks import get_block_text, get_media_kind, is_broken
+from topicloom.state.safe_text import shorten_query
 
 
 def parse_iso_seconds(time: str) -> float | None:
@@ -106,6 +107,11 @@ class StoredMessage(BaseModel, frozen=True):
         return f"{self.label}: {self.text}"
 
     @property
+    def as_query(self) -> str:
+        """What is searched for where it asks: of a very long text its beginning and its end."""
+        return shorten_query(self.text)
+
+    @property
     def blocks(self) -> list[dict[str, Any]]:
         """The content blocks, if it has any."""
         content = self.message.content if self.whole is not None else ()
@@ -150,6 +156,11 @@ def to_stored_message(
         opens=opens,
         whole=None if is_plain(message) else _dump_message(message),
     )
+
+
+def number_messages(messages: Iterable[BaseMessage], first: int, time: str) -> list[StoredMessage]:
+    """New messages as they are stored, from number `first` on."""
+    return [to_stored_message(m, seq=n, time=time) for n, m in enumerate(messages, first)]
 
 
 def _get_role(message: BaseMessage) -> MessageRole:

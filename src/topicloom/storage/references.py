@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
 
 from topicloom.state.activation import transfer_activation
 from topicloom.state.lifecycle import apply_event, merge_in_order, merge_topic_rows
+from topicloom.state.recall import parse_message_number
 from topicloom.state.references import select_newest
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
@@ -31,6 +33,24 @@ def read_topic_window(
     # Both kinds come from the part of the conversation that is split, which is newer than all that
     # was split before: in the order of the conversation, whatever comes, comes at the end.
     return merge_in_order(others, own)
+
+
+def pick_fitting(
+    store: SessionStore,
+    session: Session,
+    ids: Iterable[str],
+    count: Callable[[str], int],
+    room: int,
+) -> list[StoredMessage]:
+    """The messages of some short ids, the best first, that fit in tokens; in their own order."""
+    numbers = list(map(parse_message_number, ids))
+    originals, shown = store.pick(session, numbers), list[StoredMessage]()
+    for message in (originals[n] for n in numbers if n in originals):
+        price = count(message.line)
+        if price <= room:
+            room -= price
+            shown.append(message)
+    return sorted(shown, key=attrgetter("seq"))
 
 
 def merge_topics(

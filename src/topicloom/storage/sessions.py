@@ -78,6 +78,10 @@ class SessionStore:
             kept = self._caches = _Caches(renewals)
         return kept
 
+    def renew(self) -> None:
+        """Have nothing in memory of what was purged by now, whichever process did it."""
+        self._log.renew()
+
     def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
         """Append messages to the transcript; their numbers continue the conversation's."""
         session = self._append(session, TRANSCRIPT, map(to_row, messages))

@@ -108,20 +108,26 @@ def find_concurrent(
     return [tip for tip in tips if _is_concurrent(store, session, tip.session)]
 
 
-def is_same_turn(store: SessionStore, tip: Tip, session: Session, user: int, started: str) -> bool:
-    """True if a tip is of the very turn that ends now: it was killed there and runs again.
+def find_same_turn(
+    store: SessionStore, session: Session, user: int, started: str, tips: Sequence[Tip]
+) -> list[Tip]:
+    """The tips of the very turn that ends now: it was killed there and runs again.
 
     Args:
         store: The session's.
-        tip: One that the session does not go on from.
         session: The session of the turn.
         user: Number of the message that the turn answers.
         started: When the turn began.
+        tips: All tips.
     """
-    receipt, said = store.last_receipt(tip.session), store.messages(tip.session, user)
-    if receipt is None or receipt.started != started or any(m.role == "user" for m in said[1:]):
-        return False
-    return [m.source for m in said[:1]] == [m.source for m in store.messages(session, user)[:1]]
+
+    def is_same(tip: Tip) -> bool:
+        receipt, said = store.last_receipt(tip.session), store.messages(tip.session, user)
+        if receipt is None or receipt.started != started or any(m.role == "user" for m in said[1:]):
+            return False
+        return [m.source for m in said[:1]] == [m.source for m in store.messages(session, user)[:1]]
+
+    return [tip for tip in find_concurrent(store, session, tips) if is_same(tip)]
 
 
 def write_tip(

@@ -14,7 +14,7 @@ from typing import Literal
 
 from topicloom.prompts.loader import Cues
 from topicloom.state.language import CJK_RUN, detect_language
-from topicloom.state.rounds import Round
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
 from topicloom.topics.boundary_detector import BoundaryDetector, Rating
 from topicloom.topics.boundary_policy import AdsorberPolicy, BoundaryQuestion
@@ -60,6 +60,24 @@ class Adsorber:
             return Verdict("filler", 1.0)
         rating = self._detector.rate(telling, round_)
         return Verdict(self._zone(rating), rating.continues)
+
+    def mark_beginnings(
+        self, new: Sequence[StoredMessage], recent: Sequence[StoredMessage]
+    ) -> tuple[list[StoredMessage], float]:
+        """Mark the new messages with which a topic begins; `recent` are those before them.
+
+        Imported chats are not judged: each is one topic, so its beginning is known. Also returns
+        how likely the last message of the user goes on with what came before it.
+        """
+        marked: list[StoredMessage] = []
+        continues = 0.0
+        for message in new:
+            if message.role == "user" and message.chat is None and not message.begins:
+                verdict = self.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
+                continues = verdict.continues
+                message = message.model_copy(update={"opens": verdict.opens})
+            marked.append(message)
+        return marked, round(continues, 4)
 
     def expect(self, messages: Sequence[StoredMessage]) -> None:
         """Make ready to judge what comes after these messages, which takes time now, not then."""

@@ -94,10 +94,9 @@ class SessionIndex:
         Messages of a divided or merged topic are found through the topics that have them now.
         """
         with self._lock:
-            down = getattr(self._encoder, "failure", "")
             if self._renewals != self._log.renewals:
                 self._begin()  # something was purged
-            if self._vectors.incomplete and not self._vectors.left and not down:
+            if self._vectors.incomplete and not self._vectors.left and not self.failure:
                 self._begin()  # the encoder may be back
             if table is self._taken:
                 return
@@ -140,6 +139,11 @@ class SessionIndex:
     def waiting(self) -> int:
         """Messages that are found by their words alone until their vectors are there."""
         return self._vectors.left
+
+    @property
+    def failure(self) -> str:
+        """Why the encoder fails, in words; "" while it does not."""
+        return getattr(self._encoder, "failure", "")
 
     @property
     def left(self) -> int:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from topicloom.effects import Step
-from topicloom.nodes.deps import Deps
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.calls import ask_role
-from topicloom.roles.splitter import SPLITTER, SplitRequest
-from topicloom.roles.waits import TurnWaits
-from topicloom.state.dividing import divide_rounds
+from topicloom.state.activation import (
+    INITIAL_RELEVANCE,
+    ActivationChange,
+    ActivationPolicy,
+    activate_candidates,
+    transfer_activation,
+)
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
-from topicloom.state.lifecycle import mark_divided
-from topicloom.state.receipt import Call
+from topicloom.state.lifecycle import mark_active, mark_divided
 from topicloom.state.references import (
     SIZE_DIVISOR,
     collect_references,
@@ -24,28 +23,17 @@ from topicloom.state.references import (
 )
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
-from topicloom.state.splitting import (
-    LOOSE_ENDS,
-    Portion,
-    cut_runs,
-    group_assignments,
-    merge_assignments,
-)
-from topicloom.state.topic_names import make_distinct
+from topicloom.state.splitting import LOOSE_ENDS, Portion
+from topicloom.state.topic_names import find_owner, make_distinct
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 from topicloom.topics.naming import NAME_LIMIT
-
-_GLANCE = 24
-"""Tokens of a message by which a splitter is asked about it when a topic is divided; its prompt
-shows this much of every message at least."""
 
 
 @dataclass(slots=True)
 class SplitDraft:
     """The work of one split: `put` appends ranges at once, the roster is written at its end."""
 
-    deps: Deps
     store: SessionStore
     session: Session
     tokens: Callable[[Round], int]
@@ -60,12 +48,16 @@ class SplitDraft:
     """Topics that only got references, or whose tokens were counted again, by id."""
     moved: dict[str, list[Round]] = field(default_factory=dict)
     """Rounds of the tail, by the topic that they went to."""
-    calls: list[Call] = field(default_factory=list)
 
     @property
     def topics(self) -> dict[str, Topic]:
         """All topics as they are by now."""
         return {**self.store.topic_table(self.session).topics, **self.rows}
+
+    @property
+    def table(self) -> TopicTable:
+        """The same as a table."""
+        return TopicTable(self.topics)
 
     @property
     def rows(self) -> dict[str, Topic]:
@@ -90,7 +82,7 @@ class SplitDraft:
 
     def loose_ends(self) -> Topic:
         """The topic that loose ends go to."""
-        known = [t for t in TopicTable(self.topics).loose() if not t.by_hand]
+        known = [t for t in self.table.loose() if not t.by_hand]
         if known:
             return max(known, key=lambda t: t.newest)
         words = get_wording(self.session.language)
@@ -120,16 +112,6 @@ class SplitDraft:
         self.moved.setdefault(topic.id, []).extend(rounds)
         return topic
 
-    @property
-    def waits(self) -> TurnWaits:
-        """What the turn has waited for."""
-        return self.deps.waits.of(self.session.id)
-
-    @property
-    def chunk_tokens(self) -> int:
-        """Tokens that one call of the splitter is given."""
-        return self.deps.window.size // 2
-
     def before(self, first: int) -> str | None:
         """The open topic that goes on with what the round before a message went to."""
         ranges = self.store.ranges(self.session)
@@ -137,53 +119,7 @@ class SplitDraft:
         topic = find_continuation(owner, self.topics)
         return topic.id if topic else None
 
-    def sort(self, request: SplitRequest) -> Step[list[Portion]]:
-        """Ask the splitter; ask once more for what it left out; then the stand-in decides.
-
-        One that was late is not asked again. Should even that fail, rounds stay with the ones
-        before them.
-        """
-        roles = self.deps.roles
-        known: set[str] = {t.id for t in request.topics}
-        known |= set() if request.dividing else {LOOSE_ENDS}
-        place = {b.first: i for i, b in enumerate(request.rounds)}
-        portions: list[Portion] = []
-        left = list(request.rounds)
-        for splitter in (roles[SPLITTER], *roles.in_turn(SPLITTER)):
-            if not left:
-                break
-            places = [place[b.first] for b in left]
-            asked = replace(
-                request,
-                rounds=left,
-                segments=[request.segments[i] for i in places],
-                affinities=request.affinities and request.affinities.of_rounds(places),
-                previous=_find_before(request, portions, left[0]).topic,
-            )
-            answer, call = yield from ask_role("splitter", splitter, asked, waits=self.waits)
-            self.calls.append(call)
-            found, left = group_assignments(left, answer or (), known)
-            portions += found
-        if left:  # no splitter sorts them, but nothing may be lost
-            before = _find_before(request, portions, left[0])
-            portions.append(replace(before, rounds=tuple(left)))
-        return merge_assignments(portions)
-
-    def divide_large(self) -> Step[list[str]]:
-        """Divide every topic that is too large, until all fit; returns the divisions, in words.
-
-        A round that is too large by itself is a topic of its own, and stays one.
-        """
-        events: list[str] = []
-        for topic in self._find_large():
-            rounds = group_rounds(self.store.topic_messages(self.session, topic))
-            if len(rounds) > 1:
-                parts = yield from self._divide(topic, rounds)
-                names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
-                events.append(f"divided {topic.id} “{topic.name}” into {names}")
-        return events
-
-    def _find_large(self) -> list[Topic]:
+    def find_large(self) -> list[Topic]:
         """The open topics that have more than they may: of this split, or of another reader's.
 
         What was counted for another reader is counted anew, where twice as much, and a label for
@@ -196,69 +132,19 @@ class SplitDraft:
                 rows = self.touched if topic.id in self.touched else self.adjusted
                 rows[topic.id] = topic.model_copy(update=counted)
         changed = (*self.adjusted.values(), *self.touched.values())
-        return [t for t in changed if t.tokens > self._own_room(t)]
+        return [t for t in changed if t.tokens > self.own_room(t)]
 
-    def _own_room(self, topic: Topic) -> int:
+    def own_room(self, topic: Topic) -> int:
+        """Tokens that a topic may have beside what it refers to."""
         return own_room(self.limit, self.store.ranges(self.session).references(topic.id))
 
-    def _divide(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[Topic]]:
-        """Divide one topic, and parts of it that are still too large; returns those that fit."""
-        limit = self._own_room(topic)
-        queue = deque([(topic, tuple(rounds))])
-        done: dict[str, tuple[Round, ...]] = {}
-        while queue:
-            whole, held = queue.popleft()
-            fits = whole is not topic and sum(map(self.tokens, held)) <= limit
-            if len(held) == 1 or fits:
-                self.put(whole, held)
-                done[whole.id] = held
-                continue
-            proposed = yield from self._propose_parts(whole, held)
-            taken = {t.name for t in self.topics.values()}
-            parts = divide_rounds(whole.name, held, proposed, self.tokens, limit, taken)
-            self._empty(whole)
-            for part in parts:
-                child = self.open(part.name, part.brief, parent=whole.id)
-                queue.append((child, part.rounds))
-        self._hand_down(topic, done)
-        return [self.touched[i] for i in done]
-
-    def _propose_parts(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[Portion]]:
-        """The parts that the splitter proposes; it is shown those that it has named before."""
-        labels = self.deps.adsorber.segments(rounds)
-        named: list[Topic] = []
-        portions: list[Portion] = []
-        glances = [min(_GLANCE * len(b.messages), self.tokens(b)) for b in rounds]
-        for start, stop in cut_runs(glances, self.chunk_tokens):
-            request = SplitRequest(
-                session=self.session.id,
-                rounds=rounds[start:stop],
-                segments=labels[start:stop],
-                topics=named,
-                affinities=None,
-                active=frozenset(t.id for t in named),
-                previous=None,
-                language=self.session.language,
-                dividing=topic,
-            )
-            names = {t.id: t.name for t in named}
-            for portion in (yield from self.sort(request)):
-                name = names[portion.topic] if portion.topic else portion.name
-                portions.append(Portion(None, name, portion.brief, portion.rounds))
-            portions = merge_assignments(portions)
-            # As a later request shows a part; it has no id of the session's yet.
-            named = [
-                Topic(id=f"t{n}", name=p.name, brief=p.brief) for n, p in enumerate(portions, 1)
-            ]
-        return portions
-
-    def _empty(self, topic: Topic) -> None:
+    def empty(self, topic: Topic) -> None:
         """Take a topic's messages from it; they are its parts' from now on."""
         self.divided[topic.id] = mark_divided(topic, {*self.session.active, *self.touched})
         self.touched.pop(topic.id, None)
         self.adjusted.pop(topic.id, None)
 
-    def _hand_down(self, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
+    def hand_down(self, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
         """Give a divided topic's references and its rounds of this split to its parts."""
         references = self.store.ranges(self.session).references(topic.id)
         for part, found in distribute_references(references, parts).items():
@@ -297,28 +183,31 @@ class SplitDraft:
             if other not in self.touched:
                 self.adjusted[other] = self.topics[other]
 
-    def heirs(self, topic_id: str) -> list[str]:
-        """Ids of the open topics that a topic was divided into."""
-        return [t.id for t in find_successors(topic_id, self.topics)]
+    def save(self) -> Session:
+        """The session with the rows that are not as the roster has them."""
+        self.session = self.store.save_topics(self.session, list(self.rows.values()))
+        return self.session
 
+    def describe(self, topic: Topic, name: str, brief: str) -> None:
+        """Give a topic a brief, and the name that goes with it unless another open topic has it."""
+        others = [*self.table.open(), *self.table.loose()]
+        kept = topic.name if not name or find_owner(name, others, [topic.id]) else name
+        self.touched[topic.id] = topic.described(kept, brief)
 
-def remember_sizes(measure: Callable[[Round], int]) -> Callable[[Round], int]:
-    """Tells the tokens of rounds, each measured once: of a very long one that takes time."""
-    known: dict[tuple[int, int], int] = {}
+    def select_open(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """Those of some topics that are open, and no loose ends."""
+        readable = {t.id for t in self.table.open()}
+        return tuple(i for i in ids if i in readable)
 
-    def size(round_: Round) -> int:
-        key = round_.first, round_.last
-        if key not in known:
-            known[key] = measure(round_)
-        return known[key]
-
-    return size
-
-
-def _find_before(request: SplitRequest, portions: Sequence[Portion], round_: Round) -> Portion:
-    """The portion of the round before a round, without its rounds; else a new one for it."""
-    for portion in portions:
-        if any(b.last == round_.first - 1 for b in portion.rounds):
-            return replace(portion, rounds=(), also={})
-    name = round_.text.strip()[:40] or "…"
-    return Portion(request.previous, name, "", ())
+    def activate(self, policy: ActivationPolicy) -> ActivationChange:
+        """What becomes active by the split: the topics that rounds of the tail moved into."""
+        active: Mapping[str, Sequence[float]] = self.session.active
+        for topic_id in self.divided:
+            heirs = [t.id for t in find_successors(topic_id, self.topics)]
+            active = transfer_activation(active, topic_id, heirs)
+        table = self.table
+        moved = dict.fromkeys(self.select_open(self.moved), INITIAL_RELEVANCE)
+        result = activate_candidates(active, moved, policy, table.pinned())
+        for topic_id in result.activated:
+            mark_active(table[topic_id], active)
+        return result

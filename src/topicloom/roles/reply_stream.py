@@ -23,10 +23,18 @@ from langsmith import tracing_context
 from pydantic import ConfigDict
 
 from topicloom.background import DaemonWorker
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.token_count import TokenCounter
 from topicloom.effects import Step, either
+from topicloom.errors import ReplyError
+from topicloom.roles.reply_account import account_reply
 from topicloom.roles.responder import ReplyRequest, Responder
+from topicloom.roles.servers import Server, read_refusal
 from topicloom.roles.tracing import make_relay_config
 from topicloom.state.messages import breaks_off, identify_calls, is_json_so_far
+from topicloom.state.receipt import Call
+from topicloom.state.safe_text import describe_error
+from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
 
 _CHECKED = 2_000
@@ -71,7 +79,9 @@ class Reply:
         self._hold, self._seconds = hold, seconds
         self._arguments: dict[int | str | None, str] = {}
         self._unchecked = 0
+        self.model = responder.model
         self._responder = responder
+        self._server: Server | None = getattr(responder, "server", None)
         self._chunks: Iterator[AIMessageChunk] | None = None
         self._worker = DaemonWorker()
         self._achunks: AsyncIterator[AIMessageChunk] | None = None
@@ -86,7 +96,46 @@ class Reply:
             message = _add_up(self.held)
             if any(call["name"] == self.request.search for call in message.tool_calls):
                 return message, False
-        return (yield from self._release()), True
+        message = yield from self._release()
+        self.cut = self.cut or (self._server.find_cut(message) if self._server else "")
+        if self.broken:
+            self.cut = self.cut or "a tool call whose arguments break off"
+        return message, True
+
+    def learn(self, error: Exception, window: int) -> bool:
+        """True if an error says something new of the server; see `Server.learn`."""
+        return bool(self._server and not self.held and self._server.learn(error, window))
+
+    def make_error(self, error: Exception) -> ReplyError:
+        """What the turn raises where asking failed. It repeats nothing of the prompt."""
+        reason = describe_error(error, "\n".join(map(get_text, self.request.messages)))
+        status, retry_after = read_refusal(error)
+        return ReplyError(
+            "{model} gave no reply ({why}). "
+            "Your message is kept; send the next one, or run the turn again with invoke(None)",
+            reason=reason,
+            status=status,
+            retry_after=retry_after,
+            model=self.model,
+            why=reason,
+        )
+
+    def account(
+        self,
+        meter: PrefixMeter,
+        counter: TokenCounter,
+        session: Session,
+        message: AIMessage,
+        size: int,
+        tools: int,
+    ) -> tuple[Session, Call]:
+        """What `account_reply` gives, with the time that it took."""
+        session, call = account_reply(
+            meter, counter, session, self.model, self.request.messages, message, size, tools
+        )
+        remarks = self._server.remarks if self._server else ()
+        took = {"seconds": round(time.monotonic() - self.began, 4), "remarks": remarks}
+        return session, call.model_copy(update=took)
 
     def _hold_back(self) -> bool:
         """True once it may be released, False if it ends before."""
@@ -110,7 +159,7 @@ class Reply:
     def _release(self) -> Step[AIMessage]:
         """Say all of it in the user's stream, under the name of who says it."""
         # A reply of LangChain's cache would be an earlier one, under that one's id.
-        relay = Relay(reply=self, model=self._responder.model, streaming=True, cache=False)
+        relay = Relay(reply=self, model=self.model, streaming=True, cache=False)
         given = list(self.request.messages), make_relay_config(self.request.session)
         invoke, ainvoke = partial(relay.invoke, *given), partial(relay.ainvoke, *given)
         reply = yield from either(invoke, ainvoke, tracing_context(enabled=False))

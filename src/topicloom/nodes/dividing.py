@@ -1,0 +1,95 @@
+"""Dividing the topics of a split that outgrew their windows into sub-topics."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from topicloom.effects import Step
+from topicloom.nodes.deps import Deps
+from topicloom.roles.sorting import sort_rounds
+from topicloom.roles.splitter import SplitRequest
+from topicloom.state.dividing import divide_rounds
+from topicloom.state.receipt import Call
+from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.splitting import Portion, cut_runs, merge_assignments
+from topicloom.state.topics import Topic
+from topicloom.topics.split_draft import SplitDraft
+
+_GLANCE = 24
+"""Tokens of a message by which a splitter is asked about it when a topic is divided; its prompt
+shows this much of every message at least."""
+
+
+def divide_large(deps: Deps, draft: SplitDraft, calls: list[Call]) -> Step[list[str]]:
+    """Divide every topic that is too large, until all fit; returns the divisions, in words.
+
+    A round that is too large by itself is a topic of its own, and stays one. Adds to `calls`.
+    """
+    events: list[str] = []
+    for topic in draft.find_large():
+        rounds = group_rounds(draft.store.topic_messages(draft.session, topic))
+        if len(rounds) > 1:
+            parts = yield from _divide(deps, draft, calls, topic, rounds)
+            names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
+            events.append(f"divided {topic.id} “{topic.name}” into {names}")
+    return events
+
+
+def _divide(
+    deps: Deps, draft: SplitDraft, calls: list[Call], topic: Topic, rounds: Sequence[Round]
+) -> Step[list[Topic]]:
+    """Divide one topic, and parts of it that are still too large; returns those that fit."""
+    limit = draft.own_room(topic)
+    queue = deque([(topic, tuple(rounds))])
+    done: dict[str, tuple[Round, ...]] = {}
+    while queue:
+        large, held = queue.popleft()
+        fits = large is not topic and sum(map(draft.tokens, held)) <= limit
+        if len(held) == 1 or fits:
+            draft.put(large, held)
+            done[large.id] = held
+            continue
+        proposed = yield from _propose_parts(deps, draft, calls, large, held)
+        taken = {t.name for t in draft.topics.values()}
+        parts = divide_rounds(large.name, held, proposed, draft.tokens, limit, taken)
+        draft.empty(large)
+        for part in parts:
+            child = draft.open(part.name, part.brief, parent=large.id)
+            queue.append((child, part.rounds))
+    draft.hand_down(topic, done)
+    return [draft.touched[i] for i in done]
+
+
+def _propose_parts(
+    deps: Deps, draft: SplitDraft, calls: list[Call], topic: Topic, rounds: Sequence[Round]
+) -> Step[list[Portion]]:
+    """The parts that the splitter proposes; it is shown those that it has named before."""
+    labels, session = deps.adsorber.segments(rounds), draft.session
+    named: list[Topic] = []
+    portions: list[Portion] = []
+
+    def glance(round_: Round) -> int:
+        return min(_GLANCE * len(round_.messages), draft.tokens(round_))
+
+    for part in cut_runs(rounds, glance, deps.split_tokens):
+        request = SplitRequest(
+            session=session.id,
+            rounds=rounds[part],
+            segments=labels[part],
+            topics=named,
+            affinities=None,
+            active=frozenset(t.id for t in named),
+            previous=None,
+            language=session.language,
+            dividing=topic,
+        )
+        names = {t.id: t.name for t in named}
+        found = yield from sort_rounds(deps.roles, request, calls, deps.waits.of(session.id))
+        for portion in found:
+            name = names[portion.topic] if portion.topic else portion.name
+            portions.append(Portion(None, name, portion.brief, portion.rounds))
+        portions = merge_assignments(portions)
+        # As a later request shows a part; it has no id of the session's yet.
+        named = [Topic(id=f"t{n}", name=p.name, brief=p.brief) for n, p in enumerate(portions, 1)]
+    return portions

@@ -1,0 +1,90 @@
+"""The end of a turn: what is active after it, and the receipt. Nothing is read or written here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from topicloom.state.activation import ActivationPolicy, average_scores, update_activation
+from topicloom.state.recall import OTHER_TOPICS, Note, Reading, parse_message_number
+from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
+from topicloom.state.session import Session, Turn
+from topicloom.state.topics import TopicTable
+
+_CROWDED_OUT = 32
+"""Messages named by readers without being quoted, of which a receipt says so."""
+
+
+def close_turn(
+    session: Session,
+    turn: Turn,
+    table: TopicTable,
+    policy: ActivationPolicy,
+    state: Mapping[str, Any],
+    *,
+    readings: Sequence[Reading],
+    notes: Sequence[Note],
+    shown: Sequence[Note],
+    window: int,
+    now: datetime,
+    trouble: Sequence[str],
+) -> tuple[Session, Turn, Receipt]:
+    """The session after a turn, the turn, and its receipt.
+
+    `state` has the channels, `notes` all of the ledger, and `shown` those that the prompt showed;
+    `window` is the main window in tokens, and `trouble` what could not be read or done, in words.
+    """
+    ranked = sorted(readings, key=lambda r: r.score)
+    scores = {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
+    result = update_activation(session.active, scores, policy, table.pinned())
+    session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
+    deactivated = (*turn.deactivated, *result.deactivated)
+    turn = turn.model_copy(update={"deactivated": deactivated})
+    own = [note for note in notes if note.after == turn.user]
+    calls = [Call.model_validate(c) for c in state.get("calls") or ()]
+    plan = state.get("plan") if turn.answer else None
+    # Without zones: a turn that failed may go on in a program whose clock has none.
+    took = now.replace(tzinfo=None) - datetime.fromisoformat(turn.started).replace(tzinfo=None)
+    receipt = Receipt(
+        turn=session.turn,
+        user=f"m{turn.user}",
+        started=turn.started,
+        seconds=round(took.total_seconds(), 4),
+        scores=scores,
+        quoted=tuple(topic for note in own for topic in note.topics),
+        other_threads=tuple(quote for note in own for quote in note.other_threads),
+        curated=tuple(entry.item for note in own for entry in note.curated),
+        crowded_out=_find_crowded_out(session, readings, shown),
+        reading=turn.effect,
+        idle=turn.idle or turn.fast,
+        about=turn.about,
+        view=session.view,
+        noted=min((note.after for note in shown), default=0),
+        roster=session.roster,
+        active=tuple(sorted(session.active, key=lambda t: -average_scores(session.active[t]))),
+        activated=tuple(t for t in turn.activated if t in session.active),
+        deactivated=turn.deactivated,
+        sections=turn.sections,
+        window=window,
+        split=turn.split,
+        searches=turn.searches,
+        abandoned=turn.abandoned,
+        calls=tuple(call for call in calls if not call.skipped),
+        unasked=list_unasked(calls),
+        plan=PlannedTurn.model_validate(plan) if plan is not None else None,
+        edits=turn.edited,
+        edit_errors=turn.rejected,
+        events=(*turn.events, *trouble),
+    )
+    return session, turn, receipt
+
+
+def _find_crowded_out(
+    session: Session, readings: Sequence[Reading], shown: Sequence[Note]
+) -> tuple[str, ...]:
+    """Short ids of what models named, best first, that is neither quoted nor in view."""
+    quoted = {i for note in shown for topic in note.topics for i in topic.quotes}
+    named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
+    left = [i for i in named if i not in quoted and parse_message_number(i) < session.view]
+    return tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT])
