@@ -251,7 +251,7 @@ class Memory:
     def _fact_spans(self) -> Step[list[FactSpan]]:
         """All facts of the user that the thread may see, with the spans in which they hold.
 
-        Those that began first are in front; of a thread of nobody, there are none.
+        Those that began first are in front.
         """
         return read_fact_spans(self._access, (yield from self._access.open()))
 
