@@ -130,6 +130,7 @@ def endless() -> list[Any]:
         HumanMessage([{"type": ["x"]}]),
         HumanMessage([{"type": "x", "a": endless()}]),
         HumanMessage([{"type": "x", "a": nest(5_000)}]),
+        call(a=[0] * 300_000),
         HumanMessage("x" * 100_000_001),
     ],
 )

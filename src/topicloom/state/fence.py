@@ -27,8 +27,8 @@ _LINES = (
     r"\d{4}年\d{1,2}月\d{1,2}日[：:][ \t]*+$",  # 2026年3月2日：
     r"(?:In short,|概要，)[^\n]{1,200}?[:：]",  # In short, Boiler: ...
     r"[#＃][^\n]{0,300}?[(（]t\d+[)）]",  # # Boiler (t3)
-    r"={3}[^\n]{0,100}?={3}",  # === The conversation now ===
-    r"--[^\n]{0,100}?--[ \t]*+$",  # -- 2026-03-02 (Monday) --
+    r"={3}[^\n]{0,300}?={3}",  # === The conversation now ===
+    r"--[^\n]{0,300}?--[ \t]*+$",  # -- 2026-03-02 (Monday) --
 )
 """Lines that have a meaning in prompts, or how they begin: longer than this none of ours is."""
 _BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"

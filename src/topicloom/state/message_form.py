@@ -15,8 +15,10 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from langchain_core.messages import (
+    AIMessage,
     AnyMessage,
     BaseMessage,
+    HumanMessage,
     ToolMessage,
     convert_to_messages,
 )
@@ -28,9 +30,12 @@ from topicloom.errors import InputError
 from topicloom.state.identity import make_message_key
 from topicloom.state.safe_text import clip, describe_error, replace_surrogates
 from topicloom.state.stored_message import is_plain, to_stored_message
+from topicloom.texts import FilledText
 
 LARGEST = 100_000_000
-"""Characters of a message at most, as JSON."""
+"""Characters of a message at most, of all that is in it."""
+MOST_PARTS = 200_000
+"""Values in a message at most: texts, numbers, lists and objects."""
 DEEPEST = 60
 """Levels of a content block, or of arguments, below which values are kept as JSON texts."""
 _ENDLESS = 10**9
@@ -64,55 +69,111 @@ def make_storable(message: _Message) -> _Message:
     return kept.model_copy(update=update)
 
 
-def _make_plain(message: _Message) -> _Message:
+def find_form_fault(message: BaseMessage) -> str:
+    """What is wrong with the form of a message, in a sentence with the way out; "" for nothing."""
     try:
+        _make_plain(message)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _make_plain(message: _Message) -> _Message:
+    if type(message) in (AIMessage, HumanMessage) and _is_bare(message):
+        return message
+    try:
+        parts = _Parts()
         names = (*_CHANGEABLE, *(message.model_extra or ()))
         given = {name: getattr(message, name, None) for name in names}
-        kept = {name: _keep(value) for name, value in given.items()}
+        kept = {name: parts.keep(value) for name, value in given.items()}
         changed = {n: v for n, v in kept.items() if v is not given[n]}
         plain = message.model_copy(update=changed) if changed else message
-        _check(plain)
+        fault = _find_fault(plain)
     except InputError:
         raise
     except _UNREADABLE as error:
-        raise InputError(
-            "the message {content} cannot be stored ({error}): give a text, or content blocks of"
-            " plain JSON",
-            content=_show(message.content),
-            error=describe_error(error),
-        ) from None
+        raise InputError(_say_unstorable(message, error)) from None
+    if fault:
+        raise InputError(fault)
     return plain
 
 
-def _keep(value: Any, level: int = 0) -> Any:
-    """The value as plain JSON data; itself, if it is that."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        # A checkpoint would give another text for half of a character, and no provider takes it.
-        whole = value if value.isascii() else replace_surrogates(value)
-        return value if whole == value else whole
-    if isinstance(value, Mapping | list | tuple | set | frozenset):
-        return _keep_parts(value, level)
-    if isinstance(value, int):
-        return value if _SMALLEST <= value <= _GREATEST else _write_integer(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return b64encode(value).decode()
-    return _keep(value.model_dump(), level) if isinstance(value, BaseModel) else str(value)
+def _is_bare(message: BaseMessage) -> bool:
+    """True for a message of plain text of usual length, and nothing more."""
+    extras = message.additional_kwargs or message.response_metadata or message.model_extra
+    text, names = message.content, f"{message.id}{message.name}"
+    if not isinstance(text, str) or len(text) > LARGEST or extras or not is_plain(message):
+        return False
+    return _join_halves(text) is text and _join_halves(names) is names
 
 
-def _keep_parts(value: Any, level: int) -> Any:
-    if level >= DEEPEST and value:
-        return json.dumps(_keep_parts(value, -_ENDLESS), ensure_ascii=False)
-    if isinstance(value, Mapping):
-        kept = {_keep(str(key)): _keep(item, level + 1) for key, item in value.items()}
-        same = all(key in value and value[key] is item for key, item in kept.items())
-        return value if same and type(value) is dict and len(value) == len(kept) else kept
-    items = [_keep(item, level + 1) for item in value]
-    same = type(value) is list and all(a is b for a, b in zip(value, items, strict=True))
-    return value if same else items
+class _Parts:
+    """Values of one message, counted as they are made fit to be kept."""
+
+    def __init__(self) -> None:
+        self._parts = self._characters = 0
+
+    def keep(self, value: Any, level: int = 0) -> Any:
+        """The value as plain JSON data; itself, if it is that."""
+        self._count(value)
+        if isinstance(value, str):
+            return _join_halves(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, Mapping | list | tuple | set | frozenset):
+            return self._keep_parts(value, level)
+        if isinstance(value, int):
+            return value if _SMALLEST <= value <= _GREATEST else _write_integer(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return b64encode(value).decode()
+        if isinstance(value, BaseModel):
+            return self.keep(value.model_dump(), level)
+        return str(value)
+
+    def _keep_parts(self, value: Any, level: int) -> Any:
+        if level >= DEEPEST and value:
+            return json.dumps(self._keep_parts(value, -_ENDLESS), ensure_ascii=False)
+        if isinstance(value, Mapping):
+            kept = {_name(key): self.keep(item, level + 1) for key, item in value.items()}
+            same = all(key in value and value[key] is item for key, item in kept.items())
+            return value if same and type(value) is dict and len(value) == len(kept) else kept
+        items = [self.keep(item, level + 1) for item in value]
+        if type(value) is list and all(a is b for a, b in zip(value, items, strict=True)):
+            return value
+        return items
+
+    def _count(self, value: Any) -> None:
+        self._parts += 1
+        self._characters += len(value) if isinstance(value, str | bytes | bytearray) else 0
+        if self._parts > MOST_PARTS:
+            raise InputError(
+                "the message has more than {most:,} values in its content or its calls: give them"
+                " as one text, or in a file that a tool reads",
+                most=MOST_PARTS,
+            )
+        if self._characters > LARGEST:
+            raise InputError(
+                "the message has more than {most:,} characters: give it in parts, or say where it"
+                " is",
+                most=LARGEST,
+            )
+
+
+def _name(key: object) -> str:
+    return _join_halves(key if isinstance(key, str) else str(key))
+
+
+def _join_halves(text: str) -> str:
+    """A text that UTF-8 can hold: itself, if it has no halves of characters.
+
+    A checkpoint would give another text back, and no provider takes it.
+    """
+    if text.isascii():
+        return text
+    joined = replace_surrogates(text)
+    return text if joined == text else joined
 
 
 def _write_integer(value: int) -> str:
@@ -133,24 +194,34 @@ def _can_hold(artifact: object) -> bool:
     return True
 
 
-def _check(message: BaseMessage) -> None:
+def _find_fault(message: BaseMessage) -> str:
+    if is_plain(message):
+        return ""
     blocks = message.content if isinstance(message.content, list) else ()
     for number, block in enumerate(blocks, start=1):
         kind = block.get("type") if isinstance(block, dict) else None
         if not isinstance(kind, str | int | float | None):
-            raise InputError(
+            return FilledText(
                 "content block {number} of the message has the type {kind}: a type is a"
                 ' text, such as "text" or "image_url"',
                 number=number,
                 kind=_show(kind),
             )
-    if len(make_message_key(message)) > LARGEST:
-        raise InputError(
-            "the message has more than {most:,} characters: give it in parts, or say where it is",
-            most=LARGEST,
-        )
-    if not is_plain(message):
+    try:
+        make_message_key(message)
         to_stored_message(message, seq=1, time="")
+    except _UNREADABLE as error:
+        return _say_unstorable(message, error)
+    return ""
+
+
+def _say_unstorable(message: BaseMessage, error: BaseException) -> str:
+    return FilledText(
+        "the message {content} cannot be stored ({error}): give a text, or content blocks of plain"
+        " JSON",
+        content=_show(message.content),
+        error=describe_error(error),
+    )
 
 
 def read_messages(values: object) -> list[AnyMessage]:
