@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -109,6 +110,7 @@ class CachedEmbedder:
         self._lock = threading.Lock()
         self._known: LRUCache[TextHash, Vectors] = LRUCache(size)
         self._begun: dict[TextHash, threading.Event] = {}
+        self._process = os.getpid()
 
     @property
     def fingerprint(self) -> str:
@@ -126,6 +128,8 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
+        if self._process != os.getpid():  # the threads that began something stayed behind the fork
+            self._process, self._begun, self._lock = os.getpid(), {}, threading.Lock()
         keys, done = list(map(hash_text, texts)), threading.Event()
         wanted = dict(zip(keys, texts, strict=True))
         with self._lock:

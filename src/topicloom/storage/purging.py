@@ -51,8 +51,6 @@ class PurgePlan:
     """By chain, in the order in which it is done, and by ref: what stays of an entry."""
     session: Session
     """The session, of whose topics copies for people are written anew."""
-    again: bool
-    """True if some of it was purged before, by a call that may have been killed on the way."""
 
 
 def plan_purge(
@@ -81,8 +79,7 @@ def plan_purge(
     copies, versions = _find_on_other_branches(log, branch, named, transcript)
     versions = versions if edits else {}
     # What is named goes last: by it the others are found.
-    every = versions | copies | named
-    rows = {ref: row for ref, row in every.items() if "text" in row}
+    rows = {ref: r for ref, r in (versions | copies | named).items() if "text" in r}
     changed: list[Row] = list(map(to_row, stale))
     if edits:
         changed = _find_edited(log, [*named.values(), *rows.values()])
@@ -103,7 +100,6 @@ def plan_purge(
         topics=tuple(topics),
         entries={chain: e for chain, e in entries.items() if e},
         session=session,
-        again=len(rows) < len(every),
     )
 
 

@@ -341,9 +341,8 @@ class SessionStore:
             How many entries were purged that had not been before.
         """
         count = execute_purge(self.log, plan)
-        touched = {*plan.topics, *(row["id"] for row in plan.entries.get(ROSTER, {}).values())}
-        # Where another call began it, any copy may have what is gone.
-        self.copy_topics(plan.session, plan.session, {"*"} if plan.again else touched)
+        # All of them: this may finish a purge that was killed, and any copy may have what is gone.
+        self.copy_topics(plan.session, plan.session, {"*"})
         return count
 
     def copy_topics(
