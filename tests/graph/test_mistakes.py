@@ -48,7 +48,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "order": (lambda: settings(activation={"floor": 30}), "floor <= usual <= ceiling, not 30"),
     "role of a model": (lambda: settings(role_models={"readr": "openai:x"}), "no role 'readr'"),
     "settings": (lambda: build(settings={"window": 3_000}), "give Settings(window=16_000)"),
-    "provider": (lambda: build(model="opanai:gpt"), 'Examples of what can be: "openai:gpt-5-mini"'),
+    "provider": (lambda: build(model="opanai:gpt"), "did you mean 'openai'?"),
     "no provider": (lambda: build(model="gpt-5"), '"openai:gpt-5-mini"'),
     "model": (lambda: build(model={"name": "gpt"}), "or a LangChain chat model"),
     "domain": (lambda: build(domain={}), "domain={} cannot be used: give Domain(...)"),

@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, ensure_config
 from langchain_core.runnables.config import var_child_runnable_config
 from langsmith import tracing_context
 
-from topicloom.errors import ConfigurationError, UnknownModelError
+from topicloom.errors import ConfigurationError, UnknownModelError, suggest
 from topicloom.extras import name_install
 
 NO_KEY = "not-needed"
@@ -57,6 +57,13 @@ def open_model(
     given = {"base_url": base_url, "api_key": api_key}
     options = {k: v for k, v in given.items() if v} | {"timeout": timeout}
     return _open_other(spec, provider, name, options | {"max_retries": max_retries})
+
+
+_PROVIDERS = (
+    "openai anthropic google_genai google_vertexai azure_openai bedrock bedrock_converse mistralai"
+    " ollama groq cohere deepseek xai fireworks together huggingface nvidia perplexity openrouter"
+).split()
+"""Likely providers, by which a misspelt one is known."""
 
 
 def get_model_name(model: object) -> str:
@@ -145,13 +152,15 @@ def _open_openai(
 
 
 def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) -> BaseChatModel:
+    meant = "" if provider in _PROVIDERS else suggest(provider, _PROVIDERS)
     try:
         init_chat_model = import_module("langchain.chat_models").init_chat_model
     except ImportError as error:
         raise ConfigurationError(
-            "{spec!r} needs the package langchain beside the provider's own: {install}",
+            "{spec!r} needs the package langchain beside the provider's own: {install}{meant}",
             spec=spec,
             install=name_install("providers"),
+            meant=meant,
         ) from error
     try:
         model = init_chat_model(name, model_provider=provider, **options)
@@ -162,9 +171,10 @@ def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) ->
     except ValueError as error:
         raise UnknownModelError(
             "{model!r} cannot be opened: {error} Examples of what can be: "
-            '"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"',
+            '"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"{meant}',
             model=spec,
             error=str(error).splitlines()[0],
+            meant=meant,
         ) from error
     return cast("BaseChatModel", model)
 
