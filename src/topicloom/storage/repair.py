@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from topicloom.errors import StorageError
@@ -50,16 +51,15 @@ def find_faults(session: Session, store: SessionStore) -> list[Fault]:
     """What is wrong with a session; reads all of it."""
     log, faults = store.log, list[Fault]()
 
-    def try_reading(place: str, mend: str, read: Callable[[], object]) -> None:
+    def read_chain(chain: str) -> object:
+        return log.read(chain, log.refs(chain, getattr(session, chain)))
+
+    checks = {chain: partial(read_chain, chain) for chain in _MENDS}
+    for place, read in {TRANSCRIPT: partial(store.originals, session), **checks}.items():
         try:
             read()
         except (StorageError, ValueError, KeyError) as error:
-            faults.append(Fault(place, str(error), mend))
-
-    try_reading(TRANSCRIPT, "", lambda: store.originals(session))
-    for chain, mend in _MENDS.items():
-        head = getattr(session, chain)
-        try_reading(chain, mend, lambda: log.read(chain, log.refs(chain, head)))  # noqa: B023
+            faults.append(Fault(place, str(error), _MENDS.get(place, "")))
     known = "".join(fault.what for fault in faults)
     return faults + [Fault("storage", one) for one in log.reports() if one not in known]
 
