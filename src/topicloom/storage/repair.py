@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -54,8 +54,8 @@ def find_faults(session: Session, store: SessionStore) -> list[Fault]:
     def read_chain(chain: str) -> object:
         return log.read(chain, log.refs(chain, getattr(session, chain)))
 
-    checks = {chain: partial(read_chain, chain) for chain in _MENDS}
-    for place, read in {TRANSCRIPT: partial(store.originals, session), **checks}.items():
+    checks: dict[str, Callable[[], object]] = {TRANSCRIPT: partial(store.originals, session)}
+    for place, read in (checks | {c: partial(read_chain, c) for c in _MENDS}).items():
         try:
             read()
         except (StorageError, ValueError, KeyError) as error:
