@@ -12,6 +12,7 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from tables import each_row
 
 from topicloom import hosting
@@ -144,6 +145,7 @@ APART = (
 """The other distributions, and what they alone bring along."""
 
 
+@pytest.mark.slow
 def test_the_library_runs_without_the_others(tmp_path: Path) -> None:
     """Every module is imported, and a turn is made, where none of these packages is there."""
     code = f"""

@@ -18,8 +18,7 @@ PHASES = {
     "answer": ["main_generate", "tools", "finalize"],
 }
 MAIN = {
-    ("__start__", "reconcile"),
-    ("reconcile", "ingest"),
+    ("__start__", "ingest"),
     ("ingest", "estimate"),
     ("estimate", "retrieve"),
     ("estimate", "split"),

@@ -127,8 +127,6 @@ class Settings(BaseSettings):
     beginning: Literal["whole", "segments"] | None = None
     """What is shown until the first split: the whole conversation, or its first and newest rounds
     with summaries of the segments between. None for segments if no model replies, else whole."""
-    first_rounds: int = Field(default=1, ge=0)
-    """Rounds at the beginning that stay word for word before the segments."""
     newest_rounds: int = Field(default=5, ge=1)
     """Rounds at the end that stay word for word behind the segments."""
     visible_messages: int = Field(default=4, ge=1)
@@ -173,8 +171,6 @@ class Settings(BaseSettings):
     """Timing of reflection, where a scheduler runs beside the graph."""
     review: Group[ReviewPolicy] = _default(ReviewPolicy)
     """Thresholds of archiving and merging in a review."""
-    deep_share: float = Field(default=0.5, gt=0, le=1)
-    """Share of the activation threshold that a deep search asks for."""
     search_rounds: int = Field(default=2, ge=0)
     """How often one turn may call `activate_topic`."""
     index_topics: int = Field(default=200, ge=1)

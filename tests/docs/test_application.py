@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -160,6 +161,7 @@ def test_the_application_of_the_docs_runs(tmp_path: Path) -> None:
     assert policies().floor == 5
 
 
+@pytest.mark.slow
 def test_roles_of_its_own_and_what_looks_after_a_session(tmp_path: Path) -> None:
     name, undone, *rest = look_after(str(tmp_path))
     assert name == "Tea"

@@ -79,6 +79,7 @@ WITH_CODE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE)
 @pytest.mark.filterwarnings("ignore:The v3 streaming protocol")  # LangGraph calls it a beta
 def test_the_examples_of_a_page_run_in_turn(page: str, surroundings: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def commands(page: str) -> list[list[str]]:
     return [words[1:] for words in lines if words[:1] == ["topicloom"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["guides/import.md", "zh/import.md"])
 def test_imports_and_exports(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str

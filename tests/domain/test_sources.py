@@ -329,6 +329,7 @@ class Counting:
         return HASHING.embed(texts)
 
 
+@pytest.mark.slow
 def test_questions_of_two_steps() -> None:
     """HotpotQA with an embedder that knows no meaning; the benchmark has the real one."""
     folder = DATA / "tasks"

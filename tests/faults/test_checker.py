@@ -31,6 +31,7 @@ def test_it_shares_no_reader_with_the_package() -> None:
         assert not [line for line in source.splitlines() if "import" in line and "loom" in line]
 
 
+@pytest.mark.slow
 def test_it_finds_nothing_wrong_with_what_was_said(talked: FilesStage) -> None:
     found = check(talked.read())
     assert found.problems == ()

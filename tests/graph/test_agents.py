@@ -49,7 +49,7 @@ def small_talk(number: int) -> str:
 
 
 @pytest.mark.slow
-def test_a_fact_of_100_turns_ago_stands_word_for_word_where_a_summary_lost_it(
+def test_a_fact_of_60_turns_ago_stands_word_for_word_where_a_summary_lost_it(
     tmp_path: Path,
 ) -> None:
     model, other = ScriptedModel(), ScriptedModel()
@@ -63,7 +63,7 @@ def test_a_fact_of_100_turns_ago_stands_word_for_word_where_a_summary_lost_it(
         roles=embedded_roles(HashingEmbedder(256)),
         settings={"window": BUDGET, "recall_tokens": BUDGET // 4},
     )
-    said = [small_talk(n) for n in range(more(100))]
+    said = [small_talk(n) for n in range(more(60))]
     said[2] = FACT
     for agent in (open_agent(model, memory), open_agent(other, summarize)):
         say(agent, thread(), *said, "What is my cat called, and when was she born?")
@@ -79,7 +79,7 @@ def test_a_fact_of_100_turns_ago_stands_word_for_word_where_a_summary_lost_it(
 def test_the_messages_of_the_state_stay_whole(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path), system_prompt="You are an app.")
-    texts = [chatter("茶" if n % 2 else "雨", n) for n in range(40)]
+    texts = [chatter("茶" if n % 2 else "雨", n) for n in range(24)]
     messages = say(agent, thread(), *texts)
     assert [m.content for m in messages[::2]] == texts
     assert [m.text for m in kept_of(tmp_path, agent, thread())] == [get_text(m) for m in messages]
@@ -267,6 +267,7 @@ def test_it_does_not_sit_beside_a_summary(tmp_path: Path) -> None:
     assert "雨：一" in model.prompt
 
 
+@pytest.mark.slow
 def test_a_thread_that_is_older_than_its_memory_is_taken_over(tmp_path: Path) -> None:
     plain = open_agent(ScriptedModel())
     say(plain, thread(), *(chatter("茶", n) for n in range(20)))
@@ -283,15 +284,15 @@ def test_a_thread_that_is_older_than_its_memory_is_taken_over(tmp_path: Path) ->
 def test_an_agent_goes_on_from_what_a_person_changed(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path))
-    say(agent, thread(), *[chatter("茶" if n % 2 else "雨", n) for n in range(40)])
+    say(agent, thread(), *[chatter("茶" if n % 2 else "雨", n) for n in range(24)])
     memory = Memory(FileStorage(tmp_path, fsync=False), "s", author="ann")
     first = memory.topics()[0]
     memory.rename(first.id, "Tea house")
     said = kept_of(tmp_path, agent, thread())
-    say(agent, thread(), *[chatter("茶", n) for n in range(40, 80)])
+    say(agent, thread(), *[chatter("茶", n) for n in range(24, 40)])
     assert memory.topic(first.id).name == "Tea house"
     assert kept_of(tmp_path, agent, thread())[: len(said)] == said
-    assert memory.history(limit=2)[0].text == chatter("茶", 79)
+    assert memory.history(limit=2)[0].text == chatter("茶", 39)
 
 
 @pytest.mark.slow

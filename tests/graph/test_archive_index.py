@@ -103,7 +103,10 @@ def in_memory() -> VectorStore:
     return InMemoryVectorStore(Hashed())
 
 
-@pytest.fixture(params=[in_memory, pytest.param(in_faiss, marks=pytest.mark.slow)])
+FAISS = pytest.param(in_faiss, marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=[in_memory, FAISS])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     make: Callable[[], VectorStore] = request.param
     world = World(tmp_path, index=make(), router=NameRouter({}))
@@ -150,7 +153,6 @@ def found(receipt: Receipt) -> tuple[str, ...]:
 
 
 class TestHandingOver:
-    @pytest.mark.parametrize("world", [in_memory, in_faiss], indirect=True)
     def test_a_document_for_each_exchange_and_one_for_the_summary(self, world: World) -> None:
         report = world.review()
         tea = world.id_of("茶")
@@ -278,7 +280,6 @@ class TestHandingOver:
 
 
 class TestAskedLast:
-    @pytest.mark.parametrize("world", [in_memory, in_faiss], indirect=True)
     def test_its_hits_lead_to_the_originals(self, world: World) -> None:
         world.review()
         receipt = ask(world)

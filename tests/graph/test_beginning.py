@@ -94,6 +94,7 @@ class Summarizing(LocalRole[BriefRequest, Brief]):
         return Answer(Brief("", f"summary of {request.messages[0].id}"))
 
 
+@pytest.mark.slow
 def test_a_model_is_shown_segments_that_a_model_sums_up_once_if_asked_to(tmp_path: Path) -> None:
     responder, writer = ScriptedResponder(), Summarizing()
     roles = fake_roles().replace(RESPONDER, responder).replace(BRIEF, writer)

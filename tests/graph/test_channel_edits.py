@@ -186,6 +186,7 @@ def test_the_first_message_is_removed_whose_turn_failed(
     assert SECRET not in repr(listeners.prompt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", [True, False])
 def test_a_client_that_sends_all_again(tmp_path: Path, listeners: Listeners, ids: bool) -> None:
     graph = open_graph(tmp_path, listeners.roles)
@@ -308,6 +309,7 @@ def test_edits_that_are_ignored(tmp_path: Path, listeners: Listeners) -> None:
     assert get_session(graph, thread()).superseded is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [None, 2])
 def test_edits_that_purge(tmp_path: Path, listeners: Listeners, keep: int | None) -> None:
     graph = open_graph(tmp_path, listeners.roles, on_edit="purge")

@@ -59,6 +59,7 @@ async def test_each_token_is_there_once(graph: Graph) -> None:
     assert ended["data"]["output"].usage_metadata["input_tokens"] == 100
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 async def test_the_newest_form_of_event_streams_has_the_reply_once_too(graph: Graph) -> None:
     said = {"messages": [("user", "茶呢？")]}
@@ -100,6 +101,7 @@ class _Tracer(BaseCallbackHandler):
         self.seen.append((metadata["topicloom_role"], metadata.get("topicloom_topic")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 def test_tracers_see_every_call_once(graph: Graph, streamed: bool) -> None:
     tracer, usage = _Tracer(), UsageMetadataCallbackHandler()

@@ -272,6 +272,7 @@ HISTORIES: dict[str, list[BaseMessage]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["session", "agent"])
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_history_of_any_form(tmp_path: Path, name: str, kind: Kind) -> None:

@@ -23,12 +23,10 @@ def updates_of(graph: Any, text: str) -> dict[str, Any]:
     }
 
 
-def test_in_the_usual_turn_it_writes_nothing(tmp_path: Path) -> None:
+def test_in_the_usual_turn_it_has_no_part(tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
     for text in ("Hello", "And now?"):
-        updates = updates_of(graph, text)
-        assert next(iter(updates)) == "reconcile"
-        assert updates["reconcile"] is None
+        assert next(iter(updates_of(graph, text))) == "ingest"
 
 
 def test_what_it_settled_is_told_though_the_run_stopped_behind_it(tmp_path: Path) -> None:

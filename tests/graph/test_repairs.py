@@ -134,6 +134,7 @@ def test_what_a_person_parted_again_is_not_merged(tmp_path: Path) -> None:
     assert talk.held() == [{"oak"}, {"oak"}, {"piano"}]
 
 
+@pytest.mark.slow
 def test_a_review_merges_what_nobody_parted(tmp_path: Path) -> None:
     talk = Talk(tmp_path, [("A", "oak"), ("B", "oak"), ("C", "piano")] * 3)
     review_session(talk.graph, CONFIG, roles=ROLES)

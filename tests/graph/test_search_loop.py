@@ -427,7 +427,7 @@ class TestAmnesia:
         graph = asleep(tmp_path, fake_roles(router=router), "茶", "雨")
         updates = graph.stream({"messages": [HumanMessage(said)]}, CONFIG, stream_mode="updates")
         nodes = [node for update in updates for node in update]
-        before = ["reconcile", "ingest", "estimate", "retrieve"]
+        before = ["ingest", "estimate", "retrieve"]
         after = ["main_generate", "finalize"]
         readers = ["read_topic"] if forgotten else []
         assert nodes == [*before, *forgotten, *readers, "assemble", *after]

@@ -146,6 +146,7 @@ class TestDivision:
         assert {t.id for t in table.open()} <= days
         assert {r.topic.id for r in reader.requests} == {t.id for t in table.open()}
 
+    @pytest.mark.slow
     def test_a_splitter_that_does_not_help_gives_way_to_a_cut(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
         record(graph, CONFIG, *past("茶", rounds=12))

@@ -160,6 +160,7 @@ class TestSplit:
         assert (session.view, session.tail) == (5, 5)
         assert [m.type for m in responder.requests[-1].messages] == ["system", "human"]
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:left out of the prompt")
     def test_a_message_larger_than_the_window_is_kept_whole(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()

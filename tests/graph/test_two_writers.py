@@ -361,6 +361,7 @@ class TestMerge:
         assert len(texts(tmp_path, one)) == 48
         assert get_session(one, CONFIG).topics > 0
 
+    @pytest.mark.slow
     def test_changes_of_a_review_are_made_in_what_another_left(self, tmp_path: Path) -> None:
         one, other, meanwhile = pair(tmp_path)
         tell(one, CONFIG, *(chatter("茶", n, characters=200) for n in range(9)))

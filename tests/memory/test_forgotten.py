@@ -249,6 +249,7 @@ def test_names_that_parts_inherited_are_gone(tmp_path: Path, archived: bool) -> 
     assert set(done.topics) >= set(topics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["purge", "forget"])
 def test_one_that_was_killed_beside_facts_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str

@@ -116,6 +116,7 @@ def test_nothing_of_it_is_left_and_the_thread_goes_on(tmp_path: Path, place: Pla
     assert SECRET not in everything()
 
 
+@pytest.mark.slow
 def test_one_that_was_killed_before_the_checkpoints_is_finished(tmp_path: Path) -> None:
     saver = InMemorySaver()
     graph = talk(tmp_path, saver)
@@ -139,6 +140,7 @@ def test_what_a_checkpointer_cannot_do_is_said(tmp_path: Path) -> None:
     assert SECRET not in str(graph.get_state(thread()))
 
 
+@pytest.mark.slow
 def test_a_file_that_another_reads_is_said(tmp_path: Path) -> None:
     path = str(tmp_path / "c.sqlite")
     with SqliteSaver.from_conn_string(path) as saver, SqliteSaver.from_conn_string(path) as other:

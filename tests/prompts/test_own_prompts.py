@@ -51,6 +51,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         Prompts.of(tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_a_graph_uses_them(tmp_path: Path, openai_server: OpenAIServer) -> None:
     own = folder_of(
         tmp_path / "prompts",

@@ -136,6 +136,7 @@ with SqliteStore.from_conn_string(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_a_lease_falls_with_its_process(tmp_path: Path) -> None:
     path = str(tmp_path / "leases.sqlite")

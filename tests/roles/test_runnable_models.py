@@ -27,6 +27,7 @@ def open_over(folder: Path, model: Any, **options: Any) -> Any:
     return builder.compile(checkpointer=InMemorySaver())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["bound", "configured"])
 async def test_what_is_bound_is_sent(
     tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, how: str

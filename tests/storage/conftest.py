@@ -18,6 +18,7 @@ from topicloom import FileStorage, Storage, StoreStorage
 Reopen = Callable[[], Storage]
 """Opens one place again, as another process would: nothing remembered."""
 
+SQLITE = pytest.param("sqlite", marks=pytest.mark.slow)
 POSTGRES = pytest.param("postgres", marks=pytest.mark.long)
 
 _numbers = itertools.count()
@@ -75,7 +76,7 @@ def make_reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str
     return make
 
 
-@pytest.fixture(params=["files", "memory", "sqlite", POSTGRES, "dicts"])
+@pytest.fixture(params=["files", "memory", SQLITE, POSTGRES, "dicts"])
 def reopen(request: pytest.FixtureRequest, make_reopen: Callable[[str], Reopen]) -> Reopen:
     """A place of its own, empty, of each kind."""
     return make_reopen(request.param)

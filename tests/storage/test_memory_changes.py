@@ -56,10 +56,14 @@ class Talk:
         return {t.name: [m.id for m in t.messages()] for t in self.memory.topics()}
 
 
-QUICK = ("files graph", "files storage", "sqlite graph", "dicts storage")
-"""Every storage that asks for code of its own, and both ways."""
+QUICK = ("files graph", "dicts storage")
+SLOW = ("files storage", "sqlite graph")
+"""With these, every storage that asks for code of its own, and both ways."""
 WAYS = [
-    pytest.param(way, marks=() if way in QUICK else pytest.mark.long)
+    pytest.param(
+        way,
+        marks=() if way in QUICK else pytest.mark.slow if way in SLOW else pytest.mark.long,
+    )
     for kind in ("files", "memory", "sqlite", "postgres", "dicts")
     for way in (f"{kind} graph", f"{kind} storage")
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -47,10 +48,10 @@ class Place:
 
     def __post_init__(self) -> None:
         graph = self.open_graph()
-        for n in range(6):
-            tag, secret = "茶雨"[n // 3], f" {SECRET}" if n < 2 else ""
-            said = (HumanMessage(f"{tag}：第{n}次{secret}"), AIMessage(f"{tag}：记下第{n}次"))
-            record(graph, CONFIG, *said)
+        for tag, secret in (("茶", f" {SECRET}"), ("雨", "")):
+            said = [HumanMessage(f"{tag}：第{n}次{secret if n < 2 else ''}") for n in range(3)]
+            replies = [AIMessage(f"{tag}：记下第{n}次") for n in range(3)]
+            record(graph, CONFIG, *chain(*zip(said, replies, strict=True)))
         tell(graph, CONFIG, f"山：{SECRET}是什么？", keep=0)
 
     def open_graph(self) -> Graph:
@@ -222,6 +223,7 @@ def test_nobody_serves_a_session_that_another_deleted(place: Place) -> None:
         tell(graph, CONFIG, "茶：还在吗？")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

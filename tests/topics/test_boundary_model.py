@@ -88,6 +88,7 @@ class TestOnline:
         assert model().online([], nothing).shape == (0,)
         assert model().retrospective([], nothing).shape == (0,)
 
+    @pytest.mark.slow
     def test_long_conversations_take_the_same_way_in_blocks(self) -> None:
         said = chat(*[f"message {n} about subject {n // 40}" for n in range(300)])
         vectors = vectors_of(said)

@@ -152,6 +152,7 @@ APART = {
 """Folders whose errors stay English, but for those about how something is started, and why."""
 
 
+@pytest.mark.slow
 def test_errors_that_people_see_are_templates_with_chinese() -> None:
     """An error that is written as an f-string would be English in a Chinese session."""
     english = []

@@ -38,6 +38,7 @@ def test_a_replay_is_given_as_json_lines(run: Run, recording: Path) -> None:
     assert not questions[2]["evidence"][0]["found"]
 
 
+@pytest.mark.slow
 def test_what_changes_a_session(run: Run, recording: Path, tmp_path: Path) -> None:
     replay_recording(run, recording)
     assert read_rows(run, "memory", "talk", "--out", str(tmp_path / "files"))[0]["written"]

@@ -27,6 +27,7 @@ def test_one_for_people_all_for_programs(run: Run, recording: Path) -> None:
     assert len(rows) > 10
 
 
+@pytest.mark.slow
 def test_a_review_does_not_hide_the_receipt_of_the_reply(run: Run, recording: Path) -> None:
     arguments = ("--session", "talk", "--no-questions", "--window", "1000")
     assert run("replay", str(recording), *arguments).code == 0
@@ -37,6 +38,7 @@ def test_a_review_does_not_hide_the_receipt_of_the_reply(run: Run, recording: Pa
     assert "without a reply" in shown.removeprefix(replied.rstrip("\n"))
 
 
+@pytest.mark.slow
 def test_it_says_what_calls_cost_where_there_are_prices(
     run: Run, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

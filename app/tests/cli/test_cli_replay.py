@@ -23,6 +23,7 @@ SMALL = ("--window", "1000")
 ASKED = question("q1", "What does the worktop cost?", "140", ["a0"])
 
 
+@pytest.mark.slow
 def test_a_replay_tells_what_became_of_it(run: Run, recording: Path, tmp_path: Path) -> None:
     outcome = run("replay", str(recording), *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
@@ -40,6 +41,7 @@ def test_a_replay_tells_what_became_of_it(run: Run, recording: Path, tmp_path: P
     assert not (tmp_path / "sessions").exists()
 
 
+@pytest.mark.slow
 def test_questions_are_asked_at_their_place(run: Run, recording: Path) -> None:
     out = run("replay", str(recording), *SMALL, "--session", "kept").out
     # q2 is asked when only the beginning is known; q3 before the message that it rests on.
@@ -48,6 +50,7 @@ def test_questions_are_asked_at_their_place(run: Run, recording: Path) -> None:
     assert "missing m31" in out
 
 
+@pytest.mark.slow
 def test_a_kept_replay_goes_on_where_it_stopped(run: Run, recording: Path, tmp_path: Path) -> None:
     run("replay", str(recording), *SMALL, "--session", "kept", "--limit", "8", "--no-questions")
     context = make_context(tmp_path / "sessions", Settings())
@@ -127,6 +130,7 @@ def test_a_session_of_an_agent_is_listed_as_any_other(run: Run, tmp_path: Path) 
     assert "belongs to an agent" in refused.err
 
 
+@pytest.mark.slow
 def test_many_questions_take_a_line_each(run: Run, tmp_path: Path) -> None:
     messages = [
         {"id": "1", "role": "user", "text": "The jar stands in the cellar"},

@@ -60,6 +60,7 @@ def test_arguments_have_names_in_capitals_and_typer_adds_the_dots(path: tuple[st
             assert re.fullmatch(r"(\[[A-Z]+\] )?[A-Z]+", parameter.metavar)
 
 
+@pytest.mark.slow
 @each_row("path", PATHS)
 def test_help_fits_eighty_columns(
     run: Run, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]

@@ -384,6 +384,7 @@ def test_recorded_conversations_are_recorded_with_their_speakers(
     assert (rows[0]["speaker"], rows[0]["time"]) == ("Yue", "2026-03-01T09:00:00+01:00")
 
 
+@pytest.mark.slow
 def test_thousands_go_into_one_or_many_in_the_order_of_time(run: Run, tmp_path: Path) -> None:
     file = save(tmp_path / "c.json", [talk("b", 15, 2e9), talk("a", 2, 1e9), talk("c", 1, 3e9)])
     assert (

@@ -63,6 +63,7 @@ def test_a_packed_file_that_unpacks_to_too_much(
         list(load_conversations(bomb))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "compress"), PACKERS)
 def test_a_packed_file_is_read_as_it_was(
     tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]

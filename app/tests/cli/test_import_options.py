@@ -57,6 +57,7 @@ def test_a_round_trip_is_exact_whatever_the_order(run: Run, tmp_path: Path) -> N
     assert [row["seq"] for row in one] == [3, 4, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_round_trip_keeps_what_belongs_together(run: Run, tmp_path: Path) -> None:
     """Chats that were imported, what was said after them, and chats of many subjects."""
     chats = [part(n, 1e9 + n) for n in range(3)]

@@ -40,6 +40,7 @@ WEATHER: Any = {
 CALLS: Any = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_form_of_the_reply_is_passed_on(
     tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, stream: bool

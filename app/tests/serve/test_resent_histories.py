@@ -208,6 +208,7 @@ def test_two_cut_chats_of_a_user(talk: Talk) -> None:
     assert [m["content"] for m in talk.remembered("ann")].count("茶：四") == 1
 
 
+@pytest.mark.slow
 def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:
     first = talk.ask([], "茶：一", user="ann")
     other = talk.ask([], "山：新的对话", user="ann")

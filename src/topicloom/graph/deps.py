@@ -160,7 +160,7 @@ def _make_beginning(
     if (settings.beginning or default) == "whole":
         return None
     extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
-    policy = ContextWindowPolicy(settings.first_rounds, settings.newest_rounds)
+    policy = ContextWindowPolicy(last=settings.newest_rounds)
     return SegmentLayout(counter, SummaryManager(extracts), policy)
 
 

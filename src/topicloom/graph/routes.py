@@ -30,6 +30,8 @@ Ends = dict[Hashable, str]
 Branch = tuple[Callable[[Any], Next], Ends]
 """The route of the conditional edges from a node, and these."""
 
+SETTLED = "nothing to settle"
+UNSETTLED = "something to settle"
 MESSAGE = "a message"
 CHANGES = "changes of a review"
 ALONE = "changes alone"
@@ -49,12 +51,15 @@ EDITS = "edits"
 MADE = "made"
 NOT_MADE = "not made"
 RESULT = "their result"
+_BEGINS: Ends = {SETTLED: "ingest", UNSETTLED: "reconcile"}
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
     """The decisions between the nodes."""
 
+    begin_turn: Callable[[SessionState], bool]
+    """Begins a turn; True if others left something to settle."""
     tools: bool = False
     streams: tuple[str, ...] = ()
     """Nodes that an application's domain adds beside the readers, the skeleton first; none where
@@ -94,13 +99,13 @@ class Routes:
         self._add_branches(graph)
         if self.tools:
             graph.add_edge("tools", "main_generate")
-        graph.add_edge(START, "reconcile")
+        graph.add_conditional_edges(START, self.begin, _BEGINS)
         graph.add_edge("finalize", END)
 
     def connect_memory(self, graph: Graph) -> None:
         """Add the edges of the part of one that comes before the reply."""
         self._add_branches(graph)
-        begins: Ends = {SEARCH: "activate_topic", MESSAGE: "reconcile"}
+        begins: Ends = {SEARCH: "activate_topic", **_BEGINS}
         graph.add_conditional_edges(START, self.resume, begins)
 
     def _add_branches(self, graph: Graph) -> None:
@@ -114,9 +119,13 @@ class Routes:
             graph.add_edge(name, "assemble")
         graph.add_edge("assemble", "main_generate" if "main_generate" in graph.nodes else END)
 
+    def begin(self, state: SessionState) -> str:
+        """To what others left, if there is anything; else to the message."""
+        return UNSETTLED if self.begin_turn(state) else SETTLED
+
     def resume(self, state: SessionState) -> str:
         """To the search that the model asked for, or to the conversation."""
-        return SEARCH if (state.get("turn") or {}).get("request") else MESSAGE
+        return SEARCH if (state.get("turn") or {}).get("request") else self.begin(state)
 
     def after_ingest(self, state: SessionState) -> str:
         """To the changes that a review passed in, to the planner, or on."""

@@ -41,7 +41,7 @@ from topicloom.nodes.finalize import finalize
 from topicloom.nodes.ingest import ingest
 from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
-from topicloom.nodes.reconcile import reconcile
+from topicloom.nodes.reconcile import begin_turn, reconcile
 from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.split import split
 from topicloom.nodes.step import Update, node, open_turn, publish_on_failure, turn_options
@@ -109,8 +109,8 @@ def wire_graph(
     _add_nodes(graph, _vary_nodes(nodes, vary) if vary else nodes, deps.settings)
     if deps.window.tools:
         graph.add_node("tools", _make_tool_node(deps, graph.channels, domain))
-    routes = Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ())
-    routes.connect(graph)
+    streams = domain.parallel_nodes if domain else ()
+    Routes(partial(begin_turn, deps), bool(deps.window.tools), streams).connect(graph)
     return graph
 
 
@@ -134,7 +134,7 @@ def wire_memory(
     """
     graph = StateGraph(SessionState, TurnOptions)
     _add_nodes(graph, _make_memory(deps, archive_index), deps.settings)
-    Routes().connect_memory(graph)
+    Routes(partial(begin_turn, deps)).connect_memory(graph)
     return graph
 
 

@@ -31,6 +31,8 @@ from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 
 ACTIVATE_TOPIC = "activate_topic"
+_DEEP_SHARE = 0.5
+"""Share of the activation threshold that a search asks for where something was forgotten."""
 
 
 class ActivateTopic(BaseModel):
@@ -208,7 +210,7 @@ class TopicSearch:
         assert request is not None  # the wiring comes here only with a request
         policy = settings.activation
         if turn.amnesia or request.forgotten:
-            policy = policy.scale_thresholds(settings.deep_share)
+            policy = policy.scale_thresholds(_DEEP_SHARE)
         days = parse_when(request.when, self.deps.clock()) if request.when else None
         query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
         found = yield from self._find(query, turn, policy)

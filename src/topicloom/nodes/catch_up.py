@@ -14,6 +14,7 @@ from topicloom.state.identity import align_ids, count_unchanged, find_edit
 from topicloom.state.journal import JournalEntry
 from topicloom.state.messages import split_visible
 from topicloom.state.session import Session, Turn
+from topicloom.state.superseding import Edit
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
 from topicloom.storage.writers import Taken
@@ -50,7 +51,7 @@ def show_newest(store: SessionStore, session: Session, keep: int) -> list[AnyMes
     return list(split_visible([stored.message for stored in newest], keep)[1])
 
 
-def take_edits(
+def find_edits(
     deps: Deps,
     workspace: Workspace,
     session: Session,
@@ -58,8 +59,8 @@ def take_edits(
     *,
     answer: bool = False,
     cleared: bool | None = False,
-) -> tuple[Session, Sequence[AnyMessage], tuple[str, ...]]:
-    """Take in what the application changed of earlier messages in the `messages` channel.
+) -> tuple[Edit, Sequence[AnyMessage]]:
+    """Find what the application changed of earlier messages in the `messages` channel.
 
     Args:
         deps: Those of the graph.
@@ -71,11 +72,10 @@ def take_edits(
             input: they were removed if the channel holds none of them.
 
     Returns:
-        The session; the messages that are in view, the very ones that were given if all are; and
-        what was edited, in words for the receipt.
+        The edit, and the messages that are in view: the very ones that were given if all are.
     """
     if not session.count or deps.settings.on_edit == "ignore":
-        return session, messages, ()
+        return Edit(), messages
     recent = workspace.recent(session, messages, first=session.shown)
     if cleared is None:
         ids = {m.id for m in messages}
@@ -86,7 +86,7 @@ def take_edits(
         messages = align_ids(messages, recent)
     edit, messages = find_edit(messages, recent, first, answer=answer)
     same = [m.id for m in messages] == [m.id for m in given]
-    return supersede(workspace.store, session, edit), given if same else messages, edit.describe()
+    return edit, given if same else messages
 
 
 def take_later_edits(
@@ -95,5 +95,7 @@ def take_later_edits(
     """Take in what tools and hooks edited since the turn began; nothing, in the usual turn."""
     if turn.compared and count_unchanged(messages, turn.compared) == turn.compared[0]:
         return session, turn, messages
-    session, messages, edits = take_edits(deps, workspace, session, messages)
-    return session, turn.model_copy(update={"events": (*turn.events, *edits)}), messages
+    edit, messages = find_edits(deps, workspace, session, messages)
+    session = supersede(workspace.store, session, edit)
+    turn = turn.model_copy(update={"events": (*turn.events, *edit.describe())})
+    return session, turn, messages

@@ -8,25 +8,27 @@
 | texts in the channel that were purged | the channel is written anew |
 | messages, readings and calls of a turn that failed | it is repeated, or only closed |
 
-In the usual turn there is none of this, and the node writes nothing.
+In the usual turn there is none of this: `begin_turn` finds out, and the node does not run.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
 from topicloom.effects import Step
-from topicloom.errors import TopicLoomWarning
-from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_edits
+from topicloom.errors import StorageUnavailableError, TopicLoomWarning
+from topicloom.nodes.catch_up import Replay, find_edits, report_taken, show_newest
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
+    current_session,
     dump,
     dumped,
     node,
@@ -34,6 +36,7 @@ from topicloom.nodes.step import (
     read_unfinished,
     turn_options,
 )
+from topicloom.nodes.workspace import Workspace
 from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first
 from topicloom.state.channels import SessionState
@@ -41,10 +44,11 @@ from topicloom.state.identity import select_unstored
 from topicloom.state.persons import claim_session, find_person
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
+from topicloom.state.superseding import Edit
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.superseding import list_nameless
-from topicloom.storage.writers import read_tips, resume
+from topicloom.storage.superseding import list_nameless, supersede
+from topicloom.storage.writers import Tip, find_concurrent, read_tips, resume
 from topicloom.texts import FilledText
 
 
@@ -52,50 +56,105 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
     """The node that settles what others left; `replay` makes their edits of a document."""
 
     def step(state: SessionState) -> Step[Update]:
-        known, workspace = open_session(deps.workspaces, state)
-        given, options = state.get("messages", []), turn_options()
-        store, begun = workspace.store, read_unfinished(state, known)
-        deps.waits.of(known.id).begin(waited=options.answer)
-        edited, messages, edits = take_edits(
-            deps,
-            workspace,
-            _date_fork(known, state),
-            given,
-            answer=options.answer,
-            cleared=current_run().cleared,
-        )
-        session, events, update = _come_behind(store, edited, state, replay)
+        left = _look(deps, state)
+        known, messages, begun = left.known, left.messages, left.begun
+        store, edits = left.workspace.store, left.edit.describe()
+        edited = supersede(store, left.session, left.edit)
+        session, events, update = _come_behind(store, edited, left.tips, state, replay)
         unfinished = read_unfinished(state, session)
         if unfinished and _lacks_its_end(unfinished, messages) and not edits:
             return dump(turn=unfinished.model_copy(update={"answer": False}))
-        if purged := store.log.purges != known.purges:
+        if purged := left.purged:
             # A title may tell what was purged.
             session = session.model_copy(update={"purges": store.log.purges, "titles": {}})
-        failed = bool(begun and begun.first)
-        rewritten = bool(events or edits or failed or purged or messages is not given)
-        if session == known and not rewritten:
-            return {}
         calls = list[Call]()
         if edits:
             session = yield from _name_topics(deps, store, session, calls)
-        if rewritten:
+        if events or edits or left.failed or purged or left.hidden:
             # The channel is as old as the session that the checkpoint holds.
-            stored = workspace.recent(session, messages, session.count - known.count)
+            stored = left.workspace.recent(session, messages, session.count - known.count)
             if events:  # what another writer took out of view is not new
-                stored = [*workspace.recent(edited, messages), *stored]
+                stored = [*left.workspace.recent(edited, messages), *stored]
             shown = show_newest(store, session, deps.settings.visible_messages)
             update["messages"] = Overwrite([*shown, *select_unstored(messages, stored)])
-            session = workspace.mark_shown(session, shown)
-        before = begun.events if begun and not failed else ()
+            session = left.workspace.mark_shown(session, shown)
+        before = begun.events if begun and not left.failed else ()
         turn = Turn(
             number=session.turn + 1,
-            silent=bool(edits or failed or events),
+            silent=bool(edits or left.failed or events),
             events=(*before, *edits, *events),
         )
         anew = {"readings": None, "calls": Overwrite(dumped(calls))}
         return {**dump(session, turn), **anew, **update}
 
     return node(step, "reconcile")
+
+
+def begin_turn(deps: Deps, state: SessionState) -> bool:
+    """The entry of a turn; True if others left something for `reconcile` to settle."""
+    deps.waits.of(current_session(state).id).begin(waited=turn_options().answer)
+    try:
+        left = _look(deps, state)
+    except (OSError, StorageUnavailableError):  # the node looks once more, and has a second attempt
+        return True
+    store, session = left.workspace.store, left.session
+    return (
+        session != left.known
+        or bool(left.edit.numbers)
+        or left.hidden
+        or left.failed
+        or left.purged
+        or bool(find_concurrent(store, session, left.tips))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What there is to see before a turn takes anything in."""
+
+    known: Session
+    """The session of the checkpoint."""
+    session: Session
+    """The same, with its person, and where a fork begins, with the time of the checkpoint."""
+    workspace: Workspace
+    edit: Edit
+    """What the application changed in the channel."""
+    messages: Sequence[AnyMessage]
+    """The channel without what is out of view."""
+    hidden: bool
+    """True if some of the channel is."""
+    begun: Turn | None
+    """The turn that was begun and not closed."""
+    tips: Sequence[Tip]
+
+    @property
+    def failed(self) -> bool:
+        """True if a turn took in messages and was not closed."""
+        return bool(self.begun and self.begun.first)
+
+    @property
+    def purged(self) -> bool:
+        """True if something was purged since the checkpoint."""
+        return self.workspace.store.log.purges != self.known.purges
+
+
+def _look(deps: Deps, state: SessionState) -> _Left:
+    """See what others left; writes nothing."""
+    known, workspace = open_session(deps.workspaces, state)
+    tips, given = read_tips(workspace.store), state.get("messages", [])
+    session = _date_fork(known, state)
+    edit, messages = find_edits(
+        deps,
+        workspace,
+        session,
+        given,
+        answer=turn_options().answer,
+        cleared=current_run().cleared,
+    )
+    if (owner := find_person(tip.session for tip in tips)) is not None:
+        session = claim_session(session, owner)
+    begun, hidden = read_unfinished(state, known), messages is not given
+    return _Left(known, session, workspace, edit, messages, hidden, begun, tips)
 
 
 def _lacks_its_end(begun: Turn, messages: Sequence[AnyMessage]) -> bool:
@@ -113,15 +172,17 @@ def _date_fork(session: Session, state: SessionState) -> Session:
 
 
 def _come_behind(
-    store: SessionStore, session: Session, state: SessionState, replay: Replay | None
+    store: SessionStore,
+    session: Session,
+    tips: Sequence[Tip],
+    state: SessionState,
+    replay: Replay | None,
 ) -> tuple[Session, tuple[str, ...], Update]:
     """The session behind what other writers did since its checkpoint.
 
     Also returns what they did, in words for the receipt, and the update of the document by that.
     """
-    tips, run = read_tips(store), current_run()
-    if (owner := find_person(tip.session for tip in tips)) is not None:
-        session = claim_session(session, owner)
+    run = current_run()
     session, taken, lost = resume(store, session, run.thread, run.began, tips)
     if not lost:
         return session, *report_taken(taken, state.get("document"), replay)

@@ -19,8 +19,8 @@ from topicloom.nodes.step import (
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
-from topicloom.state.closing import close_turn
-from topicloom.state.receipt import Receipt
+from topicloom.state.closing import TurnRecord, close_turn, write_receipt
+from topicloom.state.receipt import Call, PlannedTurn, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.storage.writers import (
     Tip,
@@ -89,19 +89,20 @@ class TurnEnd:
         notes = store.notes(session)
         if left := workspace.index.waiting:
             emit("embedding", left=left)
-        session, turn, receipt = close_turn(
-            session,
-            self.turn,
-            store.topic_table(session),
-            self.deps.settings.activation,
-            self.state,
-            readings=load_readings(self.state),
+        plan = self.state.get("plan")
+        record = TurnRecord(
+            load_readings(self.state),
+            calls=[Call.model_validate(c) for c in self.state.get("calls") or ()],
+            plan=None if plan is None else PlannedTurn.model_validate(plan),
             notes=notes,
             shown=window.layout.select_shown(notes, self.turn.user),
             window=window.size,
             now=self.now,
             trouble=workspace.list_trouble(),
         )
+        table, policy = store.topic_table(session), self.deps.settings.activation
+        session, turn = close_turn(session, self.turn, table, policy, record.scores)
+        receipt = write_receipt(session, turn, record)
         return store.add_receipt(session, receipt), (turn, receipt)
 
 

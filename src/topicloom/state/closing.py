@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from topicloom.state.activation import ActivationPolicy, average_scores, update_activation
 from topicloom.state.recall import OTHER_TOPICS, Note, Reading, parse_message_number
@@ -16,68 +16,86 @@ _CROWDED_OUT = 32
 """Messages named by readers without being quoted, of which a receipt says so."""
 
 
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """What a receipt tells of, besides the session and the turn."""
+
+    readings: Sequence[Reading]
+    calls: Sequence[Call]
+    plan: PlannedTurn | None
+    """The plan of a turn that was planned."""
+    notes: Sequence[Note]
+    """All notes of the ledger."""
+    shown: Sequence[Note]
+    """Those that the prompt showed."""
+    window: int
+    """The main window in tokens."""
+    now: datetime
+    trouble: Sequence[str]
+    """What could not be read or done, in words."""
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Scores of the topics that were read, the lowest first."""
+        ranked = sorted(self.readings, key=lambda r: r.score)
+        return {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
+
+
 def close_turn(
     session: Session,
     turn: Turn,
     table: TopicTable,
     policy: ActivationPolicy,
-    state: Mapping[str, Any],
-    *,
-    readings: Sequence[Reading],
-    notes: Sequence[Note],
-    shown: Sequence[Note],
-    window: int,
-    now: datetime,
-    trouble: Sequence[str],
-) -> tuple[Session, Turn, Receipt]:
-    """The session after a turn, the turn, and its receipt.
-
-    `state` has the channels, `notes` all of the ledger, and `shown` those that the prompt showed;
-    `window` is the main window in tokens, and `trouble` what could not be read or done, in words.
-    """
-    ranked = sorted(readings, key=lambda r: r.score)
-    scores = {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
+    scores: Mapping[str, float],
+) -> tuple[Session, Turn]:
+    """The session after a turn, and the turn: topics fall asleep by the scores of their readers."""
     result = update_activation(session.active, scores, policy, table.pinned())
     session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
     deactivated = (*turn.deactivated, *result.deactivated)
-    turn = turn.model_copy(update={"deactivated": deactivated})
-    own = [note for note in notes if note.after == turn.user]
-    calls = [Call.model_validate(c) for c in state.get("calls") or ()]
-    plan = state.get("plan") if turn.answer else None
-    # Without zones: a turn that failed may go on in a program whose clock has none.
-    took = now.replace(tzinfo=None) - datetime.fromisoformat(turn.started).replace(tzinfo=None)
-    receipt = Receipt(
+    return session, turn.model_copy(update={"deactivated": deactivated})
+
+
+def write_receipt(session: Session, turn: Turn, record: TurnRecord) -> Receipt:
+    """The receipt of a turn that was closed."""
+    own = [note for note in record.notes if note.after == turn.user]
+    return Receipt(
         turn=session.turn,
         user=f"m{turn.user}",
         started=turn.started,
-        seconds=round(took.total_seconds(), 4),
-        scores=scores,
+        seconds=_find_seconds(turn.started, record.now),
+        scores=record.scores,
         quoted=tuple(topic for note in own for topic in note.topics),
         other_threads=tuple(quote for note in own for quote in note.other_threads),
         curated=tuple(entry.item for note in own for entry in note.curated),
-        crowded_out=_find_crowded_out(session, readings, shown),
+        crowded_out=_find_crowded_out(session, record.readings, record.shown),
         reading=turn.effect,
         idle=turn.idle or turn.fast,
         about=turn.about,
         view=session.view,
-        noted=min((note.after for note in shown), default=0),
+        noted=min((note.after for note in record.shown), default=0),
         roster=session.roster,
         active=tuple(sorted(session.active, key=lambda t: -average_scores(session.active[t]))),
         activated=tuple(t for t in turn.activated if t in session.active),
         deactivated=turn.deactivated,
         sections=turn.sections,
-        window=window,
+        window=record.window,
         split=turn.split,
         searches=turn.searches,
         abandoned=turn.abandoned,
-        calls=tuple(call for call in calls if not call.skipped),
-        unasked=list_unasked(calls),
-        plan=PlannedTurn.model_validate(plan) if plan is not None else None,
+        calls=tuple(call for call in record.calls if not call.skipped),
+        unasked=list_unasked(record.calls),
+        plan=record.plan if turn.answer else None,
         edits=turn.edited,
         edit_errors=turn.rejected,
-        events=(*turn.events, *trouble),
+        events=(*turn.events, *record.trouble),
     )
-    return session, turn, receipt
+
+
+def _find_seconds(started: str, now: datetime) -> float:
+    """Seconds since a turn started, without zones: one that failed may go on in a program whose
+    clock has none."""
+    took = now.replace(tzinfo=None) - datetime.fromisoformat(started).replace(tzinfo=None)
+    return round(took.total_seconds(), 4)
 
 
 def _find_crowded_out(

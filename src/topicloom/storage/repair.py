@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from topicloom.errors import StorageError
@@ -50,16 +51,15 @@ def find_faults(session: Session, store: SessionStore) -> list[Fault]:
     """What is wrong with a session; reads all of it."""
     log, faults = store.log, list[Fault]()
 
-    def try_reading(place: str, mend: str, read: Callable[[], object]) -> None:
+    def read_chain(chain: str) -> object:
+        return log.read(chain, log.refs(chain, getattr(session, chain)))
+
+    checks: dict[str, Callable[[], object]] = {TRANSCRIPT: partial(store.originals, session)}
+    for place, read in (checks | {c: partial(read_chain, c) for c in _MENDS}).items():
         try:
             read()
         except (StorageError, ValueError, KeyError) as error:
-            faults.append(Fault(place, str(error), mend))
-
-    try_reading(TRANSCRIPT, "", lambda: store.originals(session))
-    for chain, mend in _MENDS.items():
-        head = getattr(session, chain)
-        try_reading(chain, mend, lambda: log.read(chain, log.refs(chain, head)))  # noqa: B023
+            faults.append(Fault(place, str(error), _MENDS.get(place, "")))
     known = "".join(fault.what for fault in faults)
     return faults + [Fault("storage", one) for one in log.reports() if one not in known]
 
