@@ -19,7 +19,7 @@ from topicloom.nodes.step import (
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
-from topicloom.state.closing import TurnRecord, close_turn, write_receipt
+from topicloom.state.closing import TurnRecord, close_turn
 from topicloom.state.receipt import Call, PlannedTurn, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.storage.writers import (
@@ -101,8 +101,7 @@ class TurnEnd:
             trouble=workspace.list_trouble(),
         )
         table, policy = store.topic_table(session), self.deps.settings.activation
-        session, turn = close_turn(session, self.turn, table, policy, record.scores)
-        receipt = write_receipt(session, turn, record)
+        session, turn, receipt = close_turn(session, self.turn, table, policy, record)
         return store.add_receipt(session, receipt), (turn, receipt)
 
 

@@ -34,36 +34,33 @@ class TurnRecord:
     trouble: Sequence[str]
     """What could not be read or done, in words."""
 
-    @property
-    def scores(self) -> dict[str, float]:
-        """Scores of the topics that were read, the lowest first."""
-        ranked = sorted(self.readings, key=lambda r: r.score)
-        return {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
-
 
 def close_turn(
-    session: Session,
-    turn: Turn,
-    table: TopicTable,
-    policy: ActivationPolicy,
-    scores: Mapping[str, float],
-) -> tuple[Session, Turn]:
-    """The session after a turn, and the turn: topics fall asleep by the scores of their readers."""
+    session: Session, turn: Turn, table: TopicTable, policy: ActivationPolicy, record: TurnRecord
+) -> tuple[Session, Turn, Receipt]:
+    """The session after a turn, the turn, and its receipt.
+
+    Topics fall asleep by the scores of their readers.
+    """
+    ranked = sorted(record.readings, key=lambda r: r.score)
+    scores = {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
     result = update_activation(session.active, scores, policy, table.pinned())
     session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
     deactivated = (*turn.deactivated, *result.deactivated)
-    return session, turn.model_copy(update={"deactivated": deactivated})
+    turn = turn.model_copy(update={"deactivated": deactivated})
+    return session, turn, _write_receipt(session, turn, record, scores)
 
 
-def write_receipt(session: Session, turn: Turn, record: TurnRecord) -> Receipt:
-    """The receipt of a turn that was closed."""
+def _write_receipt(
+    session: Session, turn: Turn, record: TurnRecord, scores: Mapping[str, float]
+) -> Receipt:
     own = [note for note in record.notes if note.after == turn.user]
     return Receipt(
         turn=session.turn,
         user=f"m{turn.user}",
         started=turn.started,
         seconds=_find_seconds(turn.started, record.now),
-        scores=record.scores,
+        scores=dict(scores),
         quoted=tuple(topic for note in own for topic in note.topics),
         other_threads=tuple(quote for note in own for quote in note.other_threads),
         curated=tuple(entry.item for note in own for entry in note.curated),
