@@ -65,10 +65,10 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         calls, waits = list[Call](), deps.waits.of(session.id)
         rounds, moved = move_chats(draft, rounds, deps.embedder), rounds
         rounds = yield from _apply_rulings(deps, draft, calls, rounds)
-        labels, odds = deps.adsorber.segments(rounds), deps.adsorber.continuity(rounds)
-        for part in cut_runs(rounds, deps.window.measure, deps.split_tokens):
+        odds = deps.adsorber.continuity(rounds)
+        for part in cut_runs(rounds, *deps.split_room):
             index, most = workspace.indexed(draft.session, draft.table), deps.settings.index_topics
-            request = make_split_request(draft, index, rounds[part], labels[part], odds[part], most)
+            request = make_split_request(draft, index, rounds[part], odds[part], most)
             draft.move((yield from sort_rounds(deps.roles, request, calls, waits)))
         young = plan.tail <= _YOUNG
         due = young or plan.tail // _REPAIRED > session.tail // _REPAIRED
