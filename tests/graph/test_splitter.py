@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -60,20 +59,25 @@ def to_new(text: str) -> str:
 
 def keep_name(request: Request) -> Reply:
     """A brief writer that keeps the name."""
-    name = str(request["messages"][-1]["content"]).splitlines()[1]
+    name = str(request["messages"][-1]["content"]).partition("so far ===\n")[2].split("\n")[0]
     return Reply(f"<topic_brief><name>{name}</name><brief>Of {name}.</brief></topic_brief>")
 
 
 def split(
-    server: OpenAIServer, folder: Path, said: Sequence[BaseMessage], splitter: Answer, **given: Any
+    server: OpenAIServer,
+    folder: Path,
+    said: Sequence[BaseMessage],
+    splitter: Answer,
+    others: Mapping[str, Answer] | None = None,
 ) -> Graph:
     """A session in which all that was said is sorted by a splitter."""
-    server.otherwise(router({SPLITTER: splitter, BRIEF: keep_name}, Reply("Noted.")))
+    roles = {SPLITTER: splitter, BRIEF: keep_name, **(others or {})}
+    server.otherwise(router(roles, Reply("Noted.")))
     settings = Settings(
         window=10_000, folder=folder, fsync=False, base_url=server.base_url, api_key="k"
     )
     graph = build_session_graph(
-        model="openai:strong", cheap_model="openai:cheap", settings=settings, **given
+        model="openai:strong", cheap_model="openai:cheap", settings=settings
     ).compile(checkpointer=InMemorySaver())
     graph.invoke({"messages": list(said)}, CONFIG, context=TurnOptions(answer=False))
     hello = {"messages": [HumanMessage("Hello!")]}
@@ -165,3 +169,22 @@ def test_where_its_server_is_down_the_index_sorts(
 ) -> None:
     graph = split(openai_server, tmp_path, talk(24), Status(400, message="down"))
     assert "no answer sorted" in str(Memory.of(graph, CONFIG).receipts(1))
+
+
+def test_a_brief_writer_sees_what_the_topic_has_to_be_told_from(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    split(openai_server, tmp_path, talk(24), sort_by(to_new))
+    asked = [r for r in openai_server.requests if BRIEF in str(r["messages"][0]["content"])]
+    lines = str(asked[0]["messages"][-1]["content"]).splitlines()
+    assert lines[0] == "=== Other topics ==="
+    assert {line.partition(":")[0] for line in lines[1:6]} == set(GOLD) - {lines[-2]}
+
+
+def test_where_the_brief_writer_fails_the_names_of_the_splitter_stand(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    down: dict[str, Answer] = {BRIEF: Status(400, message="down")}
+    graph = split(openai_server, tmp_path, talk(24), sort_by(to_new), down)
+    assert subjects_of(graph) == GOLD
+    assert all(t.brief for t in Memory.of(graph, CONFIG).topics())
