@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import pytest
 from langchain_core.messages import BaseMessage
 
@@ -46,13 +49,14 @@ def tokens(messages: list[BaseMessage]) -> int:
 
 def to_split(
     said: list[StoredMessage],
-    segments: list[int],
     topics: list[Topic],
     active: frozenset[str] = frozenset(),
     language: Language = "en",
+    opens: Collection[int] = (),
 ) -> list[BaseMessage]:
-    rounds = group_rounds(said)
-    request = SplitRequest("s", rounds, segments, topics, None, active, None, language)
+    rounds = [replace(b, ruling="opens" if b.first in opens else None) for b in group_rounds(said)]
+    odds = [0.0] * len(rounds)
+    request = SplitRequest("s", rounds, odds, topics, None, active, None, language)
     return build_splitter_prompt(request, WINDOW)
 
 
@@ -60,21 +64,21 @@ def to_route(said: list[StoredMessage], topics: list[Topic], when: str | None) -
     return build_router_prompt(RouteRequest("s", "oak", said, topics, {}, when, "en"), WINDOW)
 
 
-def test_the_splitter_sees_parts_then_topics() -> None:
-    messages = to_split(stored(6), [4, 4, 9], TOPICS, frozenset({"t2"}))
+def test_the_splitter_sees_what_an_arbiter_parted_and_then_the_topics() -> None:
+    messages = to_split(stored(6), TOPICS, frozenset({"t2"}), opens=[5])
     system, said, listed = texts(messages)
     assert system == load_prompt("splitter", "en")
     assert said.splitlines() == [
-        "-- part 1 --",
         "-- 2026-03-01 (Sunday) --",
         "[m1] user: word1 ",
         "[m2] assistant: word2 ",
         "[m3] user: word3 ",
         "[m4] assistant: word4 ",
-        "-- part 2 --",
+        "-- another matter begins here --",
         "[m5] user: word5 ",
         "[m6] assistant: word6 ",
     ]
+    assert said.splitlines()[5] in system
     assert listed == (
         "=== Topics so far ===\n[t1] (dormant) Oak table: A table of oak.\n[t2] (active) Kyoto"
     )
@@ -82,15 +86,28 @@ def test_the_splitter_sees_parts_then_topics() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_first_split_has_no_topics(language: Language) -> None:
-    listed = texts(to_split(stored(2), [0], [], language=language))[-1]
+    listed = texts(to_split(stored(2), [], language=language))[-1]
     assert listed.splitlines()[1] in ("(none)", "（无）")
 
 
 def test_the_splitter_sees_every_message_of_a_large_tail() -> None:
-    messages = to_split(stored(60, words=300), [0] * 30, TOPICS)
+    messages = to_split(stored(60, words=300), TOPICS)
     said = texts(messages)[1]
     assert all(f"[m{n}]" in said for n in range(1, 61))
     assert tokens(messages) <= 8_000
+
+
+def test_short_messages_are_whole_beside_long_ones() -> None:
+    short, long = stored(58), stored(60, words=2_000)[58:]
+    said = texts(to_split([*short, *long], TOPICS))[1]
+    assert all(f"[m{n}] user: word{n} " in said for n in range(1, 59, 2))
+    assert said.count("word59") > 500
+
+
+def test_no_notice_is_longer_than_what_it_stands_for() -> None:
+    said = texts(to_split(stored(200, words=40), TOPICS))[1]
+    assert "left out" not in said
+    assert all(f"word{n} word{n}" in said for n in range(1, 201))
 
 
 def test_many_topics_are_listed_with_the_beginnings_of_their_briefs() -> None:

@@ -125,14 +125,14 @@ def test_where_it_fails_the_likelier_answer_stands(tmp_path: Path) -> None:
     assert failing.questions
 
 
-def test_any_splitter_sees_its_rulings_as_segments(tmp_path: Path) -> None:
-    segments: dict[float, list[list[int]]] = {}
+def test_any_splitter_is_told_of_its_rulings(tmp_path: Path) -> None:
+    told: dict[float, list[float]] = {}
     for answer in (1.0, 0.0):
         splitter = TaggedSplitter()
         held(tmp_path / str(answer), roles_with(Steadfast(answer), splitter), "trained")
-        segments[answer] = [list(request.segments) for request in splitter.requests]
-    assert segments[1.0] != segments[0.0]
-    assert sum(map(len, segments[1.0])) == sum(map(len, segments[0.0]))
+        told[answer] = [odds for request in splitter.requests for odds in request.continues]
+    assert len(told[1.0]) == len(told[0.0])
+    assert sum(told[1.0]) > sum(told[0.0])
 
 
 async def test_on_an_event_loop(tmp_path: Path) -> None:

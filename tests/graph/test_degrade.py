@@ -132,27 +132,44 @@ class TestReaders:
 
 
 class TestSplitter:
-    def test_what_is_left_out_is_asked_for_once_more(self, tmp_path: Path) -> None:
+    def test_what_is_left_out_is_asked_for_again_in_halves(self, tmp_path: Path) -> None:
         splitter = TaggedSplitter(covers=lambda round_: read_tag(round_.text) == "茶")
-        splitter_requests = splitter.requests
         graph = asked(tmp_path, fake_roles(splitter=splitter))
         check(tmp_path, graph)
-        first, second = splitter_requests
+        first, *again = splitter.requests
         assert len(first.rounds) == 8
-        assert [read_tag(b.text) for b in second.rounds] == ["雨"] * 4
+        # Two calls that sort nothing are enough.
+        assert [[read_tag(b.text) for b in r.rounds] for r in again] == [["雨"] * 2] * 2
         table = kept(tmp_path, get_session(graph, CONFIG)).topic_table(get_session(graph, CONFIG))
         assert next(iter(table)).name == "茶"
         assert sum(t.count for t in table) == 16
+        calls = [c for c in last_receipt(tmp_path, graph, CONFIG).calls if c.role == "splitter"]
+        assert any("8 messages that no answer sorted" in remark for remark in calls[-1].remarks)
 
-    def test_a_second_answer_that_covers_the_rest_is_enough(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("most", [1, 2, 5])
+    def test_a_splitter_of_short_answers_sorts_all_that_four_times_give(
+        self, tmp_path: Path, most: int
+    ) -> None:
         splitter = TaggedSplitter()
-        splitter.covers = lambda b: len(splitter.requests) == 2 or b.first in (1, 5, 7, 9, 11)
+        splitter.covers = lambda b: b in list(splitter.requests[-1].rounds)[:most]
         graph = asked(tmp_path, fake_roles(splitter=splitter))
         check(tmp_path, graph)
         session = get_session(graph, CONFIG)
+        table = kept(tmp_path, session).topic_table(session)
+        assert {"茶", "雨"} == {t.name for t in table if not t.loose}
+        assert len(splitter.requests) <= 7
+        calls = [c for c in last_receipt(tmp_path, graph, CONFIG).calls if c.role == "splitter"]
+        left = [remark for c in calls for remark in c.remarks if "no answer sorted" in remark]
+        assert bool(left) == (most == 1)
+
+    def test_later_answers_may_use_the_topics_of_earlier_ones(self, tmp_path: Path) -> None:
+        splitter = TaggedSplitter()
+        splitter.covers = lambda b: b in list(splitter.requests[-1].rounds)[:3]
+        graph = asked(tmp_path, fake_roles(splitter=splitter))
+        check(tmp_path, graph)
+        assert [t.name for t in splitter.requests[1].topics] == ["茶"]
+        session = get_session(graph, CONFIG)
         assert [t.name for t in kept(tmp_path, session).topic_table(session)] == ["茶", "雨"]
-        calls = [c.role for c in last_receipt(tmp_path, graph, CONFIG).calls]
-        assert calls.count("splitter") == 2
 
     @pytest.mark.parametrize("splitter", FAILING, ids=["raises", "is late", "none", "rubbish"])
     def test_one_that_fails_is_stood_in_for(self, tmp_path: Path, splitter: Any) -> None:

@@ -15,7 +15,7 @@ from topicloom.state.language import Language
 
 QUOTED: dict[str, set[str]] = {
     "arbiter": {"task", "reply", "request"},
-    "brief": {"former_brief"},
+    "brief": {"part_of", "rest", "former_brief"},
     "merger": {"one_topic", "other_topic"},
     "planner": {"data", "events", "templates", "message"},
     "reader": {"this_topic", "now", "looking_for"},

@@ -170,7 +170,7 @@ def splitter(text: str, language: Language) -> list[BaseMessage]:
     request = SplitRequest(
         session="s",
         rounds=rounds,
-        segments=range(len(rounds)),
+        continues=[0.0] * len(rounds),
         topics=topics(text),
         affinities=None,
         active=frozenset({"t1"}),

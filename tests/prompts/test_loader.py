@@ -21,6 +21,7 @@ from topicloom.roles.rewriter import parse_query
 from topicloom.roles.router import parse_routing
 from topicloom.roles.splitter import parse_split
 from topicloom.state.language import Language
+from topicloom.state.splitting import LOOSE_ENDS
 
 NAMES = prompt_names()
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -59,7 +60,7 @@ def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
     assert words.task in load_prompt("arbiter", language)
     assert words.reply in load_prompt("arbiter", language)
     assert words.request in load_prompt("arbiter", language)
-    assert words.part.format(number=2) in load_prompt("splitter", language)
+    assert words.boundary in load_prompt("splitter", language)
     assert words.dividing in load_prompt("splitter", language)
     for word in (words.active, words.dormant):
         assert word in load_prompt("splitter", language)
@@ -74,12 +75,15 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
 
     reading = parse_reading(fill("reader", "0.85", "m42", "why"))
     assert (reading.score, reading.ids, reading.summary) == (0.85, ("m42",), "why")
-    ids = ["m1", "m4", "t3", "m5", "m6", "t1", "m7", "m12", "Tea", "All of tea", "m13", "t3", "t1"]
-    assignments = parse_split(fill("splitter", *ids, "m14", "m16", "Tea"))
-    assert len(assignments) == 16
-    assert [a.message for a in assignments if a.also] == ["m13"]
-    assert parse_routing(fill("router", "t3", "high", "why")).relevance == {"t3": 0.9}
     name = {"en": "Ombrix's attic key", "zh": "欧布里的阁楼钥匙"}[language]
+    assignments = parse_split(load_prompt("splitter", language))
+    assert [(a.message, a.topic or a.name, a.also) for a in assignments] == [
+        *((f"m{n}", LOOSE_ENDS, ()) for n in (101, 102)),
+        *((f"m{n}", name, ()) for n in range(103, 107)),
+        *((f"m{n}", "t2", ()) for n in (107, 108)),
+        *((f"m{n}", "t5", (name,)) for n in (109, 110)),
+    ]
+    assert parse_routing(fill("router", "t3", "high", "why")).relevance == {"t3": 0.9}
     assert parse_brief(load_prompt("brief", language)).name == name
     assert parse_query(fill("rewriter", "How much is it?")) == "How much is it?"
     with pytest.raises(UnusableAnswerError):

@@ -15,7 +15,7 @@ from topicloom.roles.reader import ParsedReading, parse_reading
 from topicloom.roles.rewriter import parse_query
 from topicloom.roles.router import Route, parse_routing
 from topicloom.roles.splitter import parse_split
-from topicloom.state.splitting import Assignment
+from topicloom.state.splitting import LOOSE_ENDS, Assignment
 
 PARSERS: list[Callable[[str], object]] = [
     parse_reading,
@@ -224,10 +224,40 @@ def test_references_are_read_in_every_form(text: str) -> None:
     assert parse_split(text) == (Assignment("m1", "t3", also=("t7", "t9")),)
 
 
-@each_row("also", ["", "none", "-", "无", "{}", "tea", "t", "9" * 5_000])
+def test_references_may_name_topics_that_have_no_id_yet() -> None:
+    (assignment,) = parse_split('<assignment msg_id="m1" topic_id="t3" also="Tea and milk， t7">')
+    assert assignment.also == ("Tea and milk", "t7")
+
+
+@each_row("also", ["", " , "])
 def test_references_to_nothing_are_none(also: str) -> None:
     (assignment,) = parse_split(f'<assignment msg_id="m1" topic_id="t3" also="{also}">')
     assert assignment.also == ()
+
+
+@each_row(
+    "text",
+    [
+        '<assignment msg_id="m1" topic="small_talk"></assignment>',
+        "<assignment msg_id=m1 topic='Small talk'/>",
+        '{"assignments": [{"msg_id": "m1", "topic": "small-talk", "topic_name": "Chat"}]}',
+    ],
+)
+def test_small_talk_is_a_loose_end(text: str) -> None:
+    assert [(a.message, a.topic) for a in parse_split(text)] == [("m1", LOOSE_ENDS)]
+
+
+@each_row(
+    "text",
+    [
+        '<assignment msg_id="m1" topic="existing_active" topic_id="Kitchen renovation">',
+        '<assignment msg_id="m1" topic="Kitchen renovation">',
+        '<assignment msg_id="m1" topic="new" topic_id="Kitchen renovation">',
+        '[{"id": 1, "topic": "existing_inactive", "topic_id": "Kitchen renovation"}]',
+    ],
+)
+def test_a_name_may_stand_where_an_id_was_meant(text: str) -> None:
+    assert parse_split(text) == (Assignment("m1", None, "Kitchen renovation"),)
 
 
 def test_a_message_refers_to_a_few_topics_at_most() -> None:

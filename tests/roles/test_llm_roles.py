@@ -76,7 +76,7 @@ def stored(first: int, last: int) -> list[StoredMessage]:
 READ = ReadRequest("s", OAK, stored(1, 6), stored(7, 9), "And the price?", "en")
 ACTIVE = frozenset(["t1"])
 SPLIT = SplitRequest(
-    "s", group_rounds(stored(1, 6)), [0, 0, 1], [OAK, KYOTO], None, ACTIVE, None, "en"
+    "s", group_rounds(stored(1, 6)), [1.0, 1.0, -1.0], [OAK, KYOTO], None, ACTIVE, None, "en"
 )
 ROUTE = RouteRequest("s", "oak", stored(1, 3), [OAK, KYOTO], {}, None, "en")
 BRIEF = BriefRequest("s", OAK, stored(1, 4), "en")

@@ -33,8 +33,11 @@ def reference(first: int) -> Range:
 
 def test_others_refer_to_small_blocks_of_a_portion() -> None:
     a, b, c = some_blocks(3)
-    portion = Portion("t1", "", "", (a, b, c), {1: ("t2", "t1"), 3: ("t3", "t2"), 5: ("t3",)})
-    assert collect_references(portion, "t1", [a, b]) == {
+    portion = Portion(
+        "t1", "", "", (a, b, c), {1: ("t2", "t1"), 3: ("Tea", "t2", "t9"), 5: ("Tea",)}
+    )
+    ids = {"t1": "t1", "t2": "t2", "Tea": "t3"}
+    assert collect_references(portion, "t1", [a, b], ids) == {
         "t2": [reference(1), reference(3)],
         "t3": [reference(3)],
     }

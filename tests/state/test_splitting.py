@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from topicloom.state.splitting import (
     SplitPolicy,
     decide_split,
     explain_split,
+    follow_segments,
     group_assignments,
     keep_newest,
     merge_assignments,
@@ -299,15 +301,25 @@ class TestGather:
         assert (portion.topic, portion.name) == ("t1", "")
 
 
+class TestSegments:
+    def test_what_is_left_out_goes_on_with_what_is_before_it(self) -> None:
+        a, b, c, d, e = make_blocks(5)
+        tea = Portion(None, "Tea", "", (a,))
+        odds = {b.first: 1.0, c.first: 2.0, d.first: -1.0, e.first: 1.0}
+        portions, rest = follow_segments([tea], [b, c, d, e], odds)
+        assert portions == [replace(tea, rounds=(a, b, c))]
+        assert rest == [d, e]
+
+
 class TestReferences:
     def test_a_block_may_belong_to_other_topics_too(self) -> None:
         answer = [
             Assignment(message="m1", topic="t1", also=("t2",)),
-            Assignment(message="m2", topic="t1", also=("t2", "t9", "t1")),
+            Assignment(message="m2", topic="t1", also=("t2", "Tea", "t1")),
             Assignment(message="m3", name="Tea", also=("t1",)),
         ]
         portions, _ = group_assignments(make_blocks(2), answer, TOPICS)
-        assert [dict(p.also) for p in portions] == [{1: ("t2",)}, {3: ("t1",)}]
+        assert [dict(p.also) for p in portions] == [{1: ("t2", "Tea")}, {3: ("t1",)}]
 
     def test_only_what_the_block_follows_counts(self) -> None:
         answer = [

@@ -227,12 +227,16 @@ class TranscriptFormatter:
         return "\n".join(self._format_message(r, self.cap) for r in round_.messages)
 
     def _format_message(self, message: StoredMessage, cap: float) -> str:
-        text = describe_content(
-            message,
-            self.language,
-            lambda said: excerpt(said, cap, self.counter.text, message.id, self.language),
-        )
+        text = describe_content(message, self.language, lambda said: self._cut(said, message, cap))
         return f"[{message.id}] {fence_line(message.label)}: {text}"
+
+    def _cut(self, text: str, message: StoredMessage, cap: float) -> str:
+        """Its beginning where a mark of what is missing would be longer than what is shown."""
+        count, language = self.counter.text, self.language
+        mark = count(get_wording(language).left_out.format(count=len(text), id=message.id))
+        if cap < 2 * mark:
+            return shorten(text, int(cap), count)
+        return excerpt(text, cap, count, message.id, language)
 
     def _add_day(self, text: str, message: StoredMessage, day_before: str) -> str:
         line = "" if message.day == day_before else format_day(message.day, self.language)

@@ -12,13 +12,15 @@ from topicloom.context.window import MainWindow
 from topicloom.context.windows import PromptWindow
 from topicloom.nodes.user_knowledge import UserKnowledge
 from topicloom.nodes.workspace import Workspaces
-from topicloom.prompts.loader import Cues
+from topicloom.prompts.loader import LANGUAGES, Cues
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
+from topicloom.roles.splitter import SPLITTER, messages_room
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.state.language import Language
+from topicloom.state.rounds import Round
 from topicloom.topics.adsorber import Adsorber
 
 
@@ -59,9 +61,15 @@ class Deps:
         return own or PromptWindow.of(size, window.counter, window.prompts)
 
     @property
-    def split_tokens(self) -> int:
-        """Tokens that one call of the splitter is given."""
-        return self.window.size // 2
+    def split_room(self) -> tuple[Callable[[Round], int], int]:
+        """Measures a round as the splitter is shown it; and the tokens that one call may have.
+
+        A model is given as much as its window takes.
+        """
+        own: PromptWindow | None = getattr(self.roles.get(SPLITTER), "prompt_window", None)
+        if own is None:
+            return self.window.measure, self.window.size // 2
+        return own.measure, min(messages_room(own, language) for language in LANGUAGES)
 
     @property
     def topic_tokens(self) -> int:

@@ -12,7 +12,7 @@ from topicloom.roles.splitter import SplitRequest
 from topicloom.state.dividing import divide_rounds
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.splitting import Portion, cut_runs, merge_assignments
+from topicloom.state.splitting import Portion, cut_runs
 from topicloom.state.topics import Topic
 from topicloom.topics.split_draft import SplitDraft
 
@@ -65,31 +65,24 @@ def _propose_parts(
     deps: Deps, draft: SplitDraft, calls: list[Call], topic: Topic, rounds: Sequence[Round]
 ) -> Step[list[Portion]]:
     """The parts that the splitter proposes; it is shown those that it has named before."""
-    labels, session = deps.adsorber.segments(rounds), draft.session
-    named: list[Topic] = []
+    continues, session = deps.adsorber.continuity(rounds), draft.session
     portions: list[Portion] = []
 
     def glance(round_: Round) -> int:
         return min(_GLANCE * len(round_.messages), draft.tokens(round_))
 
-    for part in cut_runs(rounds, glance, deps.split_tokens):
+    for part in cut_runs(rounds, glance, deps.split_room[1]):
         request = SplitRequest(
             session=session.id,
             rounds=rounds[part],
-            segments=labels[part],
-            topics=named,
+            continues=continues[part],
+            topics=(),
             affinities=None,
-            active=frozenset(t.id for t in named),
+            active=frozenset(),
             previous=None,
             language=session.language,
             dividing=topic,
         )
-        names = {t.id: t.name for t in named}
-        found = yield from sort_rounds(deps.roles, request, calls, deps.waits.of(session.id))
-        for portion in found:
-            name = names[portion.topic] if portion.topic else portion.name
-            portions.append(Portion(None, name, portion.brief, portion.rounds))
-        portions = merge_assignments(portions)
-        # As a later request shows a part; it has no id of the session's yet.
-        named = [Topic(id=f"t{n}", name=p.name, brief=p.brief) for n, p in enumerate(portions, 1)]
+        waits = deps.waits.of(session.id)
+        portions = yield from sort_rounds(deps.roles, request, calls, waits, portions)
     return portions

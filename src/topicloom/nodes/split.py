@@ -65,10 +65,10 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         calls, waits = list[Call](), deps.waits.of(session.id)
         rounds, moved = move_chats(draft, rounds, deps.embedder), rounds
         rounds = yield from _apply_rulings(deps, draft, calls, rounds)
-        labels, odds = deps.adsorber.segments(rounds), deps.adsorber.continuity(rounds)
-        for part in cut_runs(rounds, deps.window.measure, deps.split_tokens):
+        odds = deps.adsorber.continuity(rounds)
+        for part in cut_runs(rounds, *deps.split_room):
             index, most = workspace.indexed(draft.session, draft.table), deps.settings.index_topics
-            request = make_split_request(draft, index, rounds[part], labels[part], odds[part], most)
+            request = make_split_request(draft, index, rounds[part], odds[part], most)
             draft.move((yield from sort_rounds(deps.roles, request, calls, waits)))
         young = plan.tail <= _YOUNG
         due = young or plan.tail // _REPAIRED > session.tail // _REPAIRED
@@ -135,8 +135,12 @@ def _to_ruling(continues: float | None) -> Ruling | None:
 def _write_briefs(
     deps: Deps, draft: SplitDraft, calls: list[Call], workspace: Workspace
 ) -> Step[None]:
-    """Write the briefs of what was touched; those that are late are left for a later turn."""
+    """Write the briefs of what was touched; those that are late are left for a later turn.
+
+    Where a model sorts, the stand-in leaves the names and briefs that it gave as they are.
+    """
     late = dict[str, Future[Answer[Brief]]]()
+    sorted_by_model = not deps.roles.by_index(SPLITTER)
     roles, topics = deps.roles, [t for t in draft.touched.values() if not t.loose]
     messages = {t.id: draft.store.topic_messages(draft.session, t) for t in topics}
     known = draft.topics
@@ -153,11 +157,13 @@ def _write_briefs(
         )
     for topic, request, (brief, call) in zip(topics, requests, answers, strict=True):
         calls.append(call)
-        if brief is None:
+        name = brief.name if brief else ""
+        if brief is None and not (sorted_by_model and topic.brief):
             stand_in = roles.in_turn(BRIEF)[1:]
             brief = yield from ask_first("brief", stand_in, request, calls, topic.id)
+            name = brief.name if brief and not sorted_by_model else ""
         if brief is not None:
-            draft.describe(topic, brief.name, brief.text)
+            draft.describe(topic, name, brief.text)
     for topic_id, made in late.items():
         topic, purges = draft.touched[topic_id], draft.store.log.purges
         made.add_done_callback(partial(_leave_brief, workspace, topic, purges))

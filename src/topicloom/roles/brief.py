@@ -10,7 +10,7 @@ import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.segments import Summarize
-from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
+from topicloom.context.windows import RESERVE, PromptWindow, topic_listing, topic_messages
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
@@ -20,7 +20,7 @@ from topicloom.roles.values import clip
 from topicloom.search.embedder import Embedder, dot_products
 from topicloom.search.keywords import extract_keywords
 from topicloom.state.fence import fence, fence_line
-from topicloom.state.hierarchy import find_path
+from topicloom.state.hierarchy import PATH_SEPARATOR, find_path
 from topicloom.state.language import Language
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -37,6 +37,8 @@ _QUOTED = 8
 """Messages that are quoted at most."""
 _OTHERS = 64
 """Other topics, the newest ones, that a new name has to differ from."""
+_OTHERS_SHOWN = 1_000
+"""Tokens of their names and briefs that a model is shown at most, and an eighth of its window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,23 @@ def build_brief_prompt(
 ) -> list[BaseMessage]:
     """The prompt by which a topic's brief is written, oldest messages left out if they don't fit.
 
-    The former brief stands last. `role` says whose instructions stand first: a reviewer is shown
-    the same.
+    What the topic is a part of and other topics stand behind them, the former brief last. `role`
+    says whose instructions stand first: a reviewer is shown the same.
     """
     counter, topic = window.counter, request.topic
     words = get_wording(request.language)
     system = SystemMessage(window.prompts(role, request.language))
     known = [fence_line(topic.name) or words.nothing, fence(topic.brief) or words.nothing]
-    former = HumanMessage("\n".join([words.former_brief, *known]))
+    whole = [words.part_of, fence_line(PATH_SEPARATOR.join(request.within))]
+    others = [Topic(id="t0", name=name, brief=about) for name, about in request.others.items()]
+    room = min(_OTHERS_SHOWN, window.limit // 8)
+    listed = topic_listing([fence_line(t.name) for t in others], others, counter, room)
+    lines = [
+        *(whole if request.within else ()),
+        *([words.rest, listed] if others else ()),
+        *(words.former_brief, *known),
+    ]
+    former = HumanMessage("\n".join(lines))
     room = window.limit - counter.message(system) - counter.message(former) - RESERVE
     return [system, *topic_messages(request.messages, counter, request.language, room), former]
 

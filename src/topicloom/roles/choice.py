@@ -107,6 +107,6 @@ def _make_role(
         window=window,
         deadline=options.deadline,
         prompts=options.prompts,
-        answer=spec.answer_tokens or options.reply_tokens,
+        answer=options.reply_tokens if spec.name == "responder" else spec.answer_tokens,
     )
     return spec.chat(chat)

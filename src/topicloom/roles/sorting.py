@@ -1,4 +1,4 @@
-"""Sorting rounds into topics: what the splitter is asked, and asked once more for what it left."""
+"""Sorting rounds into topics: the splitter is asked, and asked again for what it left out."""
 
 from __future__ import annotations
 
@@ -8,22 +8,34 @@ from dataclasses import replace
 from topicloom.effects import Step
 from topicloom.roles.calls import ask_role
 from topicloom.roles.registry import Roles
-from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
 from topicloom.roles.waits import TurnWaits
 from topicloom.state.hierarchy import add_full_names
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round
-from topicloom.state.splitting import LOOSE_ENDS, Portion, group_assignments, merge_assignments
-from topicloom.state.topics import select_shown
+from topicloom.state.splitting import (
+    LOOSE_ENDS,
+    Portion,
+    find_before,
+    follow_segments,
+    group_assignments,
+    merge_assignments,
+    name_opened,
+)
+from topicloom.state.topics import Topic, select_shown
 from topicloom.topics.session_index import SessionIndex
 from topicloom.topics.split_draft import SplitDraft
+
+_REPEATS = 3
+"""Times that a splitter is asked again for what it left out, in halves."""
+_FRUITLESS = 2
+"""Calls one after another that sort nothing, past which a splitter is asked no more."""
 
 
 def make_split_request(
     draft: SplitDraft,
     index: SessionIndex,
     rounds: Sequence[Round],
-    segments: Sequence[int],
     continues: Sequence[float],
     most: int,
 ) -> SplitRequest:
@@ -33,7 +45,6 @@ def make_split_request(
         draft: The split so far.
         index: Has what is in topics by now.
         rounds: In order.
-        segments: The number of the adsorber's segment that each lies in.
         continues: Log odds that each goes on with the one before it.
         most: Topics that are offered, about.
     """
@@ -46,7 +57,7 @@ def make_split_request(
     return SplitRequest(
         session=session.id,
         rounds=rounds,
-        segments=segments,
+        continues=continues,
         affinities=affinities,
         topics=add_full_names(shown, table.topics),
         active=active,
@@ -56,43 +67,95 @@ def make_split_request(
 
 
 def sort_rounds(
-    roles: Roles, request: SplitRequest, calls: list[Call], waits: TurnWaits
+    roles: Roles,
+    request: SplitRequest,
+    calls: list[Call],
+    waits: TurnWaits,
+    opened: Sequence[Portion] = (),
 ) -> Step[list[Portion]]:
-    """Ask the splitter; ask once more for what it left out; then the stand-in decides.
+    """Ask the splitter; ask again for what it left out, in halves; then the segments decide.
 
-    One that was late is not asked again. Should even that fail, rounds stay with the ones before
-    them. Adds to `calls`.
+    Each answer may use the topics that the ones before it opened, and those in `opened`, which are
+    part of what is returned. A splitter that was late is not asked again. What no answer sorts goes
+    on with what the adsorber says it goes on with, and the stand-in sorts the rest. Should even
+    that fail, rounds stay with the ones before them. Adds to `calls`.
     """
-    known: set[str] = {t.id for t in request.topics}
-    known |= set() if request.dividing else {LOOSE_ENDS}
-    place = {b.first: i for i, b in enumerate(request.rounds)}
-    portions: list[Portion] = []
-    left = list(request.rounds)
-    for splitter in (roles[SPLITTER], *roles.in_turn(SPLITTER)):
-        if not left:
-            break
-        places = [place[b.first] for b in left]
-        asked = replace(
-            request,
-            rounds=left,
-            segments=[request.segments[i] for i in places],
-            affinities=request.affinities and request.affinities.of_rounds(places),
-            previous=_find_before(request, portions, left[0]).topic,
-        )
-        answer, call = yield from ask_role("splitter", splitter, asked, waits=waits)
-        calls.append(call)
-        found, left = group_assignments(left, answer or (), known)
-        portions += found
-    if left:  # no splitter sorts them, but nothing may be lost
-        before = _find_before(request, portions, left[0])
-        portions.append(replace(before, rounds=tuple(left)))
-    return merge_assignments(portions)
+    portions, left, fruitless = list(opened), list(request.rounds), 0
+    for repeat in range(1 + _REPEATS):
+        parts, left = (_halve(left) if repeat else [left]), []
+        for part in parts:
+            if fruitless < _FRUITLESS:
+                asked = _ask(roles[SPLITTER], request, part, portions, calls, waits)
+                portions, rest = yield from asked
+                fruitless = 0 if len(rest) < len(part) else fruitless + 1
+                part = rest
+            left += part
+    if left:
+        stand_in = roles.stand_in(SPLITTER)
+        portions = yield from _stand_in(stand_in, request, left, portions, calls, waits)
+    return portions
 
 
-def _find_before(request: SplitRequest, portions: Sequence[Portion], round_: Round) -> Portion:
-    """The portion of the round before a round, without its rounds; else a new one for it."""
-    for portion in portions:
-        if any(b.last == round_.first - 1 for b in portion.rounds):
-            return replace(portion, rounds=(), also={})
-    name = round_.text.strip()[:40] or "…"
-    return Portion(request.previous, name, "", ())
+def _halve(rounds: Sequence[Round]) -> list[Sequence[Round]]:
+    middle = (len(rounds) + 1) // 2
+    return [half for half in (rounds[:middle], rounds[middle:]) if half]
+
+
+def _stand_in(
+    splitter: Splitter | None,
+    request: SplitRequest,
+    left: Sequence[Round],
+    portions: Sequence[Portion],
+    calls: list[Call],
+    waits: TurnWaits,
+) -> Step[list[Portion]]:
+    """The portions, with the rounds that no answer sorted; a call says how many these were."""
+    odds = {b.first: one for b, one in zip(request.rounds, request.continues, strict=True)}
+    portions, rest = follow_segments(portions, left, odds)
+    if rest and splitter is not None:
+        portions, rest = yield from _ask(splitter, request, rest, portions, calls, waits)
+    else:
+        calls.append(Call(role="splitter"))
+    count = sum(len(round_.messages) for round_ in left)
+    note = f"{count} messages that no answer sorted go by the adsorber's segments"
+    calls[-1] = calls[-1].model_copy(update={"remarks": (*calls[-1].remarks, note)})
+    if rest:  # no splitter sorts them, but nothing may be lost
+        name = rest[0].text.strip()[:40] or "…"
+        before = find_before(portions, rest[0]) or Portion(request.previous, name, "", ())
+        portions = merge_assignments([*portions, replace(before, rounds=tuple(rest))])
+    return portions
+
+
+def _ask(
+    splitter: Splitter,
+    request: SplitRequest,
+    rounds: Sequence[Round],
+    portions: Sequence[Portion],
+    calls: list[Call],
+    waits: TurnWaits,
+) -> Step[tuple[list[Portion], Sequence[Round]]]:
+    """The portions with what a splitter says of some of the rounds, and those that it left out.
+
+    It is shown the topics that the portions open under ids that hold for this call.
+    """
+    chosen = {b.first for b in rounds}
+    places = [place for place, b in enumerate(request.rounds) if b.first in chosen]
+    free = 1 + max((int(t.id[1:]) for t in request.topics), default=0)
+    new = [p for p in portions if p.topic is None]
+    opened = [Topic(id=f"t{n}", name=p.name, brief=p.brief) for n, p in enumerate(new, free)]
+    before = find_before(portions, rounds[0])
+    asked = replace(
+        request,
+        rounds=rounds,
+        continues=[request.continues[i] for i in places],
+        affinities=request.affinities and request.affinities.of_rounds(places),
+        topics=[*request.topics, *opened],
+        active=request.active | {t.id for t in opened},
+        previous=before.topic if before else None if places[0] else request.previous,
+    )
+    answer, call = yield from ask_role("splitter", splitter, asked, waits=waits)
+    calls.append(call)
+    known = {t.id for t in request.topics} | (set() if request.dividing else {LOOSE_ENDS})
+    named = name_opened(answer or (), {t.id: t.name for t in opened})
+    found, left = group_assignments(rounds, named, known)
+    return merge_assignments([*portions, *found]), left

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from math import inf
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -43,10 +45,12 @@ _MOST_ASSIGNED = 10_000
 """Messages that one assignment may name."""
 _MOST_REFERENCES = 4
 """Other topics that a message may belong to as well."""
+_ALSO = 800
+"""Characters that are looked at of what names them."""
 _MOST_ASSIGNMENTS = 20_000
 """Assignments that are looked at."""
-_SEGMENT_ODDS = 2.0
-"""Log odds that a round goes on with the one before it, by their segments alone."""
+_KINDS = {"existing_active", "existing_inactive", "new", "small_talk"}
+"""Values of `topic` that name no topic by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,12 @@ class SplitRequest:
     session: str
     rounds: Sequence[Round]
     """The rounds, in order."""
-    segments: Sequence[int]
-    """For each round, the number of the adsorber's segment that it lies in."""
+    continues: Sequence[float]
+    """For each round, the adsorber's log odds that it goes on with the one before it."""
     topics: Sequence[Topic]
-    """Open topics that a round may go to, under their full names (`House / Kitchen`)."""
+    """Open topics that a round may go to, under their full names (`House / Kitchen`). Behind them
+    stand those that earlier answers of the same split open, under ids that hold for this request.
+    """
     affinities: Affinities | None
     """Log odds that the rounds belong together and to the topics; None if they are not known."""
     active: frozenset[str]
@@ -80,6 +86,11 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
 
     role = "splitter"
 
+    @property
+    def prompt_window(self) -> PromptWindow:
+        """The window that messages to sort are shown in."""
+        return self._chat.prompt_window
+
     def step(self, request: SplitRequest) -> Step[Answer[tuple[Assignment, ...]]]:
         """Assign the messages; what names no message or topic of the request is dropped."""
         prompt = build_splitter_prompt(request, self._chat.prompt_window)
@@ -88,28 +99,47 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
         return Answer(usable, remarks=answer.remarks + repairs)
 
 
+def messages_room(window: PromptWindow, language: Language, *texts: str) -> int:
+    """Tokens that messages to sort may have in a prompt; the rest is for topics and `texts`.
+
+    Where the instructions fill the window, they have a quarter of it.
+    """
+    return max(window.room("splitter", language, *texts) * 2 // 3, window.limit // 4)
+
+
 def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which rounds are assigned to topics; the topics stand last.
 
-    Every message is in it, long ones in part if need be: one that is not shown cannot be
-    assigned.
+    Every message is in it, whole if all of them fit, else the longest ones in part: one that is
+    not shown cannot be assigned.
     """
-    counter, language, rounds = window.counter, request.language, request.rounds
+    counter, language = window.counter, request.language
     words = get_wording(language)
     asked = _format_dividing(request.dividing, language) if request.dividing else ""
-    room = window.room("splitter", language, asked)
-    whole = _format_parts(request, TranscriptFormatter(counter, window.limit // 8, language))
-    if counter.text(whole) > room * 2 // 3:
-        share = max(SMALLEST, room * 2 // 3 // sum(len(b.messages) for b in rounds))
-        whole = _format_parts(request, TranscriptFormatter(counter, share, language))
+    room = messages_room(window, language, asked)
+    said = _format_rounds(request, TranscriptFormatter(counter, inf, language))
+    if (over := counter.text(said) - room) > 0:
+        sizes = [counter.text(m.text) for b in request.rounds for m in b.messages]
+        cap = max(SMALLEST, find_cap(sizes, sum(sizes) - over))
+        said = _format_rounds(request, TranscriptFormatter(counter, cap, language))
     states = [words.active if t.id in request.active else words.dormant for t in request.topics]
     heads = [
         f"[{t.id}] ({state}) {fence_line(t.name)}"
         for t, state in zip(request.topics, states, strict=True)
     ]
-    left = room - counter.text(whole)
+    left = window.room("splitter", language, asked) - counter.text(said)
     listed = topic_listing(heads, request.topics, counter, left) or words.nothing
-    return window.messages("splitter", language, whole, f"{asked}{words.topics}\n{listed}")
+    return window.messages("splitter", language, said, f"{asked}{words.topics}\n{listed}")
+
+
+def find_cap(sizes: Sequence[int], room: int) -> int:
+    """The largest cap by which some sizes come to no more than the room."""
+    for place, size in enumerate(ordered := sorted(sizes)):
+        cap = room // (len(ordered) - place)
+        if size > cap:
+            return cap
+        room -= size
+    return max(sizes, default=0)
 
 
 def _format_dividing(topic: Topic, language: Language) -> str:
@@ -117,18 +147,14 @@ def _format_dividing(topic: Topic, language: Language) -> str:
     return f"{get_wording(language).dividing}\n{fence_line(topic.name)}{brief}\n"
 
 
-def _format_parts(request: SplitRequest, transcript: TranscriptFormatter) -> str:
-    """Rounds under a line for each new segment, numbered from 1."""
-    part = get_wording(transcript.language).part
+def _format_rounds(request: SplitRequest, transcript: TranscriptFormatter) -> str:
+    """Rounds, with a line before those with which a topic begins by an arbiter's word."""
+    boundary = get_wording(transcript.language).boundary
     texts = transcript.format_rounds(request.rounds)
-    lines: list[str] = []
-    number, current = 0, None
-    for text, segment in zip(texts, request.segments, strict=True):
-        if segment != current:
-            number, current = number + 1, segment
-            lines.append(part.format(number=number))
-        lines.append(text)
-    return "\n".join(lines)
+    return "\n".join(
+        f"{boundary}\n{text}" if round_.ruling == "opens" else text
+        for text, round_ in zip(texts, request.rounds, strict=True)
+    )
 
 
 def parse_split(text: str) -> tuple[Assignment, ...]:
@@ -147,39 +173,56 @@ def _collect(found: Iterator[Element]) -> tuple[Assignment, ...] | None:
 
 
 def _assignments_of(element: Element) -> Iterator[Assignment]:
-    kind = element.field("topic").lower()
-    known = parse_topic_id(element.field("topic_id") or kind)
-    name = element.field("topic_name", "name")
-    if kind == "new":
-        known, name = None, name or element.field("topic_id")
+    where, named = element.field("topic"), element.field("topic_id")
+    kind = re.sub(r"[\s-]", "_", where.lower())
+    known, name = parse_topic_id(named), element.field("topic_name", "name")
+    if kind == "small_talk":
+        known = LOOSE_ENDS
+    elif kind == "new":
+        known = None
+    elif kind not in _KINDS and not named:
+        named, known = where, parse_topic_id(where)
+    name = name or ("" if known else named)  # some models write the name where an id was meant
     if not (known or name):
         return
     brief = element.field("summary", "brief")
-    also = parse_topic_ids(element.field("also", "also_in", "references"), _MOST_REFERENCES)
+    also = _parse_also(element.field("also", "also_in", "references"))
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "id")
     for message in parse_message_ids(ids, _MOST_ASSIGNED):
         yield Assignment(message, known, " ".join(name.split()), brief, also)
+
+
+def _parse_also(text: str) -> tuple[str, ...]:
+    """Ids of topics, and names of those that have none yet."""
+    found: list[str] = []
+    for part in re.split(r"[,;，；、\n]", text[:_ALSO]):
+        name = " ".join(part.split())
+        found += parse_topic_ids(part, _MOST_REFERENCES) or ([name] if name else [])
+    return tuple(dict.fromkeys(found))[:_MOST_REFERENCES]
 
 
 def _repair(
     request: SplitRequest, parsed: Sequence[Assignment]
 ) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
     """The assignments that can be followed, and a description of the rest."""
-    known = [i for round_ in request.rounds for i in round_.ids]
-    topics = {t.id for t in request.topics}
+    ids = [i for round_ in request.rounds for i in round_.ids]
+    known = {t.id for t in request.topics} | (set() if request.dividing else {LOOSE_ENDS})
     named = _ids_by_name(request.topics)
-    messages = set(known)
-    usable = [
-        resolved
-        for a in parsed
-        if a.message in messages and (resolved := _resolve(a, topics, named))
-    ]
+    resolved = [a for one in parsed if (a := _resolve(one, known, named))]
+    opened = {a.name.casefold(): a.name for a in resolved if a.topic is None}
+    places = {i: i for i in known} | opened | named
+    messages = set(ids)
+    usable = tuple(
+        replace(a, also=tuple(places[k] for i in a.also if (k := i.casefold()) in places))
+        for a in resolved
+        if a.message in messages
+    )
     covered = {a.message for a in usable}
     foreign = list(dict.fromkeys(a.message for a in parsed if a.message not in messages))
-    unknown = list(dict.fromkeys(a.topic for a in parsed if a.topic and a.topic not in topics))
-    others = list(dict.fromkeys(i for a in parsed for i in a.also if i not in topics))
-    left = [i for i in known if i not in covered]
-    return tuple(usable), (
+    unknown = list(dict.fromkeys(a.topic for a in parsed if a.topic and a.topic not in known))
+    others = list(dict.fromkeys(i for a in parsed for i in a.also if i.casefold() not in places))
+    left = [i for i in ids if i not in covered]
+    return usable, (
         *note_repairs(foreign, "id was not to be assigned", "ids were not to be assigned"),
         *note_repairs(unknown, "topic does not exist", "topics do not exist"),
         *note_repairs(others, "reference is to no topic", "references are to no topics"),
@@ -198,17 +241,13 @@ def _last_name(topic: Topic) -> str:
     return topic.name.rpartition(PATH_SEPARATOR)[2].casefold()
 
 
-def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) -> Assignment | None:
+def _resolve(assignment: Assignment, known: set[str], named: dict[str, str]) -> Assignment | None:
     """An assignment to a topic that exists or has a name; "new" ones that exist are those."""
-    also = tuple(i for i in assignment.also if i in topics)
-    assignment = replace(assignment, brief=clip(assignment.brief, BRIEF_LIMIT), also=also)
-    if assignment.topic in topics:
+    assignment = replace(assignment, brief=clip(assignment.brief, BRIEF_LIMIT))
+    if assignment.topic in known:
         return assignment
     name = clip(assignment.name, NAME_LIMIT)
-    if not name:
-        return None
-    topic = named.get(name.casefold())
-    return replace(assignment, topic=topic, name=name)
+    return replace(assignment, topic=named.get(name.casefold()), name=name) if name else None
 
 
 class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
@@ -227,7 +266,9 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         """Assign every message of the request."""
         if not request.rounds:
             return Answer(())
-        affinities = request.affinities or self._rate(request)
+        affinities = request.affinities or rate_rounds(
+            request.rounds, request.continues, self._embedder
+        )
         runs, run_of = np.unique(affinities.run, return_inverse=True)
         topics = [t for t in request.topics if t.id in affinities.topics]
         sums = _add_topics(affinities, runs, [t.id for t in topics])
@@ -253,12 +294,6 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
                 for message in round_.ids
             )
         )
-
-    def _rate(self, request: SplitRequest) -> Affinities:
-        labels = request.segments
-        goes_on = [a == b for a, b in zip(labels, [None, *labels], strict=False)]
-        odds = [_SEGMENT_ODDS if same else -_SEGMENT_ODDS for same in goes_on]
-        return rate_rounds(request.rounds, odds, self._embedder)
 
     def _go_on(self, request: SplitRequest) -> Assignment:
         """The assignment of a group that goes on with what came before the first round."""
@@ -331,7 +366,6 @@ def _is_separated(rounds: Sequence[Round], place: int) -> bool:
 SPLITTER: RoleSpec[Splitter] = RoleSpec(
     name="splitter",
     purpose="assigns older messages to topics once the main window has filled",
-    answer_tokens=4_000,
     answers=tuple,
     items=Assignment,
     model="strong",

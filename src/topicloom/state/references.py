@@ -22,15 +22,15 @@ def own_room(room: int, references: Sequence[Range]) -> int:
 
 
 def collect_references(
-    portion: Portion, owner: str, small: Iterable[Round]
+    portion: Portion, owner: str, small: Iterable[Round], ids: Mapping[str, str]
 ) -> dict[str, list[Range]]:
     """References to the rounds of a portion, by the topic that gets them; `owner` has the rounds.
 
-    Only `small` rounds are shown twice.
+    Only `small` rounds are shown twice. `ids` of topics are by what they are called: ids and names.
     """
     found: dict[str, list[Range]] = {}
     for round_ in small:
-        for topic in portion.also.get(round_.first, ()):
+        for topic in filter(None, map(ids.get, portion.also.get(round_.first, ()))):
             if topic != owner:
                 found.setdefault(topic, []).append((round_.first, round_.last))
     return found

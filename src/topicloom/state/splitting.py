@@ -68,7 +68,7 @@ class Assignment:
     brief: str = ""
     """Brief of the new topic."""
     also: tuple[str, ...] = ()
-    """Ids of other topics that the message belongs to as well."""
+    """Other topics that the message belongs to as well: ids, or names of new ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class Portion:
     rounds: tuple[Round, ...]
     """In conversation order."""
     also: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Other topics that a round belongs to as well, by the number of its first message."""
+    """Other topics, ids or names of new ones, that a round belongs to as well, by the number of its
+    first message."""
 
 
 def decide_split(
@@ -199,8 +200,8 @@ def group_assignments(
     """The portions of whole rounds in a splitter's answer, and the rounds that it does not cover.
 
     A round goes where most of its messages were sent (on a tie, where its first one was).
-    Assignments of unknown messages or topics don't count, nor do references to unknown topics or to
-    the one that the round goes to.
+    Assignments of unknown messages or topics don't count, nor do references to the topic that the
+    round goes to.
     """
     usable = {
         a.message: a for a in assignments if (a.topic in known if a.topic else a.name.strip())
@@ -220,11 +221,51 @@ def group_assignments(
         brief = next((vote.brief for vote in followed if vote.brief), "")
         briefs[key] = briefs.get(key) or brief
         others = dict.fromkeys(i for vote in followed for i in vote.also)
-        also[round_.first] = tuple(i for i in others if i in known and i != key[0])
+        also[round_.first] = tuple(i for i in others if i not in key)
     return [
         Portion(*key, briefs[key], tuple(b), {r.first: also[r.first] for r in b if also[r.first]})
         for key, b in portions.items()
     ], uncovered
+
+
+def name_opened(assignments: Iterable[Assignment], opened: Mapping[str, str]) -> list[Assignment]:
+    """Assignments in which new topics go by name, that were shown under ids for one call alone."""
+    return [
+        replace(
+            a,
+            topic=None if a.topic in opened else a.topic,
+            name=opened.get(a.topic or "", a.name),
+            also=tuple(opened.get(i, i) for i in a.also),
+        )
+        for a in assignments
+    ]
+
+
+def find_before(portions: Iterable[Portion], round_: Round) -> Portion | None:
+    """The portion that the round right before a round is in, without its rounds."""
+    for portion in portions:
+        if any(b.last == round_.first - 1 for b in portion.rounds):
+            return replace(portion, rounds=(), also={})
+    return None
+
+
+def follow_segments(
+    portions: Sequence[Portion], left: Sequence[Round], continues: Mapping[int, float]
+) -> tuple[list[Portion], list[Round]]:
+    """Give rounds that were left out to the portions that they go on with; and the other rounds.
+
+    `continues` are the log odds of it, by the number of the first message.
+    """
+    owners = {b.last: portion for portion in portions for b in portion.rounds}
+    followed, rest = list[Portion](), list[Round]()
+    for round_ in left:
+        before = owners.get(round_.first - 1)
+        if before is None or continues[round_.first] <= 0:
+            rest.append(round_)
+        else:
+            owners[round_.last] = before
+            followed.append(replace(before, rounds=(round_,), also={}))
+    return merge_assignments([*portions, *followed]), rest
 
 
 def _get_topic_key(assigned: Assignment | Portion) -> tuple[str | None, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Literal
 
 from topicloom.prompts.loader import Cues
@@ -104,20 +103,11 @@ class Adsorber:
         found = {one.first: (one, r.continues) for one, r in asked[: self._policy.questions]}
         return {first: self._question(telling, *found[first]) for first in sorted(found)}
 
-    def segments(self, rounds: Sequence[Round]) -> list[int]:
-        """The segment of each round, counted from 0, when the tail is split.
-
-        The first round begins the first, and a filler none. Where an arbiter has ruled on a round,
-        its ruling decides. A conversation that was imported begins one for certain.
-        """
-        pairs = zip(self._ratings(rounds), rounds, strict=True)
-        starts = [_begins(rating, round_) or round_.begins for rating, round_ in pairs]
-        return list(accumulate([0, *map(int, starts[1:])])) if starts else []
-
     def continuity(self, rounds: Sequence[Round]) -> list[float]:
         """Log odds that each round goes on with the one before it, when the tail is split.
 
-        A filler does. The first round is rated as it came, and a ruling decides where there is one.
+        A filler does, and the first round of an imported conversation does not. The first round of
+        all is rated as it came, and a ruling decides where there is one.
         """
         return [
             _odds_of(rating, one, first=place == 0)
@@ -154,15 +144,9 @@ class Adsorber:
         return _tokens(text) < self._policy.filler_tokens or self._fillers.is_all_of(text)
 
 
-def _begins(rating: Rating | None, round_: Round) -> bool:
-    if rating is None:
-        return False
-    return rating.continues < 0.5 if round_.ruling is None else round_.ruling == "opens"
-
-
 def _odds_of(rating: Rating | None, round_: Round, *, first: bool) -> float:
-    if round_.ruling is not None:
-        return -_RULED if round_.ruling == "opens" else _RULED
+    if round_.ruling is not None or round_.begins:
+        return _RULED if round_.ruling == "continues" else -_RULED
     if rating is None:
         return -_AS_IT_CAME if first and round_.opens else _AS_IT_CAME
     share = min(max(rating.continues, 1e-3), 1 - 1e-3)

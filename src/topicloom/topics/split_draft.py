@@ -102,9 +102,11 @@ class SplitDraft:
         return topic
 
     def move(self, portions: Iterable[Portion]) -> None:
-        """Give each portion to its topic, and references to it to others."""
-        for portion in portions:
-            self._refer(portion, self.give(self._choose_topic(portion), portion.rounds))
+        """Give each portion to its topic, and references to it to others, which may be new too."""
+        given = [(p, self.give(self._choose_topic(p), p.rounds)) for p in portions]
+        named = {portion.name: owner.id for portion, owner in given}
+        for portion, owner in given:
+            self._refer(portion, owner, named)
 
     def give(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
         """Put rounds of the tail into a topic."""
@@ -176,9 +178,10 @@ class SplitDraft:
             return max(found, key=lambda t: t.newest)
         return self.open(portion.name, portion.brief, ids[0] if ids else None)
 
-    def _refer(self, portion: Portion, owner: Topic) -> None:
+    def _refer(self, portion: Portion, owner: Topic, named: Mapping[str, str]) -> None:
         small = [b for b in portion.rounds if self.tokens(b) * SIZE_DIVISOR <= self.limit]
-        for other, found in collect_references(portion, owner.id, small).items():
+        ids = {**named, **{t.id: t.id for t in self.table.open()}}
+        for other, found in collect_references(portion, owner.id, small, ids).items():
             self.session = self.store.refer(self.session, self.topics[other], found)
             if other not in self.touched:
                 self.adjusted[other] = self.topics[other]

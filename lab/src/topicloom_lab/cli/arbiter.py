@@ -94,8 +94,7 @@ def opens_with(policy: AdsorberPolicy, rulings: Mapping[str, float | None]) -> O
         continues = rulings.get(doubt.request) if doubt else None
         if continues is not None:
             last = replace(last, ruling="opens" if continues < 0.5 else "continues")
-        before, after = adsorber.segments([*rounds, last])[-2:]
-        return before != after
+        return adsorber.continuity([*rounds, last])[-1] < 0
 
     return opens
 
