@@ -80,7 +80,7 @@ def gold(folder: Path, vectors: Path | None) -> None:
     kept = (lambda _: vectors_in(vectors, nullcontext)) if vectors else None
     index = DocumentLoreIndex(documents, default_embedder(), kept)
     began = time.perf_counter()
-    index.prepare()
+    index.prepare().result()
     print(f"{len(documents)} paragraphs on the index in {time.perf_counter() - began:.0f} s")
     outcomes = [outcome(index, question) for question in questions]
     halves = {"all": outcomes, "even, developed on": outcomes[::2], "odd": outcomes[1::2]}

@@ -37,7 +37,7 @@ Reflection
 Roles
     What a model does here: of each role its description, Protocol, request and answer. An own one
     takes its place by `roles.replace(READER, MyReader())`.
-    Roles embedded_roles Role LocalRole RoleName RoleSpec Answer Usage
+    Roles open_roles embedded_roles Role LocalRole RoleName RoleSpec Answer Usage
     RESPONDER Responder ReplyRequest
     SPLITTER Splitter SplitRequest Assignment
     READER Reader ReadRequest Reading Quote

@@ -56,6 +56,9 @@ from .graph.checkpoints import (
 from .graph.compiled import (
     SessionGraph as SessionGraph,
 )
+from .graph.deps import (
+    open_roles as open_roles,
+)
 from .graph.middleware import (
     TopicMiddleware as TopicMiddleware,
 )

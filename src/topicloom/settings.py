@@ -123,7 +123,8 @@ class Settings(BaseSettings):
     any memory, times the weight of the original (1 for the best one). 0 to quote as much as there
     is room for, whatever was said."""
     layout: Literal["ledger", "spec"] = "ledger"
-    """Place of recall notes in the main prompt."""
+    """Where recall stands in the main prompt: behind the messages that called for it, or, as the
+    design paper has it, before all messages, topic by topic with name, file and brief."""
     beginning: Literal["whole", "segments"] | None = None
     """What is shown until the first split: the whole conversation, or its first and newest rounds
     with summaries of the segments between. None for segments if no model replies, else whole."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -91,10 +91,15 @@ def chat(count: int) -> list[StoredMessage]:
 
 
 def lay_out(
-    arranged: Layout, stored: Sequence[StoredMessage], notes: Sequence[Note], view: int = 1
+    arranged: Layout,
+    stored: Sequence[StoredMessage],
+    notes: Sequence[Note],
+    view: int = 1,
+    headings: Mapping[str, str] | None = None,
 ) -> MainPrompt:
+    said = stored[view - 1 :]
     return arranged.build_prompt(
-        "Be kind.", stored[view - 1 :], notes, lambda n: stored[n - 1], "en"
+        "Be kind.", said, notes, lambda n: stored[n - 1], "en", headings=headings
     )
 
 
@@ -258,6 +263,15 @@ class TestSpecOrder:
         assert head.startswith("Be kind.\n\n<memory>")
         assert head.index("[m1]") < head.index("[m2]") < head.index("</memory>")
         assert rest == [r.text for r in chat(9)[4:]]
+
+    def test_topics_stand_by_score_each_with_its_heading(self) -> None:
+        """Section 5 of the design paper: name, brief and file, the originals, the summary."""
+        notes = [note(9, recalled("t1", "m2", score=0.9), recalled("t2", "m1", score=0.4))]
+        headings = {"t1": "## Tea (topics/topic-t1.jsonl)\nLeaves.", "t2": "## Rain\nDrops."}
+        prompt = lay_out(layout("spec"), chat(9), notes, view=5, headings=headings)
+        head = str(prompt.messages[0].content)
+        places = [head.index(part) for part in (headings["t1"], "[m2]", headings["t2"], "[m1]")]
+        assert places == sorted(places)
 
     def test_what_an_earlier_turn_recalled_is_not_shown(self) -> None:
         prompt = lay_out(layout("spec"), chat(9), [note(7, recalled("t1", "m1"))], view=5)

@@ -138,14 +138,30 @@ class TestInTime:
 
 
 class TestLate:
-    def test_the_turn_goes_on_without(self, waiting: Waiting) -> None:
+    def test_the_turn_goes_on_with_the_best_of_the_search(self, waiting: Waiting) -> None:
         curator = Curator(waiting, DEADLINE)
-        future = curator.begin(work(1))
+        future = curator.begin(work(1, lore(*(f"lore_{n}" for n in range(5)))))
         assert waiting.asked.wait(PATIENCE)
         result, calls = collected(curator, 1, future)
         assert waiting.answered == 0, "the turn is over before the selector"
-        assert result == Curation()
+        assert [e.id for e in result.entries] == ["lore_0", "lore_1", "lore_2"]
+        assert (result.rationale, result.model) == ("", "")
         assert [(c.role, c.failure) for c in calls] == [("curation", "not done within 0.05 s")]
+        assert calls[0].remarks == ("the best of the search stand in",)
+
+    def test_without_anything_if_the_search_is_late_too(self) -> None:
+        free = Event()
+
+        class Slow(dict[Any, Any]):
+            def items(self) -> Any:
+                assert free.wait(PATIENCE)
+                return super().items()
+
+        curator = Curator(ready(), DEADLINE)
+        late = curator.begin(replace(work(1), sources=Slow()))
+        assert collected(curator, 1, late)[0] == Curation()
+        free.set()
+        done(late)
 
     def test_the_next_turn_uses_it(self, waiting: Waiting) -> None:
         curator = Curator(waiting, DEADLINE)

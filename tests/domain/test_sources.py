@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -228,6 +229,21 @@ class TestLore:
         assert not embedder.texts
         index.find("van", 5)
         assert len(embedder.texts) == 5
+
+    def test_words_count_until_vectors_are_there(self) -> None:
+        free = Event()
+
+        class Slow(Counting):
+            def embed(self, texts: Sequence[str]) -> Vectors:
+                assert free.wait(20)
+                return super().embed(texts)
+
+        index = DocumentLoreIndex(DOCUMENTS, Slow(), patience=0.01)
+        best = LoreSource(index).search("a van of 12 cubic metres", ANY, 3)[0]
+        assert (best.title, index.find("van", 3).cosine) == ("Moving van", None)
+        free.set()
+        index.prepare().result()
+        assert index.find("van", 3).cosine
 
     def test_an_encoder_that_is_down_is_asked_again(self) -> None:
         class Flaky(LangChainEmbeddings):

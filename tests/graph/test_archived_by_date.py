@@ -8,15 +8,22 @@ from pathlib import Path
 
 import pytest
 from reviewed import CONFIG, World
-from sessions import last_receipt, tell
+from sessions import last_receipt, open_graph, past, record, tell
 
-from topicloom import RESPONDER, REVIEWER, SPLITTER, Note, Roles, embedded_roles
+from topicloom import RESPONDER, REVIEWER, ROUTER, SPLITTER, Note, Roles, embedded_roles
 from topicloom.context.notes import render_note
 from topicloom.prompts.wording import get_wording
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.language import Language
 from topicloom.state.session import SearchScope
-from topicloom.testing import TaggedSplitter, make_topic_search
+from topicloom.testing import (
+    Clock,
+    NameRouter,
+    ScriptedResponder,
+    TaggedSplitter,
+    fake_roles,
+    make_topic_search,
+)
 
 
 @dataclass
@@ -33,13 +40,28 @@ class PlainWorld(World):
         )
 
 
+@dataclass
+class RoutedWorld(PlainWorld):
+    """The same with a router that names topics by itself."""
+
+    @property
+    def roles(self) -> Roles:
+        return super().roles.replace(ROUTER, self.router)
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Tea was talked about on 2 March 2026 and put away; it is the middle of April.
 
     Three topics may be active: what is talked about now, and both of that day.
     """
-    world = PlainWorld(tmp_path, awake={"floor": 0, "usual": 3, "ceiling": 3})
+    return begin(PlainWorld(tmp_path, awake=AWAKE))
+
+
+AWAKE = {"floor": 0, "usual": 3, "ceiling": 3}
+
+
+def begin(world: World) -> World:
     world.begin()
     assert world.review().archived == (world.id_of("茶"),)
     world.clock.now += timedelta(days=35)
@@ -85,6 +107,28 @@ def test_all_of_a_day_is_listed(world: World) -> None:
     assert f"- 茶 ({world.id_of('茶')}, 2026-03-02): " in listed
     assert f"- 雨 ({world.id_of('雨')}, 2026-03-02): " in listed
     assert "问问" not in listed, "nothing is to be asked"
+
+
+@pytest.mark.parametrize("named", [{"茶": 0.9}, {"月": 0.9}, {}])
+def test_all_of_a_day_is_listed_whatever_a_router_names(
+    tmp_path: Path, named: dict[str, float]
+) -> None:
+    world = begin(RoutedWorld(tmp_path, router=NameRouter(named), awake=AWAKE))
+    tell(world.graph, CONFIG, "What did we talk about on 2 March?")
+    (search,) = last_receipt(world.folder, world.graph, CONFIG).searches
+    assert set(search.listed) == {world.id_of("茶"), world.id_of("雨")}
+
+
+def test_a_small_window_has_room_for_the_whole_list(tmp_path: Path) -> None:
+    """By names and days alone, where briefs have no room."""
+    responder, clock, tags = ScriptedResponder(), Clock(), "茶雨花月山海"
+    graph = open_graph(tmp_path, fake_roles(responder), clock=clock, window=4_000)
+    record(graph, CONFIG, *past(*tags, rounds=4))
+    tell(graph, CONFIG, "Hello", keep=0)
+    clock.now += timedelta(days=5)
+    tell(graph, CONFIG, "What did we talk about on 2 March?")
+    listed = "\n".join(responder.prompts[-1]).rpartition(get_wording("zh").topics_found)[2]
+    assert all(f"- {tag} (" in listed for tag in tags)
 
 
 def test_it_is_said_how_what_was_put_away_can_be_searched(world: World) -> None:

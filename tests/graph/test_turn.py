@@ -226,7 +226,8 @@ class TestFanOut:
         tell(graph, CONFIG, "And now?", "And then?")
         for request in responder.requests[-2:]:
             system = get_text(request.messages[0])
-            assert chatter("茶", 1, characters=120) in system
+            heading = system.index("## 茶 (topics/topic-t1.jsonl)\n")
+            assert heading < system.index(chatter("茶", 1, characters=120))
             assert all("<memory>" not in get_text(m) for m in request.messages[1:])
 
     def test_topics_that_are_never_relevant_fall_asleep(self, tmp_path: Path) -> None:

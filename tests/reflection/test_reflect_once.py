@@ -12,6 +12,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 from sessions import open_graph, record, tell, thread
 
 from topicloom import (
@@ -26,8 +28,10 @@ from topicloom import (
     ReflectionStore,
     ReflectRequest,
     SessionBusyError,
+    Settings,
     UnusableAnswerError,
     delete_session,
+    open_roles,
     reflect_beside,
     reflect_once,
     run_in_thread,
@@ -206,3 +210,19 @@ class TestForgetting:
         place.kept.forget("s", ["m1"])
         (coffee,) = place.kept.facts("s").values()
         assert coffee == replace(self.COFFEE, replaces=(self.TEA.key,))
+
+
+def test_a_model_reflects_beside_an_applications_own_graph(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    """By public names alone: the options of the graph give its roles."""
+    place = Place(tmp_path)
+    tell(place.graph(), thread(), "Since May I am in Leeds, for good.")
+    fact = '<fact msg_id="m1">The user is in Leeds for good.</fact>'
+    openai_server.then(Reply(f"<reflection>{fact}</reflection>"))
+    settings = Settings(base_url=openai_server.base_url, api_key="test")
+    roles = open_roles(cheap_model="openai:gpt-5-nano", settings=settings)
+    done = reflect_once("s", force=True, **place.options(roles=roles))
+    (reflection,) = done.reflections
+    assert [f.text for f in reflection.facts] == ["The user is in Leeds for good."]
+    assert [c.model for c in reflection.calls] == ["gpt-5-nano"]

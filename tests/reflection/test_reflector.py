@@ -130,6 +130,15 @@ def test_every_message_is_shown_and_the_prompt_fits(limit: int) -> None:
     assert "[f1] " not in get_text(prompt[1])
 
 
+def test_a_named_speaker_is_still_the_user_or_the_assistant() -> None:
+    """Whoever gives records with a `sender_id` has names such as `10086`."""
+    stored = [*said("I moved to Bern.", speaker="10086")]
+    stored += said("I grew up in Oslo.", role="assistant", speaker="20077")
+    shown = get_text(prompt_for(stored, [], "en", PromptWindow(choose_counter(""), 3_000))[2])
+    assert "user 10086: I moved to Bern." in shown
+    assert "assistant 20077: I grew up in Oslo." in shown
+
+
 def test_an_empty_prompt_says_so() -> None:
     prompt = prompt_for([], [], "zh", PromptWindow(choose_counter(""), 3_000))
     assert [get_text(m) for m in prompt[1:]] == [

@@ -1,8 +1,9 @@
 """The main window's prompt, laid out so that it grows at its end.
 
 `ledger` (the default) keeps every recall note behind the user message that called for it, so
-the prompt of a turn begins with the whole prompt of the turn before. `spec` is the order of
-the design paper: this turn's note in the system message, before the messages.
+the prompt of a turn begins with the whole prompt of the turn before. `spec` is the layout of
+the design paper: this turn's note in the system message, before the messages, topic by topic with
+name, file and brief.
 """
 
 from __future__ import annotations
@@ -219,15 +220,17 @@ class Layout:
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
         room: int | None = None,
+        headings: Mapping[str, str] | None = None,
     ) -> MainPrompt:
         """Lay a prompt out.
 
         The view, its last message to answer, and the notes since the last split come oldest first;
         `loop` is what has been said since: tool calls and their results. All of these fit `room`,
-        but for the newest message in view and the newest calls, if these alone are too large.
+        but for the newest message in view and the newest calls, if these alone are too large. The
+        spec's order has `headings` of topics, by id.
         """
         notes = self.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
-        texts = _render_notes(notes, fetch, language)
+        texts = _render_notes(notes, fetch, language, headings)
         media: dict[int, list[Block]] = {}
         for note in notes:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
@@ -322,10 +325,13 @@ class Layout:
 
 
 def _render_notes(
-    notes: Sequence[Note], fetch: Callable[[int], StoredMessage], language: Language
+    notes: Sequence[Note],
+    fetch: Callable[[int], StoredMessage],
+    language: Language,
+    headings: Mapping[str, str] | None,
 ) -> Mapping[int, str]:
     texts: dict[int, str] = {}
     for note in notes:
-        text = render_note(note, fetch, language)
+        text = render_note(note, fetch, language, headings)
         texts[note.after] = f"{texts[note.after]}\n{text}" if note.after in texts else text
     return texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from topicloom.context.transcript import describe_blocks, format_spoken_day, show_stretches
@@ -67,23 +67,31 @@ def format_summary(name: str, summary: str, language: Language) -> str:
     return f"{get_wording(language).in_short.format(topic=fence_line(name))} {fence(summary)}"
 
 
-def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Language) -> str:
+def render_note(
+    note: Note,
+    fetch: Callable[[int], StoredMessage],
+    language: Language,
+    headings: Mapping[str, str] | None = None,
+) -> str:
     """The note as text: layers, then memory.
 
     The quotes of all topics are one list in the order of the conversation, with each day as one
     says it above what was said on it; summaries of topics follow, best first. A small model answers
     better from that than from topics under their names (`docs/research/real-models.md`).
 
-    `fetch` gives an original by its number.
+    With `headings`, by topic, it is the layout of the design paper: topics, best first, each with
+    its heading, its quotes and its summary. `fetch` gives an original by its number.
     """
     layers = [format_layer(layer) for layer in note.layers]
     if not note.recalls:
         return "\n".join(layers)
     words = get_wording(language)
-    parts = [
-        *_render_quotes(note.topics, fetch, language),
-        *(format_summary(t.name, t.summary, language) for t in note.topics if t.summary),
-    ]
+    groups = [note.topics] if headings is None else [(topic,) for topic in note.topics]
+    parts: list[str] = []
+    for topics in groups:
+        parts += [headings.get(t.topic, t.name) for t in topics] if headings is not None else []
+        parts += _render_quotes(topics, fetch, language)
+        parts += [format_summary(t.name, t.summary, language) for t in topics if t.summary]
     found = map(fence_line, _describe_search(note, words))
     others = _describe_other_threads(note, language)
     return "\n".join([*layers, "<memory>", *parts, *found, *others, "</memory>"])

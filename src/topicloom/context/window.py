@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -91,6 +91,7 @@ class MainWindow:
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
         callers_tools: Sequence[ToolLike] = (),
+        headings: Mapping[str, str] | None = None,
     ) -> MainPrompt:
         """The prompt of a turn; see `Layout.build_prompt`.
 
@@ -102,7 +103,7 @@ class MainWindow:
         beginning = self.find_beginning(session, notes)
         if beginning is None:
             return self.layout.build_prompt(
-                system, view, notes, fetch, session.language, loop, view_tokens, room
+                system, view, notes, fetch, session.language, loop, view_tokens, room, headings
             )
         laid = beginning.build_prompt(system, view, self.size, session.language)
         summaries = self.counter.text(laid.system.removeprefix(system))

@@ -6,9 +6,9 @@ serve a later one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import BoundedSemaphore, Lock
 
@@ -92,25 +92,35 @@ class CurationRequest:
     """Entries that the prompt shows already."""
 
 
-def run_curation(request: CurationRequest, selector: Selector) -> Step[Curation]:
-    """Find and pick; where the selector fails, the best by score are taken."""
+def run_curation(
+    request: CurationRequest, selector: Selector, found_best: Callable[[Curation], object]
+) -> Step[Curation]:
+    """Find and pick; the best by score stand in for a selector that fails.
+
+    `found_best` is given these before the selector is asked, for a turn that cannot wait for it.
+    """
     wide = request.limit + len(request.seen)
     found, failures = _search_sources(request, wide)
     merged = merge_candidates(found, request.weights, wide)
     candidates = drop_shown(merged, request.seen)[: request.limit]
-    made = Curation(candidates=len(candidates), failures=failures)
+    best = [c for c in candidates if c.score >= FAINT][: min(STAND_IN, request.question.limit)]
+    made = Curation(tuple(map(_make_entry, best)), candidates=len(candidates), failures=failures)
     if not candidates:
         return made
+    found_best(made)
     question = replace(request.question, candidates=candidates)
     selection, call = yield from ask_role("selector", selector, question)
     if selection is None:
-        picks = [c for c in candidates if c.score >= FAINT][:STAND_IN]
-    else:
-        known = {c.id: c for c in candidates}
-        picks = [known[i] for i in dict.fromkeys(selection.ids) if i in known]
-        made = replace(made, rationale=selection.rationale, model=selector.model)
-    entries = tuple(map(_make_entry, picks[: question.limit]))
-    return replace(made, entries=entries, calls=(call,))
+        return replace(made, calls=(call,))
+    known = {c.id: c for c in candidates}
+    picks = [known[i] for i in dict.fromkeys(selection.ids) if i in known][: question.limit]
+    return replace(
+        made,
+        entries=tuple(map(_make_entry, picks)),
+        rationale=selection.rationale,
+        model=selector.model,
+        calls=(call,),
+    )
 
 
 def _search_sources(
@@ -145,7 +155,9 @@ class _CurationJob:
     """A curation at work, or one that is done and may still be of use."""
 
     origin: CurationOrigin
-    future: Future[Curation]
+    future: Future[Curation] = field(init=False)
+    best: Curation = field(default_factory=Curation)
+    """What stands in for the selector until it has answered: the best of the search."""
     reported: bool = False
     """True once its calls stand in a receipt."""
 
@@ -191,11 +203,14 @@ class Curator:
             full = len(jobs) == _KEPT
             if same or (full and done is None) or not self._slots.acquire(blocking=False):
                 return same
-            future = submit_daemon(partial(run_step, run_curation(request, self._selector)))
-            future.add_done_callback(lambda _: self._slots.release())
+            begun = _CurationJob(origin)
+            note_best = partial(setattr, begun, "best")
+            work = run_curation(request, self._selector, note_best)
+            begun.future = submit_daemon(partial(run_step, work))
+            begun.future.add_done_callback(lambda _: self._slots.release())
             kept = [job for job in jobs if not full or job is not done]
-            self._jobs[origin.session] = [*kept, _CurationJob(origin, future)]
-            return future
+            self._jobs[origin.session] = [*kept, begun]
+            return begun.future
 
     def collect(
         self,
@@ -204,8 +219,9 @@ class Curator:
         refs: Sequence[str],
         waited: float,
     ) -> tuple[Curation, list[Call]]:
-        """The curation of a turn, its own or an earlier one that was late, and calls to report.
+        """The curation of a turn, and calls to report.
 
+        Where its own is not done: an earlier one that was late, else the best of its own search.
         Calls are reported once. The last one is the turn's own wait, if there was anything to pick.
 
         Args:
@@ -226,6 +242,9 @@ class Curator:
                 calls.append(own.model_copy(update={"failure": "; ".join(made.failures) or None}))
             return made, calls
         made, remarks = _find_late(jobs, request, refs)
+        if not made.entries:
+            made = next((job.best for job in jobs if job.future is future), made)
+            remarks = ("the best of the search stand in",) if made.entries else ()
         return made, [*calls, own.model_copy(update={"failure": fault, "remarks": remarks})]
 
     def _explain_fault(self, future: Future[Curation] | None) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 
 import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from topicloom.background import defer_exit
+from topicloom.background import defer_exit, submit_daemon
 from topicloom.domain.curation import Candidate
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.sources import NOT_IN_ID, add_keywords, build_word_index, scale_scores
@@ -107,8 +110,12 @@ class DocumentLoreIndex:
         documents: Iterable[Document],
         embedder: Embedder,
         open_log: Callable[[Embedder], VectorLog] | None = None,
+        patience: float | None = None,
     ) -> None:
         """Metadata may have a `title` (or `name`), by which others refer to it, and `tags`.
+
+        A search waits `patience` seconds for vectors and goes by words until there are any; None
+        for as long as it takes.
 
         Raises:
             ConfigurationError: Two documents have the same id.
@@ -118,26 +125,33 @@ class DocumentLoreIndex:
         self._open_log = open_log
         self._names = NameFinder([p.title for p in self.passages])
         self._words = build_word_index(tuple(self.passages))
-        self._vectors: Vectors | None = None
+        self._patience = patience
+        self._vectors: Future[Vectors | None] | None = None
         self._lock = Lock()
 
-    def prepare(self) -> None:
-        """Embed what is not embedded yet; otherwise the first search does.
+    def prepare(self) -> Future[Vectors | None]:
+        """Embed what is not embedded yet, in the background; otherwise the first search does.
 
         Where the encoder is down, a later search does, and until then only words count.
         """
         with self._lock:
-            if self._vectors is None and self.passages:
-                self._vectors = self._load_vectors(FixedEmbedder(self._embedder))
+            made = self._vectors
+            if made is None or (made.done() and (made.exception() or made.result() is None)):
+                load = partial(self._load_vectors, FixedEmbedder(self._embedder))
+                made = self._vectors = submit_daemon(load)
+            return made
 
     def find(self, query: str, limit: int) -> LoreMatches:
-        self.prepare()
+        vectors: Vectors | None = None
+        if self.passages:
+            with suppress(TimeoutError):
+                vectors = self.prepare().result(self._patience)
         words, cover = self._words.scores(query)
         dense = np.zeros(len(self.passages))
-        if self._vectors is not None:
+        if vectors is not None:
             with defer_exit():
                 (vector,) = self._embedder.embed([query])
-            dense = dot_products(self._vectors, vector).astype(float)
+            dense = dot_products(vectors, vector).astype(float)
         nearest = float(dense.max(initial=0.0)) if dense.any() else None
         return LoreMatches(self.passages, self._names, dense, words, cover, nearest)
 

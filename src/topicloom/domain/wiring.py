@@ -78,7 +78,7 @@ class DomainRuntime:
         lore = running.lore if running else _open_lore(domain, deps)
         curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), domain.deadline)
         nodes = {
-            "plan": plan(deps, domain.events, skeletons.renderer.templates),
+            "plan": plan(deps, lore, domain.events, skeletons.renderer.templates),
             "skeleton": render_skeleton(skeletons),
             "edit": edit(deps, check),
             "curate": curate(deps, curator, lore, domain),
@@ -106,7 +106,10 @@ def _open_lore(domain: Domain, deps: Deps) -> LoreIndex | None:
     if folder is None and isinstance(storage, FileStorage):
         folder = storage.root
     open_log = partial(_open_vector_log, folder) if folder is not None else None
-    return DocumentLoreIndex(domain.lore, deps.embedder, open_log) if domain.lore else None
+    if not domain.lore:
+        return None
+    # The other half is the selector's.
+    return DocumentLoreIndex(domain.lore, deps.embedder, open_log, patience=domain.deadline / 2)
 
 
 def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
@@ -125,11 +128,18 @@ _TAIL = 6
 """Messages before the new one that a planner sees."""
 
 
-def plan(deps: Deps, events: str, templates: Mapping[str, str]) -> Runnable[DomainState, Update]:
-    """The node that has the turn planned; another planner stands in for one that fails."""
+def plan(
+    deps: Deps, lore: LoreIndex | None, events: str, templates: Mapping[str, str]
+) -> Runnable[DomainState, Update]:
+    """The node that has the turn planned; another planner stands in for one that fails.
+
+    Meanwhile lore is embedded, so that a process's first curation need not wait for that.
+    """
     planners = (*deps.roles.in_turn(PLANNER), EmbeddedPlanner())[:2]
 
     def step(state: DomainState) -> Step[Update]:
+        if isinstance(lore, DocumentLoreIndex):
+            lore.prepare()
         session, turn, workspace = open_turn(deps.workspaces, state)
         document = state.get("document") or {}
         request = PlanRequest(

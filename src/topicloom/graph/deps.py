@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Unpack
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool as as_tool
@@ -16,7 +17,7 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
-from topicloom.graph.parts import GraphParts
+from topicloom.graph.parts import GraphParts, MemoryOptions
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.user_knowledge import UserKnowledge
@@ -87,6 +88,22 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
         clock=clock,
         waits=Waits(settings.role_seconds),
     )
+
+
+def open_roles(**options: Unpack[MemoryOptions]) -> Roles:
+    """The roles as a graph of these options plays them, to be asked beside it.
+
+        reflect_beside(..., roles=open_roles(cheap_model="openai:gpt-5-mini"))
+
+    Without a model in the options or the settings, they are embedded.
+
+    Raises:
+        ConfigurationError: A model cannot be opened, or a setting cannot be used.
+    """
+    parts = GraphParts(**options)
+    settings = parts.settings or Settings()
+    embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
+    return _play_roles(parts, settings, embedder, PrefixMeter())[0]
 
 
 def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:

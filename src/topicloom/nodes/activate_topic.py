@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from langchain_core.runnables import Runnable
@@ -17,7 +17,7 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
 from topicloom.roles.calls import ask_first, ask_role
-from topicloom.roles.router import ROUTER, Route, RouteRequest
+from topicloom.roles.router import FAINT, ROUTER, Route, RouteRequest
 from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days, parse_when
 from topicloom.state.activation import CLEAR, ActivationPolicy, activate_candidates, find_ambiguous
@@ -154,12 +154,16 @@ class _Found:
     """The days that were asked for, if nothing was said on them; else ""."""
     other_days: bool
     """True if these are of other days than the ones asked for."""
+    of_days: Sequence[str] = ()
+    """All topics of the days that were asked for, relevant or not."""
 
     @property
     def best(self) -> list[str]:
         """The topics that are relevant, the best first."""
-        relevance = self.route.relevance
-        return sorted(relevance, key=lambda t: -relevance[t])
+        return self._rank(self.route.relevance)
+
+    def _rank(self, topics: Iterable[str]) -> list[str]:
+        return sorted(topics, key=lambda t: -self.route.relevance.get(t, 0.0))
 
     def describe(self, active: tuple[str, ...], read: int, policy: ActivationPolicy) -> Search:
         """The search as the receipt and the reply have it.
@@ -172,6 +176,7 @@ class _Found:
         query, route, best = self.query, self.route, self.best
         dated = query.days is not None or bool(self.missed)
         alike = route.alternatives or (() if dated else find_ambiguous(route.relevance, policy))
+        listed = self._rank(self.of_days) or (best if dated or alike else [])
         scope = SearchScope(
             briefs=self.briefs,
             read=read,
@@ -185,7 +190,7 @@ class _Found:
             days=query.days.ends if query.days else None,
             archived=query.request.include_archived,
             found=active,
-            listed=tuple(best[: policy.ceiling]) if dated or alike else (),
+            listed=tuple(listed[: policy.ceiling]),
             candidates=alike,
             reason="" if best else route.reason,
             scope=scope,
@@ -243,6 +248,9 @@ class TopicSearch:
             query, topics = replace(query, request=request), [*topics, *put_away]
             more, looked = yield from self._ask_routers(query, put_away)
             route, briefs = _join_routes(route, more), briefs + looked
+        of_days = [t.id for t in topics] if query.days else []
+        if not route.relevance:  # nothing but the days was asked for
+            route = replace(route, relevance=dict.fromkeys(of_days, FAINT))
         asked = looked_at = {t.id for t in topics if request.include_archived}
         active = activate_candidates(query.session.active, route.relevance, policy).active
         if not missed and route.relevance.keys().isdisjoint(active):
@@ -251,20 +259,20 @@ class TopicSearch:
                 asked, looked_at = asked | archived.keys(), {t.id for t in put_away}
                 route = replace(route, relevance={**route.relevance, **archived})
         unsearched = sum(t.id not in looked_at for t in put_away)
-        return _Found(query, route, briefs, asked, unsearched, missed, other_days)
+        return _Found(query, route, briefs, asked, unsearched, missed, other_days, of_days)
 
     def _ask_routers(self, query: _Query, topics: Sequence[Topic]) -> Step[tuple[Route, int]]:
         """The route among some topics, and how many the router looked at.
 
-        It is asked page by page, the likeliest topics first, until one is meant for sure; by date,
-        all may be meant. Its stand-in takes the page that it fails at, and all after it.
+        It is asked page by page, the likeliest topics first, until one is meant for sure. Its
+        stand-in takes the page that it fails at, and all after it.
         """
         session, request, days = query.session, query.request, query.days
         priors = query.look_up(archived=request.include_archived).topics
         left = sorted(topics, key=lambda t: t.last_at, reverse=True)
         left.sort(key=lambda t: -priors.get(t.id, 0.0))
         found = Route({}, "" if left else "there is no topic to search")
-        while left and (days or not _is_sure(found)):
+        while left and not _is_sure(found):
             question = RouteRequest(
                 session=session.id,
                 query=request.query,

@@ -9,14 +9,19 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from topicloom.context.layout import MainPrompt
+from topicloom.context.transcript import shorten
+from topicloom.context.window import MainWindow
 from topicloom.errors import TopicLoomWarning
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import show_facts
 from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import TurnOptions
+from topicloom.state.fence import fence_line
+from topicloom.state.recall import Note
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage
+from topicloom.storage.sessions import SessionStore
 from topicloom.texts import FilledText
 
 _NO_OPTIONS = TurnOptions()
@@ -55,9 +60,37 @@ def lay_out_prompt(
         store.fetcher(session),
         facts=show_facts(deps, kept, workspace, session, options.instructions),
         loop=loop,
+        headings=_write_headings(window, store, session, view, notes),
         view_tokens=sum(workspace.sizes.between(session, session.view, last, window.layout)),
         callers_tools=options.tools,
     )
+
+
+def _write_headings(
+    window: MainWindow,
+    store: SessionStore,
+    session: Session,
+    view: Sequence[StoredMessage],
+    notes: Sequence[Note],
+) -> dict[str, str] | None:
+    """Name, file and brief of each topic that the spec's order shows; None in the ledger's.
+
+    Briefs share what the quotes leave of the room for recall.
+    """
+    layout, language = window.layout, session.language
+    if layout.order == "ledger":
+        return None
+    shown = layout.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
+    table, files = store.topic_table(session), store.log.topic_files
+    topics = {t.topic: table[t.topic] for note in shown for t in note.topics if t.topic in table}
+    fetch = store.fetcher(session)
+    spare = window.recall - sum(layout.count_note(note, fetch, language) for note in shown)
+    found: dict[str, str] = {}
+    for topic in topics.values():
+        name = fence_line(topic.name) + (f" ({files.name(topic)})" if files else "")
+        brief = shorten(fence_line(topic.brief), spare // len(topics), window.counter.text)
+        found[topic.id] = "\n".join(filter(None, [f"## {name}", brief]))
+    return found
 
 
 def note_left_out(turn: Turn, prompt: MainPrompt) -> Turn:

@@ -151,7 +151,7 @@ class ReflectionOptions(TypedDict, total=False):
     store: Required[BaseStore]
     """Holds facts, marks and leases; may be shared by many processes and machines."""
     roles: Required[Roles]
-    """Find facts."""
+    """Find facts: `open_roles(...)`, with the options of the graph."""
     policy: ReflectionPolicy
     """When sessions are due; the defaults if not given."""
     clock: Callable[[], datetime]

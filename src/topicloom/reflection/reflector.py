@@ -90,9 +90,14 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     cut = count_left_out([counter.text(line) + 1 for line in known], room // 3, 1)
     listed = "\n".join(known[cut:]) or words.nothing
     spare = room - counter.text(listed)
+    # A name alone does not say whose words may be facts.
+    messages = [
+        m.model_copy(update={"speaker": f"{m.role} {m.speaker}"}) if m.speaker else m
+        for m in request.messages
+    ]
     for parts in (4, max(1, len(request.messages))):
         formatter = TranscriptFormatter(counter, max(SMALLEST, spare // parts), language)
-        shown = formatter.format_messages(request.messages)
+        shown = formatter.format_messages(messages)
         if sum(counter.text(line) + 1 for line in shown) <= spare:
             break
     said = "\n".join(shown) or words.nothing

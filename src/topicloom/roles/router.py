@@ -33,7 +33,7 @@ from topicloom.state.topics import Topic
 
 _REASON = 300
 """Characters of a reason."""
-_FAINT = 0.2
+FAINT = 0.2
 """Relevance by the index under which a topic is not what was meant."""
 _ENDS = (r"/\s{0,3}matched_topics", r"/\s{0,3}topic_routing", r"matched_topics\s{0,3}/")
 """Ends of an answer."""
@@ -195,11 +195,8 @@ class EmbeddedRouter(LocalRole[RouteRequest, Route]):
     """Ranks topics by what the index finds in them and in their briefs."""
 
     def call(self, request: RouteRequest) -> Answer[Route]:
-        relevance = {t.id: request.priors.get(t.id, 0.0) for t in request.topics}
-        if request.when is not None:
-            # A query that names the time means one of the topics of that time.
-            relevance = {t: max(r, _FAINT) for t, r in relevance.items()}
-        found = {t: r for t, r in relevance.items() if r >= _FAINT}
+        found = {t.id: request.priors.get(t.id, 0.0) for t in request.topics}
+        found = {t: r for t, r in found.items() if r >= FAINT}
         return Answer(
             Route(found, "" if found else f"no topic has anything like “{request.query}”")
         )

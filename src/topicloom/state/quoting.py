@@ -179,7 +179,7 @@ def compose_note(
     notes: Sequence[Note],
     in_view: Set[str],
     search: Search | None,
-    found: Iterable[Topic] = (),
+    found: Sequence[Topic] = (),
     media: Mapping[str, int] = {},
 ) -> Recall:
     """The note of a turn, without what the prompt shows already.
@@ -251,12 +251,18 @@ def read_named(notes: Sequence[Note], search: Search | None) -> list[Reading]:
     ]
 
 
-def _list_topics(found: Iterable[Topic], costs: PromptCosts, budget: int) -> dict[str, str]:
-    """Name, days and the beginning of the brief of the first topics, as many as fit, by id."""
+def _list_topics(found: Sequence[Topic], costs: PromptCosts, budget: int) -> dict[str, str]:
+    """Name and days of the first topics, as many as fit, by id; with briefs if all fit so."""
+    heads = [f"- {topic.name} ({topic.id}, {topic.days})" for topic in found]
+    briefs = (" ".join((topic.brief or topic.summary).split()) for topic in found)
+    lines = [
+        f"{head}: {costs.shorten(brief, _LISTED_BRIEF)}"
+        for head, brief in zip(heads, briefs, strict=True)
+    ]
+    if sum(map(costs.text, lines)) > budget:
+        lines = heads
     listed: dict[str, str] = {}
-    for topic in found:
-        brief = " ".join((topic.brief or topic.summary).split())
-        line = f"- {topic.name} ({topic.id}, {topic.days}): {costs.shorten(brief, _LISTED_BRIEF)}"
+    for topic, line in zip(found, lines, strict=True):
         budget -= costs.text(line)
         if budget < 0:
             break

@@ -63,6 +63,10 @@ class TopicFiles:
                 if path != but:
                     path.unlink(missing_ok=True)
 
+    def name(self, topic: Topic) -> str:
+        """The file of a topic, as a path within the folder of its session."""
+        return self._find(topic).relative_to(self._folder.parent).as_posix()
+
     def _find(self, topic: Topic) -> Path:
         archive = ("archived", topic.archived) if topic.status == "archived" else ()
         return self._folder.joinpath(*archive, f"topic-{topic.id}.jsonl")

@@ -171,8 +171,3 @@ def describe_model(settings: Settings) -> str:
         "no model is set: replies only quote what was said. For a real one set"
         " TOPICLOOM_MODEL=openai:gpt-5-mini and OPENAI_API_KEY"
     )
-
-
-def open_roles(context: CliContext) -> Roles:
-    """The roles of a graph with these settings; raises `ConfigurationError` without a model."""
-    return build_session_graph(settings=context.settings, storage=context.storage).deps.roles

@@ -19,6 +19,7 @@ from topicloom import (
     ReflectionOptions,
     ReflectionPolicy,
     ReviewReport,
+    open_roles,
     reflect_once,
     review_session,
 )
@@ -32,7 +33,7 @@ from topicloom_app.cli.console import (
     print_line,
     to_one_line,
 )
-from topicloom_app.cli.context import CliContext, open_context, open_roles
+from topicloom_app.cli.context import CliContext, open_context
 from topicloom_app.cli.words import say
 
 
@@ -150,7 +151,7 @@ def make_reflection_options(
         "checkpointer": saver,
         "storage": context.storage,
         "store": store,
-        "roles": open_roles(context),
+        "roles": open_roles(settings=context.settings),
         "policy": context.settings.reflection,
     }
 

@@ -27,6 +27,7 @@ from topicloom import (
     SessionStore,
     Settings,
     get_session,
+    open_roles,
 )
 from topicloom.hosting import REMOVED, Graph, name_thread
 from topicloom_app.cli._account import render_account, render_next_steps
@@ -54,7 +55,6 @@ from topicloom_app.cli.context import (
     find_reply_model,
     make_context,
     open_context,
-    open_roles,
 )
 from topicloom_app.cli.words import say
 from topicloom_app.recordings.conversations import Conversation
@@ -97,7 +97,7 @@ def run_replay(
     check_session_name(name)
     conversation = load_first_conversation(file or find_sample(), limit)
     with open_small(open_context(cli), window, keep=session_name is not None) as context:
-        roles = open_roles(context)
+        roles = open_roles(settings=context.settings)
         recorded = RecordedResponder(otherwise=roles[RESPONDER])
         config = name_thread(name)
         composed = find_reply_model(context.settings) is not None
