@@ -32,6 +32,7 @@ from topicloom.roles.values import (
 from topicloom.search.embedder import Embedder
 from topicloom.search.vectors import embed_rounds
 from topicloom.state.fence import fence_line
+from topicloom.state.folding import fold
 from topicloom.state.grouping import LOOSE_ROUNDS, NEVER, Odds, link_groups
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
@@ -234,11 +235,11 @@ def _ids_by_name(topics: Sequence[Topic]) -> dict[str, str]:
     """Ids by name; a sub-topic goes by its full name, and by its last part if no other does."""
     last = Counter(_last_name(t) for t in topics)
     ids = {_last_name(t): t.id for t in topics if last[_last_name(t)] == 1}
-    return ids | {t.name.casefold(): t.id for t in topics}
+    return ids | {fold(t.name): t.id for t in topics}
 
 
 def _last_name(topic: Topic) -> str:
-    return topic.name.rpartition(PATH_SEPARATOR)[2].casefold()
+    return fold(topic.name.rpartition(PATH_SEPARATOR)[2])
 
 
 def _resolve(assignment: Assignment, known: set[str], named: dict[str, str]) -> Assignment | None:
@@ -247,7 +248,7 @@ def _resolve(assignment: Assignment, known: set[str], named: dict[str, str]) -> 
     if assignment.topic in known:
         return assignment
     name = clip(assignment.name, NAME_LIMIT)
-    return replace(assignment, topic=named.get(name.casefold()), name=name) if name else None
+    return replace(assignment, topic=named.get(fold(name)), name=name) if name else None
 
 
 class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
