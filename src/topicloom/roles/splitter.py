@@ -210,18 +210,18 @@ def _repair(
     known = {t.id for t in request.topics} | (set() if request.dividing else {LOOSE_ENDS})
     named = _ids_by_name(request.topics)
     resolved = [a for one in parsed if (a := _resolve(one, known, named))]
-    opened = {a.name.casefold(): a.name for a in resolved if a.topic is None}
+    opened = {fold(a.name): a.name for a in resolved if a.topic is None}
     places = {i: i for i in known} | opened | named
     messages = set(ids)
     usable = tuple(
-        replace(a, also=tuple(places[k] for i in a.also if (k := i.casefold()) in places))
+        replace(a, also=tuple(places[k] for i in a.also if (k := fold(i)) in places))
         for a in resolved
         if a.message in messages
     )
     covered = {a.message for a in usable}
     foreign = list(dict.fromkeys(a.message for a in parsed if a.message not in messages))
     unknown = list(dict.fromkeys(a.topic for a in parsed if a.topic and a.topic not in known))
-    others = list(dict.fromkeys(i for a in parsed for i in a.also if i.casefold() not in places))
+    others = list(dict.fromkeys(i for a in parsed for i in a.also if fold(i) not in places))
     left = [i for i in ids if i not in covered]
     return usable, (
         *note_repairs(foreign, "id was not to be assigned", "ids were not to be assigned"),
