@@ -34,8 +34,9 @@ from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.keywords import extract_phrases
 from topicloom.search.sentences import passages_of
 from topicloom.search.time_expressions import asked_for, parse_when
-from topicloom.search.words import NameFinder, count_words, words_of
+from topicloom.search.words import NameFinder, words_of
 from topicloom.state.fence import fence, fence_line
+from topicloom.state.folding import fold
 from topicloom.state.language import detect_language
 from topicloom.state.message_form import make_storable
 from topicloom.state.messages import says_something
@@ -148,8 +149,8 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "lookups": lambda t: list(lookups(t, "fact")),
     "asked_for": lambda t: asked_for(t, NOW),
     "parse_when": lambda t: parse_when(clip(t), NOW),
+    "fold": fold,
     "words_of": words_of,
-    "count_words": count_words,
     "telling_words": telling_words,
     "extract_phrases": lambda t: extract_phrases([t]),
     "NameFinder": lambda t: NameFinder([t, "a b"]).within(t),

@@ -22,6 +22,11 @@ def test_a_run_with_reviews_and_again(run: Run, recording: Path, tmp_path: Path)
     assert {row["reviews"] for row in rows} == {"daily"}
     assert [row["question"] for row in rows[:3]] == ["q2", "q3", "q1"]
     assert rows[2]["evidence"] == ["a0"]
+    for row in rows[:3]:
+        missing = set(row["evidence"]) - set(row["message_ids"])
+        assert set(row["lost"]) == missing, "for each that is missing there is a reason"
+    assert rows[1]["lost"] == {"a30": "not found"}, "it was said after the question"
+    assert "Missing: 0.333 not found, 0.000 no room, 0.000 not needed." in first.out
     again = run(*given, "--reviews", "daily")
     assert "in" in again.out
     assert "already" in again.out
@@ -94,6 +99,7 @@ def test_results_that_name_no_readers_are_of_the_embedded_ones(
         "conversation": "talk",
         "category": "",
         "evidence": ["a0"],
+        "lost": {},
     }
     row |= {"message_ids": ["a0"], "tokens": 90, "calls": {"reader": 1}, "reviews": "none"}
     row |= {"budget": 200, "recent": None, "window": 1000, "topic_window": 2000}

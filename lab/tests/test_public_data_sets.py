@@ -291,6 +291,82 @@ def test_a_folder_is_fetched_file_by_file(
     assert conversation.id == "lihua"
 
 
+TRIGGER = {
+    "relation_type": "causal",
+    "cue_dialogue": "A: I learned to say no.\\nB: A great skill.",
+    "trigger_query": "A: I took on that project, and now I drown in it.",
+    "time_gap": "about two weeks later",
+}
+UNITS = [
+    {"id": "time_01", "type": "Time", "involved_entities": ["Wednesday", "Hanon"]},
+    {"id": "entity_01", "type": "Entity", "involved_entities": ["Hanon", "Professor Zhang"]},
+]
+
+
+def write_folder(folder: Path, **files: Any) -> str:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return str(folder)
+
+
+def test_pairs_of_remarks_lie_in_conversations_in_turn(run: Run, tmp_path: Path) -> None:
+    second = {**LOCOMO, "sample_id": "conv-2"}
+    pairs = [TRIGGER, {**TRIGGER, "time_gap": "a month later"}, {**TRIGGER, "time_gap": "one year"}]
+    folder = write_folder(tmp_path / "data", locomo10=[LOCOMO, second], locomo_plus=pairs)
+    out = tmp_path / "ours.jsonl"
+    assert run(*OURS, "locomo-plus", folder, "--out", str(out)).code == 0
+    one, two = load_conversations(out)
+    assert (one.id, two.id) == ("plus-conv-1", "plus-conv-2")
+    assert [(m.id, m.speaker, m.time, m.text) for m in one.messages] == [
+        ("P2:0", "Ann", "2022-05-15T13:58:00", "I learned to say no."),
+        ("P2:1", "Ben", "2022-05-15T13:58:00", "A great skill."),
+        ("P0:0", "Ann", "2023-05-01T13:56:00", "I learned to say no."),
+        ("P0:1", "Ben", "2023-05-01T13:56:00", "A great skill."),
+        ("D1:1", "Ann", "2023-05-08T13:56:00", "I bake. [shares an image: a cake]"),
+        ("D1:2", "Ben", "2023-05-08T13:56:00", "Lovely."),
+    ]
+    asked, _ = one.questions
+    assert (asked.id, asked.category, asked.evidence) == ("p0", "causal", ("P0:0",))
+    assert asked.question == "I took on that project, and now I drown in it."
+    assert [q.evidence for q in two.questions] == [("P1:0",)]
+
+
+def test_what_a_user_told_first_is_what_a_remark_rests_on(run: Run, tmp_path: Path) -> None:
+    turns = [
+        {"turn_id": n, "role": role, "content": text, "timestamp": f"2024-03-01T20:1{n}:00"}
+        | {"planted_pairs": units, "mentioned_entities": []}
+        for n, (role, text, units) in enumerate(
+            [
+                ("user", "On Wednesdays I play Hanon.", ["time_01"]),
+                ("assistant", "With whom?", ["entity_01"]),
+                ("user", "Professor Zhang. Hanon, always.", ["entity_01", "time_01"]),
+            ]
+        )
+    ]
+    things = [{"concept": name, "reason": ""} for name in ("hanon", "Professor Zhang", "Piano")]
+    remark = {"id": "q_1", "trigger_type": "Time-related memory association", "question": "8 PM!"}
+    remarks = [
+        remark | {"candidate_set": things, "source_pairs": ["time_01"]},
+        remark | {"id": "q_2", "candidate_set": things, "source_pairs": []},
+        remark | {"id": "q_3", "candidate_set": things[2:], "source_pairs": ["family"]},
+    ]
+    folder = write_folder(
+        tmp_path / "music",
+        step1_concept_pairs=UNITS,
+        step4_conversations=[{"session_id": 1, "turns": turns}],
+        step5_proactive_questions=remarks,
+    )
+    out = tmp_path / "ours.jsonl"
+    assert run(*OURS, "proactive", folder, "--out", str(out)).code == 0
+    (conversation,) = load_conversations(out)
+    assert (conversation.id, conversation.messages[0].id) == ("proactive-music", "S1:0")
+    assert [(q.id, q.category, q.evidence) for q in conversation.questions] == [
+        ("q_1", "time-related", ("S1:0",)),
+        ("q_2", "time-related", ("S1:2",)),
+    ]
+
+
 @pytest.mark.parametrize("name", ["longmemeval-s", "longmemeval-m", "longmemeval-oracle"])
 def test_longmemeval_is_a_history_a_question(run: Run, tmp_path: Path, name: str) -> None:
     refused = LONGMEMEVAL | {"question_id": "gpt4_2_abs"}

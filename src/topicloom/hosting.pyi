@@ -57,6 +57,9 @@ from .state.activation import (
 from .state.content_blocks import (
     get_media_kind as get_media_kind,
 )
+from .state.folding import (
+    fold as fold,
+)
 from .state.hierarchy import (
     PATH_SEPARATOR as PATH_SEPARATOR,
     build_full_name as build_full_name,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
 from topicloom.search.bm25 import LexicalIndex
-from topicloom.search.words import NameFinder, count_words, telling_words, words_of
+from topicloom.search.words import NameFinder, telling_words
 
 NAMES = NameFinder(
     ["Big Stone Gap (film)", "Adriana Trigiani", "", "It", "神庙钥匙", "村", "Tom", "The Who"]
@@ -98,18 +96,3 @@ def test_a_pair_says_more_than_its_characters_apart() -> None:
         index.add("", text)
     together, apart = index.scores("海鲜")[0]
     assert together > 2 * apart
-
-
-@each_row(
-    "text",
-    [
-        "Baked bread, baking bread",
-        "中文，中文！",
-        "的 the a1 é é Ünder ー",
-        "",
-        "海鲜市场今天早上没有海鲜因为昨天晚上下雪了 海鲜",
-        "海鲜 " + "海鲜市场今天早上没有海鲜因为昨天晚上下雪了，" * 2,
-    ],
-)
-def test_words_are_counted_in_the_order_in_which_they_come(text: str) -> None:
-    assert [*count_words(text).items()] == [*Counter(words_of(text)).items()]

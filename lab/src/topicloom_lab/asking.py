@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
 from topicloom import (
+    Absence,
     FileStorage,
+    Memory,
     Receipt,
     ReplyRequest,
     SessionStore,
@@ -96,6 +98,8 @@ class Shown:
     """Messages that were quoted whole, or stood in view."""
     receipt: Receipt
     """The question's turn."""
+    lost: Mapping[str, Absence]
+    """Where the turn lost the messages that were sought, by short id, or how it had them."""
 
     @property
     def calls(self) -> Counter[str]:
@@ -121,8 +125,16 @@ class Questioner:
     oracle: ScriptedResponder
     """Answers in the graph, by itself or behind a recording."""
 
-    def ask(self, question: str, options: TurnOptions = NOTHING_IN_VIEW) -> Shown:
-        """Ask from where the thread is; it goes on from there, not from the question."""
+    def ask(
+        self, question: str, options: TurnOptions = NOTHING_IN_VIEW, sought: Iterable[str] = ()
+    ) -> Shown:
+        """Ask from where the thread is; it goes on from there, not from the question.
+
+        Args:
+            question: The user's message.
+            options: Those of its turn.
+            sought: Short ids of the messages that it rests on; see `Shown.lost`.
+        """
         base = self.graph.get_state(self.config)
         begun = bool(base.values)
         self.oracle.requests.clear()
@@ -139,11 +151,14 @@ class Questioner:
         ]
         receipt = Receipt.model_validate(receipts[-1])
         shown = self._originals(receipt)
+        memory, asked = Memory.of(self.graph, self.config), parse_message_number(receipt.user)
+        said = (message for message in sought if parse_message_number(message) < asked)
+        lost = {message: memory.why_not(receipt.turn, message) for message in said}
         if begun:
             self.graph.update_state(base.config, {"messages": []})
         view, note = _take_apart(self.oracle.requests[-1].messages, question)
         prompt = (*view, *([SystemMessage(note)] if note else []))
-        return Shown(prompt, note, shown, receipt)
+        return Shown(prompt, note, shown, receipt, lost)
 
     def _originals(self, receipt: Receipt) -> tuple[StoredMessage, ...]:
         """What is in view, what is quoted for the question, and what older notes in view quote."""

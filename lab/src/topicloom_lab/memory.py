@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from langchain.agents import create_agent
 from langchain_core.runnables import RunnableConfig
@@ -17,6 +17,7 @@ from topicloom import (
     READER,
     RESPONDER,
     SPLITTER,
+    Absence,
     ConfigurationError,
     FileStorage,
     Receipt,
@@ -56,6 +57,19 @@ from topicloom_lab.recorded_time import DailyReviews, RecordedClock
 from topicloom_lab.turn_costs import FedTurn, TurnClock
 
 Reviews = Literal["none", "daily"]
+Reason = Literal["not found", "no room", "not needed"]
+"""Why a message is missing: it was not found, found and cut by the budget, or taken for not needed,
+by the index or by a model that read its topic."""
+REASONS: tuple[Reason, ...] = get_args(Reason)
+_REASONS: Mapping[str, Reason] = {
+    "quoted": "no room",
+    "quoted_before": "no room",
+    "no_budget": "no room",
+    "needs_nothing": "not needed",
+    "passed_over": "not needed",
+}
+"""Of the steps at which a turn loses a message; at all others it was not found. What is quoted and
+missing is quoted in part."""
 _ENDLESS = 10**9
 """Tokens or topics that no session comes to."""
 _MATTERS = 0.5
@@ -77,6 +91,8 @@ class MemoryRow:
     """Calls by role."""
     evidence: tuple[str, ...]
     """Ids of the gold messages."""
+    lost: dict[str, Reason]
+    """Why those of them are missing whose whole text does not stand in the context."""
     tokens: int
     """Tokens of the context without system prompt and question, by `count_budget_tokens`."""
     recalled: int = 0
@@ -103,6 +119,10 @@ class MemoryRow:
         if not self.evidence:
             return 1.0
         return len(set(self.evidence) & set(self.message_ids)) / len(set(self.evidence))
+
+    def share_lost(self, reason: Reason) -> float:
+        """Share of the evidence that is missing for a reason."""
+        return list(self.lost.values()).count(reason) / max(1, len(set(self.evidence)))
 
     def as_json(self) -> dict[str, Any]:
         """The row as the results file has it."""
@@ -222,7 +242,9 @@ class MemoryEvaluation:
             recalling = settings.model_copy(update={"recall_tokens": budget})
             graph = self._compile(options | {"settings": recalling}, saver)
             questioners[budget] = Questioner(graph, config, storage, oracle)
-        return _Interview(self, conversation, readers, questioners)
+        said = (m.id for m in conversation.messages if m.text.strip())
+        numbers = {id_: f"m{n}" for n, id_ in enumerate(said, start=1)}
+        return _Interview(self, conversation, readers, questioners, numbers)
 
     def _options(
         self,
@@ -259,6 +281,8 @@ class _Interview:
     readers: SimulatedReaders
     questioners: Mapping[int, Questioner]
     """One for each budget."""
+    numbers: Mapping[str, str]
+    """Short ids of messages in the session, by their ids in the recording."""
 
     def ask(self, questions: Iterable[Question], *, in_place: bool) -> Iterator[MemoryRow]:
         """Ask questions at the end, or where they stand in the conversation; yields rows."""
@@ -266,8 +290,9 @@ class _Interview:
             self.readers.expect(question)
             for budget, questioner in self.questioners.items():
                 options = self._turn_options(budget, in_place=in_place)
-                shown = questioner.ask(question.question, options)
-                yield _measure(self.conversation, question, budget, shown)
+                sought = [self.numbers[i] for i in question.evidence if i in self.numbers]
+                shown = questioner.ask(question.question, options, sought)
+                yield _measure(self.conversation, question, budget, shown, self.numbers)
 
     def _turn_options(self, budget: int, *, in_place: bool) -> TurnOptions:
         """The options of a question's turn; one in its place finds the view as it is there.
@@ -282,20 +307,27 @@ class _Interview:
 
 
 def _measure(
-    conversation: Conversation, question: Question, budget: int, shown: Shown
+    conversation: Conversation,
+    question: Question,
+    budget: int,
+    shown: Shown,
+    numbers: Mapping[str, str],
 ) -> MemoryRow:
     context = "\n".join(map(get_text, shown.prompt))
     wanted = set(question.evidence)
     gold = [m.text for m in conversation.messages if m.id in wanted]
     held = count_evidence(gold, context)
+    whole = tuple(r.source for r in shown.originals if r.source and r.text in context)
+    missing = wanted.difference(whole)
     return MemoryRow(
         conversation=conversation.id,
         question=question.id,
         category=question.category,
         budget=budget,
-        message_ids=tuple(r.source for r in shown.originals if r.source and r.text in context),
+        message_ids=whole,
         calls=dict(shown.calls),
         evidence=question.evidence,
+        lost={i: _explain(shown.lost.get(numbers.get(i, ""))) for i in sorted(missing)},
         tokens=count_budget_tokens(context),
         recalled=count_budget_tokens(shown.note),
         evidence_tokens=held.held,
@@ -306,6 +338,11 @@ def _measure(
         reader_tokens=shown.receipt.reading_tokens,
         summed_up=_find_summary(shown.receipt),
     )
+
+
+def _explain(absence: Absence | None) -> Reason:
+    """Why a message is missing; one that was said later, or is blank, was not found."""
+    return _REASONS.get(absence.step, "not found") if absence else "not found"
 
 
 def _find_summary(receipt: Receipt) -> bool | None:

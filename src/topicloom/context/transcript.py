@@ -29,6 +29,7 @@ from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
+from topicloom.state.safe_text import place_cut
 from topicloom.state.stored_message import StoredMessage
 
 
@@ -53,7 +54,8 @@ def excerpt(
     mark = count(get_wording(language).left_out.format(count=len(text), id=message_id))
     keep = max(32, int(len(text) * (limit - mark) / tokens))
     while True:
-        ends = (0, keep * 2 // 3), (len(text) - keep // 3, len(text))
+        head, last = (place_cut(text, p) for p in (keep * 2 // 3, len(text) - keep // 3))
+        ends = (0, head), (last, len(text))
         shown = show_stretches(text, ends, message_id, language)
         if keep <= 32 or count(shown) <= limit:
             return shown
@@ -68,7 +70,7 @@ def shorten(text: str, limit: int, count: Callable[[str], int]) -> str:
     tokens = count(text)
     keep = len(text) if limit > 0 else 0
     while tokens > limit and keep:
-        keep = min(keep - 1, int(keep * limit / tokens))
+        keep = place_cut(text, min(keep - 1, int(keep * limit / tokens)))
         tokens = count(f"{text[:keep]} ...")
     return text if keep == len(text) else f"{text[:keep].rstrip()} ..." if keep else ""
 

@@ -10,6 +10,7 @@ from topicloom.domain.plan import SearchIntent
 from topicloom.state.language import CJK_RUN
 from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.receipt import Call
+from topicloom.state.safe_text import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +128,5 @@ def truncate(text: str, tokens: int) -> str:
     for place, character in enumerate(text):
         left -= 4 if CJK_RUN.match(character) else 1
         if left < 0:
-            return text[:place].rstrip() + "…"
+            return cut(text, place).rstrip() + "…"
     return text

@@ -20,6 +20,7 @@ from topicloom.domain.yaml_text import format_yaml
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.hits import SURE_COVER, Hits
 from topicloom.search.ranking import Floats
+from topicloom.state.folding import fold
 from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -47,8 +48,8 @@ class CandidateSource(Protocol):
 
 def add_keywords(query: str, intent: SearchIntent) -> str:
     """The query with those of the planner's keywords that it does not say itself."""
-    said = query.casefold()
-    missing = [k for k in dict.fromkeys(intent.keywords) if k.casefold() not in said]
+    said = fold(query)
+    missing = [k for k in dict.fromkeys(intent.keywords) if fold(k) not in said]
     return " ".join([query, *missing])
 
 

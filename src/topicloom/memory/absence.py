@@ -37,13 +37,15 @@ AbsenceStep = Literal[
 ]
 """In the order of a turn. `later`: said after it. `unanswered`: the turn only recorded. `removed`:
 taken back or purged. The turn had it: `in_view`, in no topic yet; `quoted`; `quoted_before`, by an
-earlier turn whose note still stood. It was lost: `needs_nothing`, the turn looked for nothing, as
-its message needs nothing from earlier; `archived`, its topic was put away and nobody asked for what
-is; `no_budget`, found, but better ones took the room, or the turn hardly needed it (`recall_least`
-in the settings); `passed_over`, a model that read its topic did not choose it, whether the index
-found it or not. In the others the index did not find it: `reader_failed`, the model that was to
-read its topic failed; `asleep`, its topic was not read; `not_found`, its topic was read without a
-model."""
+earlier turn whose note still stood. It was lost: `needs_nothing`, it was taken for not needed, as
+the turn's message needs nothing from earlier, or hardly this (`recall_least` in the settings);
+`archived`, its topic was put away and nobody asked for what is; `no_budget`, found, but better ones
+took the room; `passed_over`, a model that read its topic did not choose it, whether the index found
+it or not. In the others the index did not find it, not among the best `FOUND`: `reader_failed`, the
+model that was to read its topic failed; `asleep`, its topic was not read; `not_found`, its topic
+was read without a model."""
+FOUND = 200
+"""Messages that an index is said to have found, the best for a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,11 @@ def explain_absence(
             return Absence(message_id, turn, step)
     table = store.topic_table(session.model_copy(update={"roster": receipt.roster}))
     topic = table.get(store.ranges(session).topic_of(number) or "")
-    place = _find_place(message_id, receipt, session, store, full_index)
+    place, needed = _find_place(message_id, receipt, session, store, full_index)
     state = get_state(topic, (*receipt.active, *receipt.deactivated)) if topic else "active"
     owner = topic.id if topic else ""
-    step = find_step(number, receipt, earlier, owner, state, place > 0)
+    lost: AbsenceStep | None = ("no_budget" if needed else "needs_nothing") if place else None
+    step = find_step(number, receipt, earlier, owner, state, lost)
     return Absence(message_id, turn, step, owner, place)
 
 
@@ -107,15 +110,21 @@ def _find_place(
     session: Session,
     store: SessionStore,
     full_index: SessionIndex,
-) -> int:
-    """The place of a message among what the index finds for a turn now; 0 if it does not."""
+) -> tuple[int, bool]:
+    """The place of a message among what the index finds for a turn now, and if the turn needs it.
+
+    The place is 0 if the index does not find it.
+    """
     search = receipt.searches[-1] if receipt.searches else None
     said = store.message(session, parse_message_number(receipt.user))
     sought = (search.query.strip() if search else "") or said.query or said.text
     days = Days.of(search.days) if search else None
     enter_all(full_index, store, session)
-    found = list(full_index.search(sought, days, include_archived=True).weights)
-    return found.index(message_id) + 1 if message_id in found else 0
+    found = list(full_index.search(sought, days, include_archived=True).weights)[:FOUND]
+    if message_id not in found:
+        return 0, False
+    by_user = full_index.search(sought, days, from_user=not search, include_archived=True)
+    return found.index(message_id) + 1, message_id in by_user.weights
 
 
 def find_step(
@@ -124,7 +133,7 @@ def find_step(
     earlier: Iterable[Receipt],
     topic: str,
     state: TopicState,
-    found: bool,
+    lost: AbsenceStep | None,
 ) -> AbsenceStep:
     """The step at which an answered turn lost an earlier message.
 
@@ -134,7 +143,7 @@ def find_step(
         earlier: Receipts of turns before it.
         topic: Id of the topic that held the message then; "" if none did.
         state: That topic's state before the turn ended.
-        found: True if the index finds the message for what the turn was about.
+        lost: Where the index lost it, if it finds the message for what the turn was about.
     """
     message = f"m{number}"
     if any(message in note.quotes for note in receipt.quoted):
@@ -155,7 +164,7 @@ def find_step(
     kept_out = receipt.reading.kept_out if receipt.reading else ()
     if message in kept_out and read in ("passed_over", "not_found"):
         return "passed_over"
-    return "no_budget" if found else read
+    return lost or read
 
 
 def _judge_reading(receipt: Receipt, topic: str) -> AbsenceStep:

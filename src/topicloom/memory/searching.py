@@ -8,6 +8,7 @@ from topicloom.memory.access import OpenSession
 from topicloom.memory.values import FoundMessage
 from topicloom.nodes.workspace import enter_all
 from topicloom.search.time_expressions import Days
+from topicloom.state.folding import fold
 from topicloom.state.recall import parse_message_number
 
 _EVER = Days(date.min, date.max)
@@ -28,5 +29,5 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
         FoundMessage(said[n], hits.owners[f"m{n}"].replace(tail, ""), round(weight, 4))
         for n, weight in numbers.items()
         if n in said and said[n].day in days
-        if f"m{n}" not in hits.doubtful or text.casefold() in said[n].text.casefold()
+        if f"m{n}" not in hits.doubtful or fold(text) in fold(said[n].text)
     ]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self, get_args
 
 from topicloom.errors import ConfigurationError
+from topicloom.state.folding import fold
 from topicloom.state.language import CJK_RUN, Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -163,8 +164,8 @@ class Cues:
 
 
 def normalize(text: str) -> str:
-    """Lower case, apostrophes as `'`, other punctuation as spaces, runs of spaces as one."""
-    plain = text.lower().replace("’", "'").replace("`", "'")
+    """Folded, apostrophes as `'`, other punctuation as spaces, runs of spaces as one."""
+    plain = fold(text).replace("’", "'").replace("`", "'")
     return " ".join(re.sub(r"[^\w']+", " ", plain).split())
 
 

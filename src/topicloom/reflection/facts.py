@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from topicloom.state.folding import fold
 from topicloom.state.safe_text import digest_text
 
 
@@ -63,7 +64,7 @@ class Fact:
 
         What no store holds, such as NUL characters, counts for nothing.
         """
-        text = " ".join(self.text.replace("\0", "").casefold().split()).rstrip(".!。！ ")
+        text = " ".join(fold(self.text.replace("\0", "")).split()).rstrip(".!。 ")
         return digest_text(text, 24)
 
     @property

@@ -32,6 +32,7 @@ from topicloom.roles.values import (
 from topicloom.search.embedder import Embedder
 from topicloom.search.vectors import embed_rounds
 from topicloom.state.fence import fence_line
+from topicloom.state.folding import fold
 from topicloom.state.grouping import LOOSE_ROUNDS, NEVER, Odds, link_groups
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
@@ -209,18 +210,18 @@ def _repair(
     known = {t.id for t in request.topics} | (set() if request.dividing else {LOOSE_ENDS})
     named = _ids_by_name(request.topics)
     resolved = [a for one in parsed if (a := _resolve(one, known, named))]
-    opened = {a.name.casefold(): a.name for a in resolved if a.topic is None}
+    opened = {fold(a.name): a.name for a in resolved if a.topic is None}
     places = {i: i for i in known} | opened | named
     messages = set(ids)
     usable = tuple(
-        replace(a, also=tuple(places[k] for i in a.also if (k := i.casefold()) in places))
+        replace(a, also=tuple(places[k] for i in a.also if (k := fold(i)) in places))
         for a in resolved
         if a.message in messages
     )
     covered = {a.message for a in usable}
     foreign = list(dict.fromkeys(a.message for a in parsed if a.message not in messages))
     unknown = list(dict.fromkeys(a.topic for a in parsed if a.topic and a.topic not in known))
-    others = list(dict.fromkeys(i for a in parsed for i in a.also if i.casefold() not in places))
+    others = list(dict.fromkeys(i for a in parsed for i in a.also if fold(i) not in places))
     left = [i for i in ids if i not in covered]
     return usable, (
         *note_repairs(foreign, "id was not to be assigned", "ids were not to be assigned"),
@@ -234,11 +235,11 @@ def _ids_by_name(topics: Sequence[Topic]) -> dict[str, str]:
     """Ids by name; a sub-topic goes by its full name, and by its last part if no other does."""
     last = Counter(_last_name(t) for t in topics)
     ids = {_last_name(t): t.id for t in topics if last[_last_name(t)] == 1}
-    return ids | {t.name.casefold(): t.id for t in topics}
+    return ids | {fold(t.name): t.id for t in topics}
 
 
 def _last_name(topic: Topic) -> str:
-    return topic.name.rpartition(PATH_SEPARATOR)[2].casefold()
+    return fold(topic.name.rpartition(PATH_SEPARATOR)[2])
 
 
 def _resolve(assignment: Assignment, known: set[str], named: dict[str, str]) -> Assignment | None:
@@ -247,7 +248,7 @@ def _resolve(assignment: Assignment, known: set[str], named: dict[str, str]) -> 
     if assignment.topic in known:
         return assignment
     name = clip(assignment.name, NAME_LIMIT)
-    return replace(assignment, topic=named.get(name.casefold()), name=name) if name else None
+    return replace(assignment, topic=named.get(fold(name)), name=name) if name else None
 
 
 class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):

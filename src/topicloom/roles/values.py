@@ -10,6 +10,7 @@ from itertools import islice
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_patterns
 from topicloom.roles.markup import extract_answers
+from topicloom.state.folding import fold
 from topicloom.state.safe_text import clip as clip
 
 _NUMBER = re.compile(
@@ -39,7 +40,7 @@ def parse_score(text: str) -> float | None:
     `0.85`, `.85`, `0,85`, `85 %`, `８５％`, `8/10` are shares. A bare number over 1 is none: it
     may be of ten or of a hundred. Nor is `0.` at the end: an answer that was cut there.
     """
-    match = _NUMBER.search(_fold(text[:400]))
+    match = _NUMBER.search(fold(text[:400]))
     if match is None:
         return None
     value = float(match["value"].replace(",", "."))
@@ -58,7 +59,7 @@ def parse_message_ids(text: str, most: int) -> tuple[str, ...]:
     `m42`, `[M42]`, `msg-042`, `message 42`, `m42-m45` and lists of these in any punctuation; bare
     numbers if the text holds nothing but numbers. Cut after `most`.
     """
-    folded = _fold(text[:_LONGEST_LIST])
+    folded = fold(text[:_LONGEST_LIST])
     numbers = list(islice(_message_numbers(folded), most))
     if not numbers and _BARE.fullmatch(folded):
         numbers = [int(n) for n in _DIGITS.findall(folded)]
@@ -72,7 +73,7 @@ def parse_topic_id(text: str) -> str | None:
 
 def parse_topic_ids(text: str, most: int) -> tuple[str, ...]:
     """The first `most` topic ids in a text, each once: `t7, topic-009`, or bare numbers."""
-    folded = _fold(text[:200]).strip()
+    folded = fold(text[:200]).strip()
     numbers = [m[1] for m in _TOPIC.finditer(folded)]
     if not numbers and _BARE.fullmatch(folded):
         numbers = _DIGITS.findall(folded)
@@ -84,11 +85,6 @@ def _message_numbers(text: str) -> Iterator[int]:
         first = int(match[1])
         last = int(match[2] or match[3] or first)
         yield from range(first, last + 1) if last > first else (first,)
-
-
-def _fold(text: str) -> str:
-    """Full-width digits and punctuation as plain ones, in lower case."""
-    return unicodedata.normalize("NFKC", text).lower()
 
 
 _LONGEST_VERDICT = 4_000

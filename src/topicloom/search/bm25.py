@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.search.sentences import passages_of
-from topicloom.search.words import count_words, is_character, telling_words, words_of
+from topicloom.search.words import is_character, telling_words, words_of
 
 K1, B = 1.5, 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
@@ -68,9 +68,9 @@ class LexicalIndex:
         """
         self._occurrences = None
         self._first.append(len(self._length))
-        count_known = lru_cache(_ALIKE)(count_words)
+        known_words = lru_cache(_ALIKE)(words_of)
         for passage in passages_of(text):
-            counts = count_known(f"{label}: {passage}")
+            counts = Counter(known_words(f"{label}: {passage}"))
             number, length = len(self._length), counts.total()
             self._length.append(length)
             self._times.append(times)

@@ -13,15 +13,15 @@ same in every process. A whole batch is one sequence of numpy operations.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from topicloom.search.embedder import Vectors, unit_rows
+from topicloom.state.folding import fold
 from topicloom.state.language import CJK_RANGES
 
 VERSION = 1
@@ -34,7 +34,7 @@ Rows = NDArray[np.int64]
 Weights = NDArray[np.float64]
 
 SPACE = 32
-NOT_WORD = re.compile(r"[\W_]+")
+NOT_WORD = regex.compile(r"[\W_]+")
 MAX_CHARACTERS = 16_384
 """Characters read of one text."""
 CHUNK_TEXTS, CHUNK_CHARACTERS = 1024, 131_072
@@ -178,9 +178,8 @@ def _character_weights(codes: Codes) -> Weights:
 
 
 def _clean(text: str) -> str:
-    """Fold width, case and punctuation away; a space at either end keeps texts apart."""
-    folded = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).casefold()
-    return f" {NOT_WORD.sub(' ', folded)} "
+    """Fold a text, punctuation too; a space at either end keeps texts apart."""
+    return f" {NOT_WORD.sub(' ', fold(text[:MAX_CHARACTERS]))} "
 
 
 def _is_cjk(codes: Codes) -> NDArray[np.bool_]:

@@ -6,13 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+import regex
+
 from topicloom.prompts.loader import load_rows, load_words
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.search.words import CJK, FUNCTION_WORDS
 from topicloom.state.language import CJK_RUN
 
 _EMPTY_WORDS = FUNCTION_WORDS | load_words("empty_words")
-_PHRASE_WORD = re.compile(rf"(?:(?!{CJK})[^\W\d_])(?:(?!{CJK})[\w'’-])+")
+_PHRASE_WORD = regex.compile(rf"(?:(?!{CJK})[^\W\d_])(?:(?!{CJK})[\w'’-])+")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _ASIDES = re.compile("|".join(load_rows("cues/asides")), re.I)
 _LONGEST_PHRASE = 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.search.embedder import Embedder, Vectors
-from topicloom.search.words import count_words
+from topicloom.search.words import words_of
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
@@ -115,7 +116,7 @@ def read_rounds(
     messages = [m for b in rounds for m in b.messages]
     begins = np.array([m is b.messages[0] for b in rounds for m in b.messages], dtype=np.bool_)
     odds = np.array([c for b, c in zip(rounds, continues, strict=True) for _ in b.messages])
-    counts = [count_words(message.line) for message in messages]
+    counts = [Counter(words_of(message.line)) for message in messages]
     return MessageColumns(
         number=np.array([m.seq for m in messages], dtype=np.int64),
         begins=begins,

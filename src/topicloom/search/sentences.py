@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from topicloom.search.encoders import is_chinese
+from topicloom.state.safe_text import place_cut
 
 PASSAGE, _PASSAGE_ZH = 400, 250
 """Characters of a passage, and of one in Chinese, in which fewer say as much."""
@@ -49,14 +50,15 @@ def _cut(text: str, size: int) -> Iterator[tuple[int, int]]:
         end, after = gap.span()
         if end - begin <= _MARK and after < len(text) and "\n" not in gap[0]:
             continue
-        yield from _cut_long(begin, end, size)
+        yield from _cut_long(text, begin, end, size)
         begin = after
-    yield from _cut_long(begin, len(text), size)
+    yield from _cut_long(text, begin, len(text), size)
 
 
-def _cut_long(begin: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+def _cut_long(text: str, begin: int, end: int, size: int) -> Iterator[tuple[int, int]]:
     """One sentence, or parts of one that is longer than two passages."""
     if end - begin <= 2 * size:
         yield begin, end
     else:
-        yield from pairwise([*range(begin, end, size), end])
+        cuts = (place_cut(text, place) for place in range(begin + size, end, size))
+        yield from pairwise([begin, *cuts, end])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import add
 
+import regex
+
 from topicloom.prompts.loader import load_rows, load_words
+from topicloom.state.folding import fold
 from topicloom.state.language import CJK_RUN
+from topicloom.state.safe_text import split_characters
 
 FUNCTION_WORDS = load_words("function_words")
 """English words that carry grammar only."""
@@ -19,42 +22,33 @@ _ASKED = re.compile("|".join(_ASKING))
 
 CJK = CJK_RUN.pattern.removesuffix("+")
 """A CJK character, as a pattern."""
-_RUN = re.compile(rf"{CJK_RUN.pattern}|[^\W{CJK[1:-1]}]+")
+_WORD = regex.compile(r"\w+")
+"""Letters with their marks, where `re` would take each mark for the end of a word."""
+_NO_SPACES = f"{CJK[1:-1]}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Scripts without spaces between words: CJK, Thai, Lao, Burmese and Khmer."""
+_SPACELESS = re.compile(f"[{_NO_SPACES}]")
+_SCRIPTS = re.compile(f"[{_NO_SPACES}]+|[^{_NO_SPACES}]+")
 _SUFFIXES = (("ies", 4), ("ing", 5), ("edly", 6), ("ed", 4), ("ly", 5), ("es", 5), ("s", 4))
 """English suffixes, each with the length of the shortest word it is taken off."""
-_SENTENCE = 16
-"""Characters past which a run is no single word, but what a language without spaces has."""
 _LONGEST = 40
 """Letters of a word at most; longer runs are codes, which have no endings."""
 
 
 def words_of(text: str) -> list[str]:
-    """Words with their suffixes off; of CJK runs, characters and pairs of characters."""
-    return [word for run in _RUN.findall(text.lower()) for word in _words_of_run(run)]
-
-
-def count_words(text: str) -> Counter[str]:
-    """The number of times that a text has each word, in the order in which they first come.
-
-    A run that comes again takes no more time. A long one may be all of a text without spaces: it is
-    counted without a loop of ours.
-    """
-    found = Counter[str]()
-    for run, times in Counter(_RUN.findall(text.lower())).items():
-        if times == 1 and len(run) > _SENTENCE:
-            found.update(_words_of_run(run))
-            continue
-        for word in _words_of_run(run):
-            found[word] += times
-    return found
+    """Words, folded, with their suffixes off; where no spaces are, characters and pairs of them."""
+    runs = _WORD.findall(folded := fold(text))
+    if not folded.isascii():
+        runs = [part for run in runs for part in _SCRIPTS.findall(run)]
+    return [word for run in runs for word in _words_of_run(run)]
 
 
 def _words_of_run(run: str) -> Iterable[str]:
     if run.isascii():
         return () if run in FUNCTION_WORDS else (stem(run),)
-    if len(run) > 1 and CJK_RUN.match(run):
-        return chain(run, map(add, run, run[1:]))
-    return (run,)
+    if not _SPACELESS.match(run):
+        return (run,)
+    characters = split_characters(run)
+    return chain(characters, map(add, characters, characters[1:]))
 
 
 def telling_words(text: str) -> frozenset[str]:
@@ -63,8 +57,8 @@ def telling_words(text: str) -> frozenset[str]:
 
 
 def is_character(word: str) -> bool:
-    """True for a single CJK character, which is hardly ever a word."""
-    return len(word) == 1 and not word.isascii() and CJK_RUN.match(word) is not None
+    """True for a single character of a script without spaces, which is hardly ever a word."""
+    return _SPACELESS.match(word) is not None and len(split_characters(word)) == 1
 
 
 def stem(word: str) -> str:
@@ -98,17 +92,16 @@ def _without_suffix(word: str) -> str:
     return word
 
 
-_ASIDE = re.compile(r"(?:(?<!\s)\s++)?[(（\[][^()（）\[\]]*+[)）\]]\s*+$")
-"""What tells things of one name apart: "(film)", "（小说）"."""
-_WORD = re.compile(r"\w+")
-_SHORTEST, _SHORTEST_CJK = 3, 2
+_ASIDE = re.compile(r"(?:(?<!\s)\s++)?[(\[][^()\[\]]*+[)\]]\s*+$")
+"""What tells things of one name apart: "(film)", "（小说）", once they are folded."""
+_SHORTEST, _SHORTEST_RUN = 3, 2
 """Letters of the shortest name that is looked for: shorter ones stand in other words by chance."""
 _MOST_WORDS = 12
 """Words of the longest name that is looked for."""
 
 
 class NameFinder:
-    """Names by row, found in texts: in alphabets as whole words, in CJK wherever they stand.
+    """Names by row, found in texts: as whole words, but where no spaces are, wherever they stand.
 
     The name of a row without one is empty.
     """
@@ -117,12 +110,12 @@ class NameFinder:
         self._words: dict[tuple[str, ...], list[int]] = {}
         self._runs: dict[str, list[int]] = {}
         for row, name in enumerate(names):
-            self._add(row, _ASIDE.sub("", name).strip().casefold())
+            self._add(row, _ASIDE.sub("", fold(name)).strip())
         self._longest = max(map(len, self._words), default=0)
 
     def _add(self, row: int, name: str) -> None:
-        if CJK_RUN.search(name):
-            if len(name) >= _SHORTEST_CJK:
+        if _SPACELESS.search(name):
+            if len(name) >= _SHORTEST_RUN:
                 self._runs.setdefault(name, []).append(row)
             return
         words = tuple(_WORD.findall(name))
@@ -132,7 +125,7 @@ class NameFinder:
 
     def within(self, text: str) -> set[int]:
         """Rows whose names stand in a text."""
-        folded = text.casefold()
+        folded = fold(text)
         words = tuple(_WORD.findall(folded))
         phrases: Iterable[tuple[str, ...]] = (
             words[i : i + n]

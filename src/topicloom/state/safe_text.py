@@ -8,6 +8,8 @@ import re
 from contextlib import suppress
 from typing import Any
 
+import regex
+
 from topicloom.errors import TopicLoomError
 from topicloom.state.language import CJK_RUN
 
@@ -21,6 +23,9 @@ _KEY = re.compile(r"(?<![\w-])(?=[\w-]*?\d)(?=[\w-]*?[A-Za-z])[\w-]{20,}+")
 """Keys, whoever was sent them: letters and digits that are no word."""
 _CJK = CJK_RUN.pattern.removesuffix("+")
 _WORD = re.compile(rf"{_CJK}|(?:(?!{_CJK})\w)+")
+_CHARACTER = regex.compile(r"\X")
+_LONGEST_CHARACTER = 64
+"""Code points."""
 _HOLES = re.compile(r"…\W*…")
 """Parts that were taken out, with nothing said between them."""
 
@@ -44,7 +49,30 @@ def digest_text(text: str, digits: int = 16) -> str:
 def clip(text: str, characters: int = KEPT) -> str:
     """A text of at most some whole characters, an ellipsis at its end if it was longer."""
     text = replace_surrogates(text.strip())
-    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
+    return text if len(text) <= characters else cut(text, characters - 1).rstrip() + "…"
+
+
+def cut(text: str, characters: int) -> str:
+    """The beginning of a text, of so many code points or a few fewer: see `place_cut`."""
+    return text[: place_cut(text, characters)]
+
+
+def place_cut(text: str, place: int) -> int:
+    """The last place, up to one given, at which a cut parts no character.
+
+    A flag, a family or a letter with its vowel signs is one character of several. One that is
+    longer than `_LONGEST_CHARACTER` is no character of any script and is parted.
+    """
+    if place >= len(text):
+        return len(text)
+    begin = max(0, place - _LONGEST_CHARACTER)
+    *_, last = (found.start() for found in _CHARACTER.finditer(text, begin, place + 1))
+    return last
+
+
+def split_characters(text: str) -> list[str]:
+    """The characters of a text as people count them (grapheme clusters of Unicode)."""
+    return _CHARACTER.findall(text)
 
 
 def describe_error(error: BaseException, sent: str = "") -> str:

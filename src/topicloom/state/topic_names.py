@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator
 
+from topicloom.state.folding import fold
 from topicloom.state.hierarchy import strip_number
 from topicloom.state.safe_text import clip
 from topicloom.state.topics import Topic
@@ -20,12 +21,12 @@ def find_owner(
 def make_distinct(name: str, taken: Collection[str], limit: int) -> str:
     """A name of at most `limit` characters that is not taken: `Rain`, or else `Rain (2)`.
 
-    Case makes no difference.
+    Case and accents make no difference.
     """
-    known = {other.casefold() for other in taken}
+    known = {fold(other) for other in taken}
     endings = itertools.chain([""], (f" ({n})" for n in itertools.count(2)))
     names = (clip(name, limit - len(ending)) + ending for ending in endings)
-    return next(name for name in names if name.casefold() not in known)
+    return next(name for name in names if fold(name) not in known)
 
 
 def number_names(name: str, taken: Collection[str] = ()) -> Iterator[str]:

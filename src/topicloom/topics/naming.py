@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.search.embedder import Embedder, dot_products
+from topicloom.state.folding import fold
 from topicloom.state.language import CJK_RUN, Language, detect_language
+from topicloom.state.safe_text import cut
 from topicloom.state.stored_message import StoredMessage
 from topicloom.topics.phrases import (
     DATA,
@@ -152,13 +154,13 @@ def make_name(
         return former
     used = {key for name in within for key in phrase_words(name)}
     ranked = [c for c in _rank(rounds, direction, embedder, others) if not used.issuperset(c.key)]
-    avoided = {name.casefold() for name in (*taken, *within)}
+    avoided = {fold(name) for name in (*taken, *within)}
     names = [_compose(c, ranked) for c in ranked] or [_quote(rounds)]
     settled = not ranked or _stays(former, rounds, names[0])
-    if former and former.casefold() not in avoided and settled:
+    if former and fold(former) not in avoided and settled:
         return former
     numbered = (f"{names[0]} ({n})" for n in count(2))
-    return next(n for n in chain(names, numbered) if n.casefold() not in avoided)
+    return next(n for n in chain(names, numbered) if fold(n) not in avoided)
 
 
 def _stays(former: str, rounds: Sequence[SpokenRound], name: str = "") -> bool:
@@ -285,7 +287,7 @@ def _compose(best: _Candidate, ranked: Sequence[_Candidate]) -> str:
         if partners:
             other = max(partners, key=lambda c: c.score - _ALIKE * float(c.vector @ best.vector))
             name = f"{name}{joint}{other.text}"
-    return (name[0].upper() + name[1:])[: NAME_LIMIT - _NUMBER].strip()
+    return cut(name[0].upper() + name[1:], NAME_LIMIT - _NUMBER).strip()
 
 
 def _quote(rounds: Sequence[SpokenRound]) -> str:
@@ -293,5 +295,5 @@ def _quote(rounds: Sequence[SpokenRound]) -> str:
     for text in (text for r in rounds for text in (r.asked, r.replied)):
         if pieces := PIECE.findall(DATA.sub(" ", text)[:_ASKED_LENGTH])[:4]:
             words = " ".join(p[:12] if CJK_RUN.match(p) else p[:LONGEST_WORD] for p in pieces)
-            return (words[0].upper() + words[1:])[:40].strip()
+            return cut(words[0].upper() + words[1:], 40).strip()
     return "…"

@@ -32,6 +32,7 @@ from topicloom import (
 from topicloom.hosting import (
     CompiledSessionGraph,
     FilledText,
+    fold,
     get_text,
     name_thread,
     parse_message_number,
@@ -163,9 +164,9 @@ class SessionPages:
         text = request.query_params.get("text", "")[:1_000].strip()
         since, until = (request.query_params.get(name) for name in ("since", "until"))
         if text and not (since or until or self._has_index(memory, name)):
-            return send([show_message(m) for m in _find_words(memory, text.casefold())])
+            return send([show_message(m) for m in _find_words(memory, fold(text))])
         found = memory.search(text, since, until, _FOUND) if text else []
-        found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
+        found.sort(key=lambda hit: fold(text) not in fold(hit.message.text))
         return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
 
     def show_receipt(self, request: Request) -> Response:
@@ -371,10 +372,10 @@ def _make_index(memory: Memory) -> None:
 
 
 def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
-    """The newest messages that have a text in lower case word for word."""
+    """The newest messages that have a folded text word for word."""
     found, before = list[StoredMessage](), None
     while len(found) < _FOUND and (said := memory.history(before, MANY)):
-        found += [m for m in reversed(said) if wanted in m.text.casefold()]
+        found += [m for m in reversed(said) if wanted in fold(m.text)]
         before = said[0].id
     return found[:_FOUND]
 

@@ -15,7 +15,7 @@ from topicloom import ConfigurationError
 from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.cli.output import make_table, open_bars, open_figures, write_rows
 from topicloom_lab.comparison.config import load_source, name_of
-from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
+from topicloom_lab.memory import BY_DATE, REASONS, MemoryEvaluation, MemoryRow
 from topicloom_lab.opened import load_rows
 from topicloom_lab.readers import ReaderChoice
 from topicloom_lab.turn_costs import FedTurn
@@ -47,6 +47,7 @@ def run_memory(file: str, out: Path | None, evaluation: MemoryEvaluation, *, as_
     for budget in evaluation.budgets:
         here = [row for row in rows if row.budget == budget]
         console.print(make_summary(here, f"{budget:,} tokens: {name_of(file)}"))
+        console.print(by_reason(here), highlight=False)
     console.print(by_readers(rows, evaluation.readers), highlight=False)
     if evaluation.reviews != "none":
         console.print(by_date(rows))
@@ -91,7 +92,16 @@ def make_summary(rows: Sequence[MemoryRow], where: str) -> Table:
     groups = [
         (c, [r for r in scored if r.category == c]) for c in sorted({r.category for r in scored})
     ]
-    heads = ["questions", "recall", "all of it", "its tokens", "answer", "tokens", "evidence"]
+    heads = [
+        "questions",
+        "recall",
+        *REASONS,
+        "all of it",
+        "its tokens",
+        "answer",
+        "tokens",
+        "evidence",
+    ]
     in_view = any(row.recalled < row.tokens for row in scored)
     heads += ["recalled", "evidence"] if in_view else []
     table = make_table(
@@ -119,6 +129,13 @@ def make_summary(rows: Sequence[MemoryRow], where: str) -> Table:
     for row in table.rows[-2:-1]:
         row.end_section = True
     return table
+
+
+def by_reason(rows: Sequence[MemoryRow]) -> str:
+    """The share of the evidence that is missing for each reason, as a sentence."""
+    scored = [row for row in rows if row.evidence and row.category != BY_DATE]
+    shares = (f"{_mean_known([r.share_lost(why) for r in scored])} {why}" for why in REASONS)
+    return f"Missing: {', '.join(shares)}."
 
 
 def _precision(counts: Sequence[tuple[int, int]]) -> tuple[str, str]:

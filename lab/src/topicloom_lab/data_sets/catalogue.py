@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from topicloom_lab.data_sets import lifebench, locomo_plus, proactive
 from topicloom_lab.data_sets.fact_consolidation import convert_fact_consolidation
-from topicloom_lab.data_sets.lifebench import PARTS, convert_lifebench
 from topicloom_lab.data_sets.longmemeval import convert_longmemeval
 from topicloom_lab.data_sets.qmsum import convert_qmsum
 from topicloom_lab.data_sets.realmem import convert_realmem, label_realmem
@@ -30,7 +30,9 @@ class DataSet:
     convert: Callable[[Any, str], Row] | None = None
     """A conversation of ours from one of theirs and its name; None where that is not done."""
     parts: tuple[str, ...] = ()
-    """Files of a folder that make one conversation; none where each file holds conversations."""
+    """Files of a folder that belong together; none where each file holds conversations."""
+    split: Callable[[Any], Iterable[Any]] = lambda folder: (folder,)
+    """The conversations of a folder that has `parts`; without it, all of them make one."""
     label: Callable[[Any, str], Row] | None = None
     """The conversation with the topic of each message; None where topics are not known."""
 
@@ -44,6 +46,7 @@ _PEOPLE = (
     "Adeleke_Okonjo Ethan_Hunt Kenta_Tanaka Kim_Ji_young Liam_O_Connor Lin_Wanyu Oliver_Smith"
     " Pak_Budi Sarah_Miller Sophie_Dubois"
 ).split()
+_DOMAINS = "music cooking fitness pet travel".split()
 _PHONES = (
     "fenghaoran leimingxuan lumingqiang maxiulan songyajing sunyuwei yemingxuan yinhao yuxiaowei"
     " yuxiaowen"
@@ -99,8 +102,27 @@ DATA_SETS: Mapping[str, DataSet] = {
         tuple(
             f"{_RAW}/1754955896/LifeBench/main/life_bench_data/data/{phone}" for phone in _PHONES
         ),
-        convert_lifebench,
-        PARTS,
+        lifebench.convert_lifebench,
+        lifebench.PARTS,
+    ),
+    "locomo-plus": DataSet(
+        "401 remarks, each related by meaning alone to one of weeks before, in LoCoMo's chats",
+        "https://github.com/xjtuleeyf/Locomo-Plus",
+        "not stated; LoCoMo CC BY-NC 4.0",
+        "Li et al., 2026, arXiv:2602.10715",
+        (f"{_RAW}/xjtuleeyf/Locomo-Plus/main/data",),
+        locomo_plus.convert_locomo_plus,
+        locomo_plus.PARTS,
+        locomo_plus.split_locomo_plus,
+    ),
+    "proactive": DataSet(
+        "5 people's remarks to an assistant that should bring back what they told, made up",
+        "https://github.com/FxyQwQ/ProactiveMemBench",
+        "MIT",
+        "FxyQwQ, ProactiveMemBench, 2026",
+        tuple(f"{_RAW}/FxyQwQ/ProactiveMemBench/main/data/{domain}" for domain in _DOMAINS),
+        proactive.convert_proactive,
+        proactive.PARTS,
     ),
     "longmemeval-s": _longmemeval("about 40 sessions", "longmemeval_s_cleaned.json"),
     "longmemeval-m": _longmemeval("about 500 sessions, 2.7 GB", "longmemeval_m_cleaned.json"),

@@ -64,7 +64,7 @@ def find_label(name: str) -> Callable[[Any, str], Row]:
 
 
 def read_published(name: str, path: Path) -> Iterator[Published]:
-    """The conversations of a published file, or the one of a folder of a data set with `parts`.
+    """The conversations of a published file, or of a folder of a data set with `parts`.
 
     Args:
         name: The data set.
@@ -73,16 +73,17 @@ def read_published(name: str, path: Path) -> Iterator[Published]:
     Raises:
         NotAConversationError: It cannot be read, or is no JSON.
     """
-    if parts := DATA_SETS[name].parts:
+    known = DATA_SETS[name]
+    if parts := known.parts:
         if not path.is_dir():
             raise NotAConversationError(
-                "{path} is no folder: a conversation of {name} is one, with {parts}",
+                "{path} is no folder: {name} is published in folders, with {parts}",
                 path=path,
                 name=name,
                 parts=", ".join(parts),
             )
-        value = {Path(part).stem: list(_read_file(name, path / part)) for part in parts}
-        yield Published(name, path.resolve().name, value)
+        folder = {Path(part).stem: list(_read_file(name, path / part)) for part in parts}
+        yield from (Published(name, path.resolve().name, one) for one in known.split(folder))
         return
     values = _read_file(name, path)
     first = list(islice(values, 2))

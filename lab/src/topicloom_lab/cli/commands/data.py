@@ -38,7 +38,7 @@ def convert(
         list[Path],
         Argument(
             metavar="FILE",
-            help="The files as they are published. For lifebench, give a folder for each person.",
+            help="The files as published; folders for lifebench, locomo-plus and proactive.",
         ),
     ],
     out: Annotated[Path, Option(help="The file to write.")],
