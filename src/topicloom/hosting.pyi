@@ -51,8 +51,9 @@ from .search.words import (
     telling_words as telling_words,
 )
 from .state.activation import (
-    ReplayedTurns as ReplayedTurns,
-    replay_activation as replay_activation,
+    INITIAL_RELEVANCE as INITIAL_RELEVANCE,
+    activate_candidates as activate_candidates,
+    update_activation as update_activation,
 )
 from .state.content_blocks import (
     get_media_kind as get_media_kind,
@@ -64,7 +65,6 @@ from .state.hierarchy import (
     PATH_SEPARATOR as PATH_SEPARATOR,
     build_full_name as build_full_name,
     find_path as find_path,
-    list_children as list_children,
 )
 from .state.identity import (
     digest as digest,
@@ -90,7 +90,7 @@ from .state.receipt import (
     Prices as Prices,
 )
 from .state.rounds import (
-    sort_by_time as sort_by_time,
+    group_rounds as group_rounds,
 )
 from .state.safe_text import (
     clip as clip,

@@ -156,7 +156,6 @@ from .search.need import (
 from .search.packed_examples import (
     PACKED as PACKED,
     load_examples as load_examples,
-    pack_vectors as pack_vectors,
 )
 from .search.ranking import (
     Floats as Floats,

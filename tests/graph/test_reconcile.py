@@ -9,8 +9,30 @@ import pytest
 from langchain_core.messages import HumanMessage, RemoveMessage
 from sessions import last_receipt, open_graph, tell, thread, transcript_of
 
-from topicloom.errors import ReplyError
+from topicloom import FileStorage, ReplyError, StorageUnavailableError
+from topicloom.storage.base import TIPS
+from topicloom.storage.files import FileBackend
+from topicloom.storage.jsonl import ChainFile
 from topicloom.testing import ScriptedResponder, fake_roles
+
+
+class Unreadable(FileStorage):
+    """Files in which nobody can see, a few times, what others wrote."""
+
+    failures = 0
+
+    def backend(self, session: str) -> FileBackend:
+        backend = super().backend(session)
+        entries = backend.entries
+
+        def read(chain: str) -> ChainFile:
+            if chain == TIPS and self.failures:
+                self.failures -= 1
+                raise StorageUnavailableError("input/output error")
+            return entries(chain)
+
+        vars(backend)["entries"] = read
+        return backend
 
 
 def updates_of(graph: Any, text: str) -> dict[str, Any]:
@@ -52,3 +74,18 @@ def test_a_turn_that_failed_leaves_no_calls(tmp_path: Path) -> None:
     assert updates["reconcile"]["turn"]["silent"]
     receipt = last_receipt(tmp_path, graph, thread())
     assert [call.role for call in receipt.calls] == ["responder"]
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_where_nobody_can_see_what_is_left_the_node_looks_again(
+    tmp_path: Path, failures: int
+) -> None:
+    storage = Unreadable(tmp_path, fsync=False)
+    graph = open_graph(tmp_path, storage=storage)
+    tell(graph, thread(), "One")
+    storage.failures = failures
+    updates = updates_of(graph, "Two")
+    assert list(updates)[:2] == ["reconcile", "ingest"]
+    assert storage.failures == 0
+    assert [m.text for m in transcript_of(tmp_path, graph, thread())][::2] == ["One", "Two"]
+    assert last_receipt(tmp_path, graph, thread()).events == ()

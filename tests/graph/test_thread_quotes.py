@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from people import People
 from sessions import last_receipt, thread
 
+from topicloom.hosting import find_deps
 from topicloom.nodes.user_knowledge import UserKnowledge
 from topicloom.storage.thread_profiles import ThreadProfile
 
@@ -18,7 +20,7 @@ ASKED = "Which part did the boiler in Ghent need?"
 
 def settle(people: People) -> None:
     """Wait for what goes on behind a turn."""
-    people.graph.builder.deps.ahead.submit(lambda: None).result()  # type: ignore[attr-defined]
+    find_deps(people.graph).ahead.submit(lambda: None).result()
 
 
 def open_all(folder: Path, **settings: object) -> People:
@@ -138,8 +140,7 @@ def test_cards_are_made_anew(people: People) -> None:
     people.say("new", "And now?")  # it has no card though it is not new
     settle(people)
     assert BOILER in people.say("voice", ASKED)
-    known = people.graph.builder.deps.user  # type: ignore[attr-defined]
-    assert isinstance(known, UserKnowledge)
+    known = find_deps(people.graph).user
     assert known.profiles.remake(people.store, "ann") == 4
 
 
@@ -150,9 +151,9 @@ def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.M
     settle(people)
     opened, find = list[str](), UserKnowledge._open
 
-    def count(self: UserKnowledge, kept: object, person: object, name: str) -> object:
+    def count(self: UserKnowledge, kept: Any, person: Any, name: str) -> object:
         opened.append(name)
-        return find(self, kept, person, name)  # type: ignore[arg-type]
+        return find(self, kept, person, name)
 
     monkeypatch.setattr(UserKnowledge, "_open", count)
     assert BOILER in people.say("slack", ASKED)

@@ -13,8 +13,8 @@ from topicloom.nodes.workspace import Workspaces
 
 def open_one(storage: Storage | None) -> Workspaces:
     """Workspaces of which one is open at once, without indexes."""
-    nothing: Any = lambda *_: None  # noqa: E731
-    return Workspaces(storage, nothing, open_at_once=1)
+    nothing: Any = None
+    return Workspaces(storage, lambda _: nothing, open_at_once=1)
 
 
 def test_a_store_has_one_storage_for_all_its_sessions() -> None:

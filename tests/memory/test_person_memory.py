@@ -5,16 +5,18 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from command_line import Run, run
-from folders import open_people
+from folders import close_files, open_people
 from people import People
 from sessions import thread
 
 from topicloom import FileStorage, InputError, Memory, PersonMemory
+from topicloom.hosting import find_deps
 
 __all__ = ["run"]
 USER, SCOPE = "canary.user@example.org", "canary scope"
@@ -101,16 +103,16 @@ def test_killed_on_the_way_the_same_call_finishes(
     people: People, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     person, calls = PersonMemory(people.graph, USER), 0
-    deps = people.graph.builder.deps  # type: ignore[attr-defined]
+    deps = find_deps(people.graph)
     saver = people.checkpointer
 
-    def dying(work: object) -> object:
+    def dying(work: Callable[..., object]) -> object:
         def call(*args: object, **options: object) -> object:
             nonlocal calls
             calls += 1
             if calls == at + 1:
                 raise KeyboardInterrupt
-            return work(*args, **options)  # type: ignore[operator]
+            return work(*args, **options)
 
         return call
 
@@ -133,8 +135,7 @@ async def test_on_the_event_loop(people: People) -> None:
 @pytest.mark.slow
 def test_the_command_shows_and_deletes_a_person(people: People, run: Run, tmp_path: Path) -> None:
     folder = str(people.folder)
-    people.store.conn.close()  # type: ignore[attr-defined]
-    people.checkpointer.close()  # type: ignore[attr-defined]
+    close_files(people)
     shown = run("--folder", folder, "person", USER)
     assert shown.code == 0
     assert WEB in shown.out
@@ -159,8 +160,7 @@ def test_the_command_shows_and_deletes_a_person(people: People, run: Run, tmp_pa
 
 def test_what_held_on_a_day_by_command(people: People, run: Run) -> None:
     folder = str(people.folder)
-    people.store.conn.close()  # type: ignore[attr-defined]
-    people.checkpointer.close()  # type: ignore[attr-defined]
+    close_files(people)
     people_of = "of bob"
     assert "I box." in run("--folder", folder, "facts", people_of).out
     assert (

@@ -31,7 +31,7 @@ from topicloom import (
     embedded_roles,
 )
 from topicloom.hosting import sees
-from topicloom.testing import make_topic_search
+from topicloom.testing import ScriptedReply, make_topic_search
 
 LONG = "a" * 170
 ALIKE = [
@@ -199,12 +199,12 @@ def check_nothing_passed(people: People) -> None:
 def test_ten_questions_with_a_model_that_tries_to_be_told(people: People) -> None:
     """Each time it may, it searches for the secret, in all words that it has."""
 
-    def search(request: ReplyRequest) -> object:
+    def search(request: ReplyRequest) -> ScriptedReply:
         if request.search:
             return make_topic_search("quartz77 password", include_archived=True)
         return "I could not find it."
 
-    people.responder.otherwise = search  # type: ignore[assignment]
+    people.responder.otherwise = search
     check_nothing_passed(people)
     assert any(request.search for request in people.responder.requests), "it had to be refused"
 

@@ -12,7 +12,6 @@ from topicloom.state.hierarchy import (
     find_continuation,
     find_path,
     find_successors,
-    list_children,
     strip_number,
 )
 from topicloom.state.topics import Topic, TopicStatus, TopicTable
@@ -58,7 +57,6 @@ def test_paths_and_full_names() -> None:
     assert [t.id for t in find_path(HOUSE["t4"], HOUSE)] == ["t1", "t2", "t4"]
     assert build_full_name(HOUSE["t4"], HOUSE) == "House / Kitchen / Tiles"
     assert build_full_name(HOUSE["t6"], HOUSE) == "Kyoto"
-    assert [t.id for t in list_children("t2", HOUSE)] == ["t4", "t5"]
     assert [t.name for t in add_full_names([HOUSE["t3"], HOUSE["t6"]], HOUSE)] == [
         "House / Garden",
         "Kyoto",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from hypothesis import given, strategies as st
 
-from topicloom.state.rounds import Round, group_rounds, sort_by_time
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import MessageRole, StoredMessage
 
 ROLES: list[MessageRole] = ["user", "assistant", "tool", "system"]
@@ -56,31 +54,3 @@ def test_blocks_part_nothing_and_lose_nothing(roles: list[MessageRole]) -> None:
     for round_ in rounds:
         assert "user" not in [r.role for r in round_.messages[1:]]
     assert all(b.messages[0].role == "user" for b in rounds[1:])
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(ROLES), st.sampled_from(["", "soon", *"1234"])), max_size=9)
-)
-def test_rounds_in_the_order_of_time(drawn: list[tuple[MessageRole, str]]) -> None:
-    """Each message stays in its round, and a round without a time behind the one before it."""
-    messages = [
-        StoredMessage(seq=n, role=role, text="x", time=f"2026-03-0{at}" if at.isdigit() else at)
-        for n, (role, at) in enumerate(drawn, start=1)
-    ]
-    ordered = sort_by_time(messages)
-    assert sorted(m.seq for m in ordered) == [m.seq for m in messages]
-    rounds = group_rounds(messages)
-    by_first = {r.messages[0].seq: r.messages for r in rounds}
-    heads = [m.seq for m in ordered if m.seq in by_first]
-    assert ordered == [m for head in heads for m in by_first[head]]
-    days = [by_first[head][0].time for head in heads if by_first[head][0].time[:4] == "2026"]
-    assert days == sorted(days)
-    place = {head: n for n, head in enumerate(heads)}
-    for before, after in pairwise(rounds):
-        if not after.messages[0].time.startswith("2026"):
-            assert place[after.first] == place[before.first] + 1
-
-
-def test_what_is_in_order_stays() -> None:
-    messages = messages_of("user", "assistant", "user", "assistant")
-    assert sort_by_time(messages) == messages

@@ -133,9 +133,12 @@ def test_purged_messages(reopen: Reopen) -> None:
             assert type(new.message) is type(old.message)
             assert new.message.content == REMOVED
             assert new.speaker is None
-        [call] = everywhere[3].message.tool_calls  # type: ignore[union-attr]
+        calling, result = everywhere[3].message, everywhere[4].message
+        assert isinstance(calling, AIMessage)
+        assert isinstance(result, ToolMessage)
+        [call] = calling.tool_calls
         assert (call["name"], call["args"], call["id"]) == ("bank", {}, "c1")
-        assert everywhere[4].message.tool_call_id == "c1"  # type: ignore[union-attr]
+        assert result.tool_call_id == "c1"
         assert len(group_rounds(everywhere)) == len(group_rounds(at.said))
 
         first, second = store.topic_table(at.session)

@@ -173,7 +173,14 @@ def purge_by_two(place: Place, look: Look) -> None:
     Memory.of(two, CONFIG).forget("m1", "m3", "m13")
 
 
-@pytest.mark.parametrize("purge", [purge_by_storage, purge_by_graph, purge_by_two])
+PURGES = [
+    purge_by_storage,
+    purge_by_graph,
+    pytest.param(purge_by_two, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("purge", PURGES)
 def test_nobody_serves_it_from_the_moment_the_purge_returned(
     place: Place, purge: Callable[[Place, Look], None]
 ) -> None:
@@ -186,7 +193,7 @@ def test_nobody_serves_it_from_the_moment_the_purge_returned(
     assert [name for name, served in after.items() if REMOVED not in served] == []
 
 
-@pytest.mark.parametrize("purge", [purge_by_storage, purge_by_graph, purge_by_two])
+@pytest.mark.parametrize("purge", PURGES)
 def test_the_next_turn_has_it_in_no_prompt_and_no_channel(
     place: Place, purge: Callable[[Place, Look], None]
 ) -> None:

@@ -13,7 +13,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 from sessions import check_kept
 
-from topicloom import FileStorage, Settings, StoreStorage, build_session_graph, open_session
+from topicloom import (
+    FileStorage,
+    Settings,
+    Storage,
+    StoreStorage,
+    build_session_graph,
+    open_session,
+)
 from topicloom.hosting import Graph
 from topicloom.testing import fake_roles
 
@@ -33,15 +40,16 @@ def open_place(place: str, stack: ExitStack) -> tuple[Graph, Any]:
         saver: Any = stack.enter_context(PostgresSaver.from_conn_string(place))
         store = stack.enter_context(PostgresStore.from_conn_string(place))
         saver.setup()
-        storage, given = StoreStorage(store), "store"
+        storage: Storage = StoreStorage(store)
+        given: Any = "store"
     else:
         saver = stack.enter_context(SqliteSaver.from_conn_string(f"{place}/checkpoints.sqlite"))
-        storage = given = FileStorage(Path(place), fsync=False)  # type: ignore[assignment]
+        storage = given = FileStorage(Path(place), fsync=False)
         store = None
     builder = build_session_graph(
         settings=Settings(window=2_000),
         roles=fake_roles(),
-        storage=given,  # type: ignore[arg-type]
+        storage=given,
     )
     return builder.compile(checkpointer=saver, store=store), storage
 

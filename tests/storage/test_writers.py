@@ -8,16 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from topicloom import ConflictError, Receipt, Session, SessionStore, Storage, StoredMessage
+from topicloom.storage.merging import find_missing, merge_sessions
 from topicloom.storage.writers import (
     Tip,
     catch_up,
     choose_branch,
     come_behind,
     find_concurrent,
-    find_missing,
     gather,
     give_way,
-    merge_sessions,
     publish,
     read_tips,
     set_aside,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.sqlite import SqliteStore
 from people import People
 
@@ -26,3 +27,10 @@ def open_people(folder: Path) -> People:
         checkpointer=saver,
         settings={"embedder": "hashing", "across_threads": "all"},
     )
+
+
+def close_files(people: People) -> None:
+    """Close the files of people, as the end of their process does."""
+    for place in (people.store, people.checkpointer):
+        assert isinstance(place, SqliteStore | SqliteSaver)
+        place.conn.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from importing import fill_spool, list_messages, save
+from langchain_core.messages import AIMessage, ToolMessage
 from vendor_exports import chatgpt, node
 
 from topicloom import StorageUnavailableError
@@ -102,8 +103,10 @@ def test_what_is_read_back_is_what_was_put_in(tmp_path: Path) -> None:
     ]
     asked, called, answered = list_messages(save(tmp_path / "m.json", said))
     assert (asked.content, asked.name) == ([{"type": "text", "text": "茶"}], "Ann")
-    assert called.tool_calls[0]["args"] == {"city": "Oslo"}  # type: ignore[attr-defined]
-    assert answered.tool_call_id == "c"  # type: ignore[attr-defined]
+    assert isinstance(called, AIMessage)
+    assert isinstance(answered, ToolMessage)
+    assert called.tool_calls[0]["args"] == {"city": "Oslo"}
+    assert answered.tool_call_id == "c"
     assert {m.additional_kwargs["time"] for m in (asked, called, answered)} == {
         "2025-01-01T00:00:00+08:00"
     }

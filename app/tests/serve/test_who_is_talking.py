@@ -12,6 +12,7 @@ import pytest
 from endpoints import Talk, ask, open_client, talking
 
 from topicloom import ConfigurationError, FileStorage
+from topicloom.hosting import name_thread
 from topicloom_app.serve.app import check_trusted
 
 ANN: Any = {"X-Topicloom-User": "ann", "X-Topicloom-Scope": "garden"}
@@ -27,8 +28,8 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
 
 
 def persons(talk: Talk) -> set[tuple[str, str]]:
-    threads = ({"configurable": {"thread_id": n}} for n in FileStorage(talk.folder).sessions())
-    found = (talk.graph.get_state(thread).values["session"] for thread in threads)  # type: ignore[arg-type]
+    names = FileStorage(talk.folder).sessions()
+    found = (talk.graph.get_state(name_thread(name)).values["session"] for name in names)
     return {(one.get("user_id", ""), one.get("scope", "")) for one in found}
 
 

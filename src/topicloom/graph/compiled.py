@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -14,42 +13,31 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, closing
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import uuid4
 
 from cachetools import LRUCache
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import merge_configs
-from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
 from topicloom.domain.state import DomainInput
-from topicloom.errors import (
-    InputError,
-    MissingThreadError,
-    TopicLoomWarning,
-    suggest,
-)
+from topicloom.graph.given import check_input, check_thread
 from topicloom.graph.purged_state import hide_purged
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.runs import RunQueue, name_thread, warn_of_left_out, warn_of_part
-from topicloom.nodes.step import NO_THREAD, dump
+from topicloom.nodes.runs import RunQueue, name_thread
+from topicloom.nodes.step import dump
 from topicloom.state.channels import SessionInput, SessionState, TurnOptions
-from topicloom.state.message_form import make_update_storable, read_messages, select_usable
-from topicloom.state.messages import check_content
+from topicloom.state.message_form import make_update_storable
 from topicloom.state.persons import Person, check_person, read_person
-from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 from topicloom.storage.writers import branch_off
-from topicloom.texts import FilledText
 
 _OWNERS = 4_096
 """Threads of which it is remembered whose they are."""
@@ -93,8 +81,9 @@ class CompiledSessionGraph(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Generator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
-        input = self._check_input(input, config)
-        given = self._check_thread(config, input)
+        given = ensure_config(merge_configs(self.config, config)).get("configurable", {})
+        input = check_input(input, given, self.builder.channels, self.builder.check_document)
+        check_thread(input, given, self.checkpointer)
         self._check_owner(given, options)
         with (
             self.builder.runs.hold(given) as run,
@@ -113,8 +102,9 @@ class CompiledSessionGraph(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncGenerator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
-        input = self._check_input(input, config)
-        given = self._check_thread(config, input)
+        given = ensure_config(merge_configs(self.config, config)).get("configurable", {})
+        input = check_input(input, given, self.builder.channels, self.builder.check_document)
+        check_thread(input, given, self.checkpointer)
         await self._acheck_owner(given, options)
         async with (
             self.builder.runs.ahold(given) as run,
@@ -218,74 +208,6 @@ class CompiledSessionGraph(
         if _names_checkpoint(config) or _clears(supersteps):
             supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
         return await super().abulk_update_state(config, supersteps)
-
-    def _check_input(self, given: Any, config: RunnableConfig | None) -> Any:
-        """The input, its messages in a form that can be kept; refused if one has none.
-
-        Of a graph around this one, only the newest is: it sends all that it keeps each time.
-
-        Raises:
-            InputError: It cannot be used, or is certainly not what was meant.
-        """
-        way = FilledText('pass what is new as {"messages": [("user", "...")]}')
-        if isinstance(given, str | Sequence | BaseMessage):
-            raise InputError(
-                "the session cannot take a {kind} as input: {way}",
-                kind=type(given).__name__,
-                way=way,
-            )
-        if isinstance(given, Mapping) and given and not self.builder.channels.keys() & given.keys():
-            name = next(iter(map(str, given)))
-            raise InputError(
-                "the session has no input {name!r}: {way}{meant}",
-                name=name,
-                way=way,
-                meant=suggest(name, ["messages"]),
-            )
-        said = given.update if isinstance(given, Command) else given
-        values = self.builder.check_document(said)
-        messages = read_messages(values)
-        around = ensure_config(merge_configs(self.config, config)).get("configurable", {})
-        if not (around.get("checkpoint_ns") and isinstance(given, Mapping)):
-            kept = make_update_storable(values)
-            check_content(messages)
-            if kept is said:
-                return given
-            return replace(given, update=kept) if isinstance(given, Command) else kept
-        usable, faults = select_usable(messages)
-        if not faults and usable == messages:
-            return values
-        if faults:
-            warn_of_left_out(faults)
-        return {**values, "messages": usable}
-
-    def _check_thread(self, config: RunnableConfig | None, data: object) -> dict[str, Any]:
-        """What a run is given by its caller and around it; warns if nothing keeps its thread."""
-        given = ensure_config(merge_configs(self.config, config)).get("configurable", {})
-        if not given.get("thread_id"):
-            raise MissingThreadError(NO_THREAD)
-        if replace_surrogates(thread := str(given["thread_id"])) != thread:
-            raise InputError(
-                "thread_id {thread!r} has half of a character, which cannot be stored",
-                thread=thread,
-            )
-        if (
-            not self.checkpointer
-            and given.get("thread_id")
-            and CONFIG_KEY_CHECKPOINTER not in given
-        ):
-            warnings.warn(
-                FilledText(
-                    "nothing keeps thread {thread!r}, and its next turn begins anew: compile the"
-                    " graph with checkpointer=local_checkpointer()",
-                    thread=given["thread_id"],
-                ),
-                TopicLoomWarning,
-                stacklevel=3,
-            )
-        elif self.checkpointer is None and given.get("checkpoint_ns") and isinstance(data, Mapping):
-            warn_of_part(data.get("messages") or ())
-        return given
 
 
 class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionState]):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable
@@ -52,36 +51,57 @@ from topicloom.storage.writers import Tip, find_concurrent, read_tips, resume
 from topicloom.texts import FilledText
 
 
+def begin_turn(deps: Deps, state: SessionState) -> bool:
+    """The entry of a turn; True if others left something for `reconcile` to settle."""
+    deps.waits.of(current_session(state).id).begin(waited=turn_options().answer)
+    try:
+        known, workspace = open_session(deps.workspaces, state)
+        tips = read_tips(workspace.store)
+        session = _date_fork(_claim(known, tips), state)
+        edit, messages = _find_edits(deps, workspace, session, state)
+        behind = find_concurrent(workspace.store, session, tips)
+    except (OSError, StorageUnavailableError):  # the node looks once more, and has a second attempt
+        return True
+    begun = read_unfinished(state, known)
+    failed = begun is not None and begun.first
+    purged = workspace.store.log.purges != known.purges
+    hidden = messages is not state.get("messages", messages)
+    return bool(session != known or behind or edit.numbers or hidden or failed or purged)
+
+
 def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
     """The node that settles what others left; `replay` makes their edits of a document."""
 
     def step(state: SessionState) -> Step[Update]:
-        left = _look(deps, state)
-        known, messages, begun = left.known, left.messages, left.begun
-        store, edits = left.workspace.store, left.edit.describe()
-        edited = supersede(store, left.session, left.edit)
-        session, events, update = _come_behind(store, edited, left.tips, state, replay)
+        known, workspace = open_session(deps.workspaces, state)
+        store, begun = workspace.store, read_unfinished(state, known)
+        tips = read_tips(store)
+        session = _date_fork(_claim(known, tips), state)
+        edit, messages = _find_edits(deps, workspace, session, state)
+        edited, edits = supersede(store, session, edit), edit.describe()
+        session, events, update = _come_behind(store, edited, tips, state, replay)
         unfinished = read_unfinished(state, session)
         if unfinished and _lacks_its_end(unfinished, messages) and not edits:
             return dump(turn=unfinished.model_copy(update={"answer": False}))
-        if purged := left.purged:
+        if purged := store.log.purges != known.purges:
             # A title may tell what was purged.
             session = session.model_copy(update={"purges": store.log.purges, "titles": {}})
+        failed = bool(begun and begun.first)
         calls = list[Call]()
         if edits:
             session = yield from _name_topics(deps, store, session, calls)
-        if events or edits or left.failed or purged or left.hidden:
+        if events or edits or failed or purged or messages is not state.get("messages", messages):
             # The channel is as old as the session that the checkpoint holds.
-            stored = left.workspace.recent(session, messages, session.count - known.count)
+            stored = workspace.recent(session, messages, session.count - known.count)
             if events:  # what another writer took out of view is not new
-                stored = [*left.workspace.recent(edited, messages), *stored]
+                stored = [*workspace.recent(edited, messages), *stored]
             shown = show_newest(store, session, deps.settings.visible_messages)
             update["messages"] = Overwrite([*shown, *select_unstored(messages, stored)])
-            session = left.workspace.mark_shown(session, shown)
-        before = begun.events if begun and not left.failed else ()
+            session = workspace.mark_shown(session, shown)
+        before = begun.events if begun and not failed else ()
         turn = Turn(
             number=session.turn + 1,
-            silent=bool(edits or left.failed or events),
+            silent=bool(edits or failed or events),
             events=(*before, *edits, *events),
         )
         anew = {"readings": None, "calls": Overwrite(dumped(calls))}
@@ -90,71 +110,18 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
     return node(step, "reconcile")
 
 
-def begin_turn(deps: Deps, state: SessionState) -> bool:
-    """The entry of a turn; True if others left something for `reconcile` to settle."""
-    deps.waits.of(current_session(state).id).begin(waited=turn_options().answer)
-    try:
-        left = _look(deps, state)
-    except (OSError, StorageUnavailableError):  # the node looks once more, and has a second attempt
-        return True
-    store, session = left.workspace.store, left.session
-    return (
-        session != left.known
-        or bool(left.edit.numbers)
-        or left.hidden
-        or left.failed
-        or left.purged
-        or bool(find_concurrent(store, session, left.tips))
-    )
+def _claim(session: Session, tips: Sequence[Tip]) -> Session:
+    """The session as one of the person whose it is by what is stored."""
+    owner = find_person(tip.session for tip in tips)
+    return session if owner is None else claim_session(session, owner)
 
 
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """What there is to see before a turn takes anything in."""
-
-    known: Session
-    """The session of the checkpoint."""
-    session: Session
-    """The same, with its person, and where a fork begins, with the time of the checkpoint."""
-    workspace: Workspace
-    edit: Edit
-    """What the application changed in the channel."""
-    messages: Sequence[AnyMessage]
-    """The channel without what is out of view."""
-    hidden: bool
-    """True if some of the channel is."""
-    begun: Turn | None
-    """The turn that was begun and not closed."""
-    tips: Sequence[Tip]
-
-    @property
-    def failed(self) -> bool:
-        """True if a turn took in messages and was not closed."""
-        return bool(self.begun and self.begun.first)
-
-    @property
-    def purged(self) -> bool:
-        """True if something was purged since the checkpoint."""
-        return self.workspace.store.log.purges != self.known.purges
-
-
-def _look(deps: Deps, state: SessionState) -> _Left:
-    """See what others left; writes nothing."""
-    known, workspace = open_session(deps.workspaces, state)
-    tips, given = read_tips(workspace.store), state.get("messages", [])
-    session = _date_fork(known, state)
-    edit, messages = find_edits(
-        deps,
-        workspace,
-        session,
-        given,
-        answer=turn_options().answer,
-        cleared=current_run().cleared,
-    )
-    if (owner := find_person(tip.session for tip in tips)) is not None:
-        session = claim_session(session, owner)
-    begun, hidden = read_unfinished(state, known), messages is not given
-    return _Left(known, session, workspace, edit, messages, hidden, begun, tips)
+def _find_edits(
+    deps: Deps, workspace: Workspace, session: Session, state: SessionState
+) -> tuple[Edit, Sequence[AnyMessage]]:
+    """What the application changed in the channel, and the messages of it that are in view."""
+    answer, cleared, given = turn_options().answer, current_run().cleared, state.get("messages", [])
+    return find_edits(deps, workspace, session, given, answer=answer, cleared=cleared)
 
 
 def _lacks_its_end(begun: Turn, messages: Sequence[AnyMessage]) -> bool:

@@ -75,11 +75,6 @@ def _choose_brief(topic: Topic) -> str:
     return topic.summary if topic.status == "archived" and topic.summary else topic.brief
 
 
-def list_children(topic_id: str, topics: Mapping[str, Topic]) -> list[Topic]:
-    """The parts of a topic, in the order in which they were made."""
-    return [t for t in topics.values() if t.parent == topic_id]
-
-
 def find_successors(topic_id: str | None, topics: Mapping[str, Topic]) -> list[Topic]:
     """The open topics that hold what a topic held, in the order in which they were made.
 

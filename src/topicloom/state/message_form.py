@@ -69,15 +69,6 @@ def make_storable(message: _Message) -> _Message:
     return kept.model_copy(update=update)
 
 
-def find_form_fault(message: BaseMessage) -> str:
-    """What is wrong with the form of a message, in a sentence with the way out; "" for nothing."""
-    try:
-        _make_plain(message)
-    except InputError as error:
-        return str(error)
-    return ""
-
-
 def _make_plain(message: _Message) -> _Message:
     if type(message) in (AIMessage, HumanMessage) and _is_bare(message):
         return message

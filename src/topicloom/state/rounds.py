@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from topicloom.state.safe_text import shorten_query
-from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
+from topicloom.state.stored_message import StoredMessage
 
 Ruling = Literal["continues", "opens"]
 """The verdict of an arbiter on a round that may or may not begin a topic."""
@@ -103,17 +102,3 @@ def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:
         context = rounds[-1].reply if rounds and not group[0].begins else ""
         rounds.append(Round(tuple(group), context))
     return rounds
-
-
-def sort_by_time(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
-    """Messages in the order in which their rounds began.
-
-    Rounds stay whole, and one without a time that can be read stays behind the one before it.
-    """
-    timed = list[tuple[float, Round]]()
-    seconds = -math.inf
-    for round_ in group_rounds(messages):
-        began = parse_iso_seconds(round_.messages[0].time)
-        seconds = seconds if began is None else began
-        timed.append((seconds, round_))
-    return [message for _, r in sorted(timed, key=lambda row: row[0]) for message in r.messages]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -41,6 +41,7 @@ from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, to_row
 from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
+from topicloom.storage.read_caches import ReadCaches, TopicContent
 
 
 class SessionStore:
@@ -60,7 +61,7 @@ class SessionStore:
         """
         self._log = log
         self._watching = watching
-        self._caches = _Caches(log.renewals)
+        self._caches = ReadCaches(log.renewals)
         self._reported = 0
 
     @property
@@ -71,11 +72,11 @@ class SessionStore:
         return self._log
 
     @property
-    def _kept(self) -> _Caches:
+    def _kept(self) -> ReadCaches:
         """What was read of the session, and nothing that was read before the newest purge."""
         kept, renewals = self._caches, self.log.renewals
         if kept.renewals != renewals:
-            kept = self._caches = _Caches(renewals)
+            kept = self._caches = ReadCaches(renewals)
         return kept
 
     def renew(self) -> None:
@@ -471,50 +472,7 @@ class SessionStore:
         return [found[ref] for ref in refs]
 
 
-class TopicContent(NamedTuple):
-    """Which messages a topic has, on which branch, and how they were edited."""
-
-    ranges: tuple[Range, ...] = ()
-    newest: str = ""
-    """Ref of its newest message in the transcript; "" for none."""
-    edited: tuple[tuple[int, str], ...] = ()
-    """Numbers of its messages that are superseded, and the refs of the edits that count."""
-
-
-class _Caches:
-    """What was read of a session behind the same purge."""
-
-    def __init__(self, renewals: int) -> None:
-        self.renewals = renewals
-        self.messages = WeighedCache[str, StoredMessage](_CACHED_BYTES, _weigh)
-        self.tables = WeighedCache[str | None, TopicTable](8)
-        self.ranges = WeighedCache[str | None, TopicRanges](8)
-        self.edited = WeighedCache[_Edited, Mapping[str, tuple[tuple[int, str], ...]]](8)
-        self.days = WeighedCache[str | None, Sequence[str]](2)
-        self.runs = WeighedCache[_Run, Sequence[StoredMessage]](_CACHED_BYTES, _weigh_all)
-        self.notes = WeighedCache[str | None, Sequence[Note]](4)
-        self.superseded = WeighedCache[str, Mapping[int, StoredMessage | None]](8)
-        self.purged = WeighedCache[str, Mapping[str, StoredMessage]](1)
-
-
 F = TypeVar("F")
-_Edited = tuple[str | None, str | None]
-"""Heads of the ranges and of the edits."""
-_Run = TopicContent | tuple[str | None, str | None, int]
-"""What a list of messages was read by: what a topic has; for the tail its transcript, what is
-superseded, and first."""
-_CACHED_BYTES = 16_000_000
-"""Memory for messages of a session, and as much for lists of them."""
-_OVERHEAD = 2_000
-"""Bytes of a validated message in memory beside its text and its blocks, roughly."""
-
-
-def _weigh(message: StoredMessage) -> int:
-    return len(message.text) + len(repr(message.whole)) + _OVERHEAD
-
-
-def _weigh_all(messages: Sequence[StoredMessage]) -> int:
-    return sum(map(_weigh, messages))
 
 
 def _fold_topics(rows: Sequence[Row], base: TopicTable | None) -> TopicTable:

@@ -31,7 +31,6 @@ from topicloom.hosting import (
     build_full_name,
     extract_keywords,
     find_path,
-    list_children,
     reachable,
     replace_file,
     safe_name,
@@ -227,7 +226,7 @@ def build_pages(session: str, table: TopicTable) -> list[MemoryPage]:
             topic=topic,
             title=" ".join(build_full_name(topic, table.topics).split()),
             parents=tuple(t.id for t in find_path(topic, table.topics)[:-1]),
-            children=tuple(t.id for t in list_children(topic.id, table.topics)),
+            children=tuple(t.id for t in table if t.parent == topic.id),
         )
         for topic in table
         if topic.status != "merged" and (topic.brief or topic.summary)

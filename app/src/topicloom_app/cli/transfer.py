@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from topicloom.hosting import sort_by_time
+from topicloom import StoredMessage
+from topicloom.hosting import group_rounds, parse_iso_seconds
 from topicloom_app.cli._pages import ExportKind, write_page
 from topicloom_app.cli.console import (
     CliOptions,
@@ -32,3 +35,16 @@ def run_export(
         return
     write_file(out, [text])
     print_dim(open_console(), f"{count_of(len(messages), 'message')}: {to_one_line(str(out))}")
+
+
+def sort_by_time(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
+    """Messages in the order in which their rounds began.
+
+    Rounds stay whole, and one without a time that can be read stays behind the one before it.
+    """
+    timed, seconds = list[tuple[float, Sequence[StoredMessage]]](), -math.inf
+    for round_ in group_rounds(messages):
+        began = parse_iso_seconds(round_.messages[0].time)
+        seconds = seconds if began is None else began
+        timed.append((seconds, round_.messages))
+    return [message for _, said in sorted(timed, key=lambda row: row[0]) for message in said]

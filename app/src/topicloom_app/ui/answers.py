@@ -17,7 +17,7 @@ from topicloom import (
     Receipt,
     StoredMessage,
 )
-from topicloom.hosting import ReplayedTurns
+from topicloom_app.ui.replayed import ReplayedTurns
 
 _TEXT = 20_000
 """Characters of a message in a list; one that is asked for alone comes whole."""

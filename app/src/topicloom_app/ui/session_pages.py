@@ -36,7 +36,6 @@ from topicloom.hosting import (
     get_text,
     name_thread,
     parse_message_number,
-    replay_activation,
     sees,
 )
 from topicloom_app.prices import price_call
@@ -55,6 +54,7 @@ from topicloom_app.ui.answers import (
     show_message,
 )
 from topicloom_app.ui.grounds import find_grounds
+from topicloom_app.ui.replayed import replay_activation
 from topicloom_app.ui.turns import list_moments
 
 WritePage = Callable[[str, Sequence[StoredMessage], bool], str]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from topicloom.state.activation import ActivationPolicy, ReplayedTurns, replay_activation
-from topicloom.state.recall import TopicNote
-from topicloom.state.receipt import Call, Receipt
+from topicloom import ActivationPolicy, Call, Receipt, TopicNote
+from topicloom_app.ui.replayed import ReplayedTurns, replay_activation
 
 LOOSE = ActivationPolicy(floor=0)
 
