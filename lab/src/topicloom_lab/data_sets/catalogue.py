@@ -6,9 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom_lab.data_sets import lifebench, locomo_plus, proactive
 from topicloom_lab.data_sets.fact_consolidation import convert_fact_consolidation
+from topicloom_lab.data_sets.lifebench import PARTS as LIFEBENCH_PARTS, convert_lifebench
+from topicloom_lab.data_sets.locomo_plus import (
+    PARTS as LOCOMO_PLUS_PARTS,
+    convert_locomo_plus,
+    split_locomo_plus,
+)
 from topicloom_lab.data_sets.longmemeval import convert_longmemeval
+from topicloom_lab.data_sets.proactive import PARTS as PROACTIVE_PARTS, convert_proactive
 from topicloom_lab.data_sets.qmsum import convert_qmsum
 from topicloom_lab.data_sets.realmem import convert_realmem, label_realmem
 from topicloom_lab.data_sets.rows import Row
@@ -102,8 +108,8 @@ DATA_SETS: Mapping[str, DataSet] = {
         tuple(
             f"{_RAW}/1754955896/LifeBench/main/life_bench_data/data/{phone}" for phone in _PHONES
         ),
-        lifebench.convert_lifebench,
-        lifebench.PARTS,
+        convert_lifebench,
+        LIFEBENCH_PARTS,
     ),
     "locomo-plus": DataSet(
         "401 remarks, each related by meaning alone to one of weeks before, in LoCoMo's chats",
@@ -111,9 +117,9 @@ DATA_SETS: Mapping[str, DataSet] = {
         "not stated; LoCoMo CC BY-NC 4.0",
         "Li et al., 2026, arXiv:2602.10715",
         (f"{_RAW}/xjtuleeyf/Locomo-Plus/main/data",),
-        locomo_plus.convert_locomo_plus,
-        locomo_plus.PARTS,
-        locomo_plus.split_locomo_plus,
+        convert_locomo_plus,
+        LOCOMO_PLUS_PARTS,
+        split_locomo_plus,
     ),
     "proactive": DataSet(
         "5 people's remarks to an assistant that should bring back what they told, made up",
@@ -121,8 +127,8 @@ DATA_SETS: Mapping[str, DataSet] = {
         "MIT",
         "FxyQwQ, ProactiveMemBench, 2026",
         tuple(f"{_RAW}/FxyQwQ/ProactiveMemBench/main/data/{domain}" for domain in _DOMAINS),
-        proactive.convert_proactive,
-        proactive.PARTS,
+        convert_proactive,
+        PROACTIVE_PARTS,
     ),
     "longmemeval-s": _longmemeval("about 40 sessions", "longmemeval_s_cleaned.json"),
     "longmemeval-m": _longmemeval("about 500 sessions, 2.7 GB", "longmemeval_m_cleaned.json"),
