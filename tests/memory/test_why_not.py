@@ -8,7 +8,14 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from sessions import chatter, open_graph, past, record, tell, thread
 
-from topicloom import FileStorage, InputError, Memory, Settings
+from topicloom import (
+    FileStorage,
+    InputError,
+    Memory,
+    Settings,
+    default_embedder,
+    embedded_roles,
+)
 from topicloom.testing import ScriptedResponder, SteadyReader, fake_roles
 from topicloom_app import load_conversations
 from topicloom_app.recordings.conversations import make_case
@@ -92,6 +99,21 @@ def test_a_message_that_needs_nothing_lost_nothing_for_want_of_room(
     (newest,) = memory.receipts(1)
     assert newest.idle == (step == "needs_nothing")
     assert memory.why_not(newest.turn, "m1").step == step
+
+
+@pytest.mark.parametrize("least", [0.0, 0.9])
+def test_what_is_hardly_needed_is_told_from_what_has_no_room(tmp_path: Path, least: float) -> None:
+    settings = {"recall_least": least, "recall_tokens": 80 if least == 0 else 200}
+    roles = embedded_roles(default_embedder())
+    graph = open_graph(tmp_path, roles, embedder="default", **settings)
+    said = [f"The oak for kitchen floor {n} comes in May." for n in "abcdefghijkl"]
+    record(graph, CONFIG, *map(HumanMessage, said))
+    tell(graph, CONFIG, "Which wood did we order for the kitchen floor?", keep=0)
+    memory = Memory.of(graph, CONFIG)
+    (newest,) = memory.receipts(1)
+    steps = {memory.why_not(newest.turn, f"m{n}").step for n in range(1, len(said) + 1)}
+    assert ("needs_nothing" in steps) == bool(least)
+    assert least or steps == {"quoted", "no_budget"}
 
 
 def test_a_case_is_read_as_evaluations_read_them(tmp_path: Path) -> None:

@@ -111,20 +111,24 @@ def _find_place(
     store: SessionStore,
     full_index: SessionIndex,
 ) -> tuple[int, bool]:
-    """The place of a message among what the index finds for a turn now, and if the turn needs it.
+    """The place of a message among what the index finds for a turn now, and True if it is needed.
 
-    The place is 0 if the index does not find it.
+    The place is 0 if the index does not find it. Only what would fit the budget is said not to be
+    needed: the rest has no room anyway.
     """
     search = receipt.searches[-1] if receipt.searches else None
     said = store.message(session, parse_message_number(receipt.user))
     sought = (search.query.strip() if search else "") or said.query or said.text
     days = Days.of(search.days) if search else None
     enter_all(full_index, store, session)
-    found = list(full_index.search(sought, days, include_archived=True).weights)[:FOUND]
+    weights = full_index.search(sought, days, include_archived=True).weights
+    found = list(weights)[:FOUND]
     if message_id not in found:
         return 0, False
     by_user = full_index.search(sought, days, from_user=not search, include_archived=True)
-    return found.index(message_id) + 1, message_id in by_user.weights
+    # Where the budget ends, a message is worth half as much as the best.
+    fits = 2 * weights[message_id] >= weights[found[0]]
+    return found.index(message_id) + 1, message_id in by_user.weights or not fits
 
 
 def find_step(
