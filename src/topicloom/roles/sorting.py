@@ -149,7 +149,7 @@ def _ask(
         rounds=rounds,
         continues=[request.continues[i] for i in places],
         affinities=request.affinities and request.affinities.of_rounds(places),
-        topics=[*request.topics, *opened],
+        topics=[*opened, *request.topics],
         active=request.active | {t.id for t in opened},
         previous=before.topic if before else None if places[0] else request.previous,
     )
