@@ -46,8 +46,6 @@ _MOST_ASSIGNED = 10_000
 """Messages that one assignment may name."""
 _MOST_REFERENCES = 4
 """Other topics that a message may belong to as well."""
-_ALSO = 800
-"""Characters that are looked at of what names them."""
 _MOST_ASSIGNMENTS = 20_000
 """Assignments that are looked at."""
 _KINDS = {"existing_active", "existing_inactive", "new", "small_talk"}
@@ -198,7 +196,7 @@ def _assignments_of(element: Element) -> Iterator[Assignment]:
 def _parse_also(text: str) -> tuple[str, ...]:
     """Ids of topics, and names of those that have none yet."""
     found: list[str] = []
-    for part in re.split(r"[,;，；、\n]", text[:_ALSO]):
+    for part in re.split(r"[,;，；、\n]", text):
         name = " ".join(part.split())
         found += parse_topic_ids(part, _MOST_REFERENCES) or ([name] if name else [])
     return tuple(dict.fromkeys(found))[:_MOST_REFERENCES]
