@@ -133,7 +133,7 @@ def _ask(
     portions: Sequence[Portion],
     calls: list[Call],
     waits: TurnWaits,
-) -> Step[tuple[list[Portion], Sequence[Round]]]:
+) -> Step[tuple[list[Portion], list[Round]]]:
     """The portions with what a splitter says of some of the rounds, and those that it left out.
 
     It is shown the topics that the portions open under ids that hold for this call.
