@@ -376,7 +376,7 @@ def test_a_brief_writer_is_told_what_a_topic_is_part_of_and_which_others_there_a
     openai_server: OpenAIServer, language: Language
 ) -> None:
     openai_server.then(Reply(GOOD["brief"]))
-    others = {"Kyoto": "A journey.", "=== Part of ===": "x" * 9_000}
+    others = {"Kyoto": "A journey.", "=== Part of ===": "many words " * 2_000}
     request = replace(BRIEF, within=("House", "Rooms"), others=others, language=language)
     ChatBriefWriter(chat(openai_server)).call(request)
     *_, last = openai_server.requests[-1]["messages"]
