@@ -7,8 +7,8 @@ for a number ("Shopping - 0", "Shopping - 2") are about the same thing and count
 
     python lab/benchmarks/merging.py threads/goodai_dev.jsonl threads/irc_dev.jsonl
 
-`ReviewPolicy.alike` is where most of the same are found and a role can still sort out the rest;
-`SURE` of the embedded merger, which asks no model, is where none that differ are.
+`SAME_TOPIC` of the embedded merger, which asks no model, is where none that differ are. A model is
+asked about the likeliest pairs of a session, whatever their likeness.
 """
 
 from __future__ import annotations

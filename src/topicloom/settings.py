@@ -174,8 +174,9 @@ class Settings(BaseSettings):
     """Thresholds of archiving and merging in a review."""
     search_rounds: int = Field(default=2, ge=0)
     """How often one turn may call `activate_topic`."""
-    index_topics: int = Field(default=200, ge=1)
-    """Topics whose briefs the role that splits is shown at most."""
+    index_topics: int = Field(default=1_000, ge=1)
+    """Topics that the role that splits is shown at most, as many as a third of its window holds:
+    briefs are shown in part before a topic is left out."""
     hold_characters: int = Field(default=200, ge=0)
     """Characters of a reply held back until it is clear that it is not a call for more topics."""
 

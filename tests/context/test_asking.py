@@ -110,6 +110,17 @@ def test_no_notice_is_longer_than_what_it_stands_for() -> None:
     assert all(f"word{n} word{n}" in said for n in range(1, 201))
 
 
+def test_of_a_thousand_topics_those_that_come_first_are_listed() -> None:
+    topics = [Topic(id=f"t{n}", name=f"Topic {n}", brief="Of it.") for n in range(1, 1_001)]
+    messages = to_split(stored(40), topics)
+    listed = texts(messages)[-1].splitlines()[1:]
+    assert 200 < len(listed) < 1_000
+    assert [line.partition("]")[0] for line in listed] == [
+        f"[t{n}" for n in range(1, len(listed) + 1)
+    ]
+    assert tokens(messages) <= 8_000
+
+
 def test_many_topics_are_listed_with_the_beginnings_of_their_briefs() -> None:
     topics = [Topic(id=f"t{n}", name=f"Topic {n}", brief="begins " * 200) for n in range(1, 101)]
     messages = to_route(stored(4), topics, None)

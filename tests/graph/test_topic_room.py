@@ -125,7 +125,7 @@ def test_no_open_topic_is_cut_for_its_reader(
     folder, reader, clock = tmp_path_factory.mktemp("room"), WatchedReader(), Clock()
     roles = fake_roles(reader=reader, splitter=Sharing(one=one)).replace(MERGER, FixedRole(1.0))
     graph = open_graph(folder, roles, clock=clock)
-    policy = ReviewPolicy(alike=-1, dormant_days=10**6)
+    policy = ReviewPolicy(dormant_days=10**6)
     options = Settings(folder=folder, fsync=False, window=2_000, review=policy)
     for number, (tag, characters) in enumerate(said):
         if tag == "!":

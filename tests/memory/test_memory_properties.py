@@ -94,7 +94,7 @@ def test_any_changes_and_undoing_them(tmp_path: Path, script: list[Act], alone: 
 class TestReviewsLeaveWhatPeopleDid:
     @pytest.fixture
     def world(self, tmp_path: Path) -> World:
-        world = World(tmp_path, settings={"review": {"alike": -1.0}})
+        world = World(tmp_path)
         world.begin()
         return world
 

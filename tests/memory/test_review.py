@@ -32,8 +32,6 @@ from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.testing import Clock, FailingRole, fake_roles, make_topic_search
 
-ALIKE = {"review": {"alike": -1.0}}
-
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
@@ -166,7 +164,7 @@ class TestArchive:
 
 class TestMerge:
     def test_topics_about_the_same_thing(self, world: World) -> None:
-        world.settings, world.merger = ALIKE, Merger(frozenset({"茶", "雨"}))
+        world.merger = Merger(frozenset({"茶", "雨"}))
         world.awake = {"floor": 4, "usual": 4, "ceiling": 4}
         world.begin("茶", "山", "雨", "海")
         before = world.checked()
@@ -184,7 +182,7 @@ class TestMerge:
         assert (again.merged, again.changes) == ((), ())
 
     def test_a_merged_topic_that_sleeps_is_put_away_by_the_same_review(self, world: World) -> None:
-        world.settings, world.merger = ALIKE, Merger(frozenset({"茶", "雨"}))
+        world.merger = Merger(frozenset({"茶", "雨"}))
         world.begin("茶", "山", "雨", "海")
         world.review()
         assert world.review().changes == ()
@@ -196,7 +194,7 @@ class TestMerge:
         self, world: World, merges: int, unrelated: float
     ) -> None:
         # What is put away or merged must not make what stays less alike to what goes on.
-        likely = {"unrelated": unrelated, "important": 1.0, "alike": -1.0, "merges": merges}
+        likely = {"unrelated": unrelated, "important": 1.0, "merges": merges}
         world.settings, world.merger = {"review": likely}, Merger(everything=True)
         world.begin("茶", "雨", "书", "琴", "花", "鸟", "山", "海")
         first = world.review()
@@ -207,7 +205,7 @@ class TestMerge:
 
     def test_what_one_was_read_for_counts_for_both(self, world: World) -> None:
         over = {"茶": 0.1, "雨": 0.1}
-        world.settings, world.merger = ALIKE, Merger(frozenset(over))
+        world.merger = Merger(frozenset(over))
         world.reviewer = Reviewer(importance=over)
         world.begin()
         (gone, stays) = world.review(dry_run=True).merged[0]
@@ -222,11 +220,11 @@ class TestMerge:
         assert world.review().archived == (stays,)
 
     def test_at_most_some_at_once_and_only_if_a_role_agrees(self, world: World) -> None:
-        world.settings, world.merger = ALIKE, FailingRole()
+        world.merger = FailingRole()
         world.begin()
         assert world.review(dry_run=True).merged == ()
         assert world.merger.asked > 1
-        world.settings = {"review": {"alike": -1.0, "merges": 1}}
+        world.settings = {"review": {"merges": 1}}
         world.merger = Merger()
         assert world.review(dry_run=True).merged == ()
         assert len(world.merger.asked) == 4
@@ -235,7 +233,7 @@ class TestMerge:
         world.checked()
 
     def test_not_if_they_would_be_too_large(self, world: World) -> None:
-        world.settings = {**ALIKE, "topic_window": 1_000, "topic_share": 0.1}
+        world.settings = {"topic_window": 1_000, "topic_share": 0.1}
         world.begin()
         world.review()
         assert world.merger.asked == []

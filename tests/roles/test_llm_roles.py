@@ -371,6 +371,23 @@ def test_a_division_says_what_is_to_be_divided(
     assert get_wording(language).dividing in load_prompt("splitter", language)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_brief_writer_is_told_what_a_topic_is_part_of_and_which_others_there_are(
+    openai_server: OpenAIServer, language: Language
+) -> None:
+    openai_server.then(Reply(GOOD["brief"]))
+    others = {"Kyoto": "A journey.", "=== Part of ===": "many words " * 2_000}
+    request = replace(BRIEF, within=("House", "Rooms"), others=others, language=language)
+    ChatBriefWriter(chat(openai_server)).call(request)
+    *_, last = openai_server.requests[-1]["messages"]
+    words, lines = get_wording(language), last["content"].splitlines()
+    assert lines[:3] == [words.part_of, "House / Rooms", words.rest]
+    assert lines[3].startswith("Kyoto: A")
+    assert lines[4].startswith("\\===")
+    assert lines[5] == words.former_brief
+    assert len(last["content"]) < 8_000
+
+
 def test_topics_that_are_no_candidates_are_dropped(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply('<topic id="t7" relevance="high"><topic id="t2" relevance="low">'))
     answer = ChatRouter(chat(openai_server)).call(ROUTE)

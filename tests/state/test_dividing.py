@@ -85,6 +85,7 @@ def test_matters_of_one_exchange_are_no_parts_of_their_own() -> None:
     assert len(parts) == 8
     assert {f"n{n}" for n in range(6)} <= {p.name for p in parts}
     assert sorted(b.first for p in parts for b in p.rounds) == list(range(1, 101))
+    assert divide_rounds("All", rounds, said, size, 999, by_model=True) == said
 
 
 def test_a_topic_that_falls_to_pieces_is_cut() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.roles.sorting import sort_rounds
-from topicloom.roles.splitter import SplitRequest
+from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.dividing import divide_rounds
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round, group_rounds
@@ -52,7 +52,10 @@ def _divide(
             continue
         proposed = yield from _propose_parts(deps, draft, calls, large, held)
         taken = {t.name for t in draft.topics.values()}
-        parts = divide_rounds(large.name, held, proposed, draft.tokens, limit, taken)
+        by_model = not deps.roles.by_index(SPLITTER)
+        parts = divide_rounds(
+            large.name, held, proposed, draft.tokens, limit, taken, by_model=by_model
+        )
         draft.empty(large)
         for part in parts:
             child = draft.open(part.name, part.brief, parent=large.id)

@@ -20,6 +20,7 @@ from topicloom.nodes.step import (
     read_unfinished,
     turn_options,
 )
+from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import SessionState
 from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.identity import find_new_messages, mark_seen
@@ -27,7 +28,6 @@ from topicloom.state.language import detect_language
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, number_messages
-from topicloom.storage.sessions import SessionStore
 from topicloom.topics.adsorber import LOOK_BACK
 
 
@@ -50,8 +50,9 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
             session = session.model_copy(update={"shown": 1})
         calls = list[Call]()
         request = yield from _read_request(deps, session, recent, fresh, calls)
-        session, turn = _begin_turn(deps, session, workspace.store, recent, request)
-        turn = turn.model_copy(update={"events": begun.events, "compared": mark_seen(messages)})
+        session, turn = _begin_turn(deps, session, workspace, recent, request)
+        events = (*begun.events, *turn.events)
+        turn = turn.model_copy(update={"events": events, "compared": mark_seen(messages)})
         if session.user_id and not session.facts_chosen:
             session = choose_facts(deps, workspace, session)
         return dump(session, turn, calls=calls)
@@ -110,18 +111,25 @@ def _read_request(
 def _begin_turn(
     deps: Deps,
     session: Session,
-    store: SessionStore,
+    workspace: Workspace,
     recent: Sequence[StoredMessage],
     request: _Request,
 ) -> tuple[Session, Turn]:
     """Store the new messages; returns the session with them, and the turn that they begin."""
     chats, asked, answer = turn_options().chats, request.asked, request.answer
     messages = mark_chats(request.messages, chats)
+    table = workspace.store.topic_table(session)
+
+    def find_return(text: str) -> str | None:
+        open_ids = {t.id for t in table.open()} if answer else set()
+        return workspace.indexed(session, table).find_return(text, open_ids) if open_ids else None
+
     # The user waits here, so no arbiter is asked about beginnings: it is when the tail is split.
-    stored, continues = deps.adsorber.mark_beginnings(messages, recent)
+    stored, verdict = deps.adsorber.mark_beginnings(messages, recent, find_return)
+    back = verdict.returns
     talk = [*recent, *stored]
     titles = session.titles | list_titles(stored, chats)
-    session = store.append(session.model_copy(update={"titles": titles}), stored)
+    session = workspace.store.append(session.model_copy(update={"titles": titles}), stored)
     stored = stored or list(recent[-1:])
     first = stored[0].seq if stored else session.count
     user = asked.seq if answer and asked else stored[-1].seq if stored else session.count
@@ -134,8 +142,9 @@ def _begin_turn(
         said=bool(request.messages),
         amnesia=answer and user >= first and request.forgot,
         since=_find_beginning(talk, user),
-        continues=continues if user >= first else 0.0,
+        continues=round(verdict.continues, 4) if user >= first else 0.0,
         started=deps.clock().isoformat(),
+        events=(f"returns to {back} “{table[back].name}”",) if back else (),
     )
     return session, turn
 

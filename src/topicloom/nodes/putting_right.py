@@ -10,15 +10,22 @@ from topicloom.state.lifecycle import find_survivor
 from topicloom.state.session import Turn
 from topicloom.topics.split_draft import SplitDraft
 
+_YOUNG, _REPAIRED = 256, 32
+"""Messages up to which each split looks for what is filed wrong, and after how many more it does so
+again: in a small window each turn splits, and to look through a long conversation takes time."""
 
-def put_right(draft: SplitDraft, workspace: Workspace, turn: Turn, embedder: Embedder) -> Turn:
-    """Make the changes that the topics of a split, and those near them, need.
+
+def put_right(
+    draft: SplitDraft, workspace: Workspace, turn: Turn, tail: int, embedder: Embedder
+) -> Turn:
+    """Make the changes that the topics of a split up to `tail`, and those near them, need.
 
     The rows of topics that the split touched are written; the draft goes on from what the changes
     made of them.
     """
     store = draft.store
-    if not draft.touched:
+    due = tail <= _YOUNG or tail // _REPAIRED > draft.session.tail // _REPAIRED
+    if not (due and draft.touched):
         return turn
     table = store.topic_table(draft.save())
     changes = find_repairs(

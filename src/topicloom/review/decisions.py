@@ -37,11 +37,8 @@ class ReviewPolicy(BaseModel, frozen=True, extra="forbid"):
     important: float = Field(default=0.6, ge=0, le=1)
     """Importance from which a topic stays, however unrelated to the discussion."""
     unrelated: float = Field(default=0.2, ge=-1, le=1)
-    """Likeness to the discussion under which a topic is unrelated: a cosine, as for `alike`."""
-    alike: float = Field(default=0.5, ge=-1, le=1)
-    """Likeness from which a role is asked whether two topics are the same: cosine of the mean
-    vectors of their messages, less what all messages have in common. Three quarters of the halves
-    of English threads reach it, and one in 300 pairs of different ones."""
+    """Likeness to the discussion under which a topic is unrelated: cosine of the mean vectors of
+    their messages, less what all messages have in common."""
     merges: int = Field(default=3, ge=0)
     """Merges in one review at most."""
 

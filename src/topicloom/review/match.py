@@ -41,7 +41,8 @@ _YES = 0.5
 def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that proposes pairs by the index and asks a role whether they are the same.
 
-    A pair is proposed only if one of both was changed since the last review.
+    A pair is proposed only if one of both was changed since the last review; the likeliest few are
+    asked about, however unlike they are in words: the role decides.
     """
 
     def step(state: ReviewState) -> Step[Update]:
@@ -85,10 +86,9 @@ def _propose_pairs(
     deps: ReviewDeps, held: Mapping[str, Topic], centroids: ReviewCentroids, due: set[str]
 ) -> list[TopicPair]:
     pairs = (
-        pair_topics(held[one], held[other], likeness, deps.shared.topic_tokens)
+        pair_topics(held[one], held[other], centroids.compare(one, other), deps.shared.topic_tokens)
         for one, other in itertools.combinations(held, 2)
         if not due.isdisjoint((one, other))
-        and (likeness := centroids.compare(one, other)) >= deps.policy.alike
     )
     return select_likeliest(filter(None, pairs), deps.policy)
 

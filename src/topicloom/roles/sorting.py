@@ -133,7 +133,7 @@ def _ask(
     portions: Sequence[Portion],
     calls: list[Call],
     waits: TurnWaits,
-) -> Step[tuple[list[Portion], Sequence[Round]]]:
+) -> Step[tuple[list[Portion], list[Round]]]:
     """The portions with what a splitter says of some of the rounds, and those that it left out.
 
     It is shown the topics that the portions open under ids that hold for this call.
@@ -149,7 +149,7 @@ def _ask(
         rounds=rounds,
         continues=[request.continues[i] for i in places],
         affinities=request.affinities and request.affinities.of_rounds(places),
-        topics=[*request.topics, *opened],
+        topics=[*opened, *request.topics],
         active=request.active | {t.id for t in opened},
         previous=before.topic if before else None if places[0] else request.previous,
     )

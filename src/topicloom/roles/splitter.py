@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from math import inf
 from typing import ClassVar, Protocol
 
@@ -46,8 +46,6 @@ _MOST_ASSIGNED = 10_000
 """Messages that one assignment may name."""
 _MOST_REFERENCES = 4
 """Other topics that a message may belong to as well."""
-_ALSO = 800
-"""Characters that are looked at of what names them."""
 _MOST_ASSIGNMENTS = 20_000
 """Assignments that are looked at."""
 _KINDS = {"existing_active", "existing_inactive", "new", "small_talk"}
@@ -64,8 +62,9 @@ class SplitRequest:
     continues: Sequence[float]
     """For each round, the adsorber's log odds that it goes on with the one before it."""
     topics: Sequence[Topic]
-    """Open topics that a round may go to, under their full names (`House / Kitchen`). Behind them
-    stand those that earlier answers of the same split open, under ids that hold for this request.
+    """Open topics that a round may go to, under their full names (`House / Kitchen`). First come
+    those that earlier answers of the same split open, under ids that hold for this request; last,
+    what is left out if there is no room.
     """
     affinities: Affinities | None
     """Log odds that the rounds belong together and to the topics; None if they are not known."""
@@ -129,7 +128,8 @@ def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[B
         for t, state in zip(request.topics, states, strict=True)
     ]
     left = window.room("splitter", language, asked) - counter.text(said)
-    listed = topic_listing(heads, request.topics, counter, left) or words.nothing
+    fit = sum(size <= left for size in accumulate(counter.text(h) + 4 for h in heads))
+    listed = topic_listing(heads[:fit], request.topics[:fit], counter, left) or words.nothing
     return window.messages("splitter", language, said, f"{asked}{words.topics}\n{listed}")
 
 
@@ -196,7 +196,7 @@ def _assignments_of(element: Element) -> Iterator[Assignment]:
 def _parse_also(text: str) -> tuple[str, ...]:
     """Ids of topics, and names of those that have none yet."""
     found: list[str] = []
-    for part in re.split(r"[,;，；、\n]", text[:_ALSO]):
+    for part in re.split(r"[,;，；、\n]", text):
         name = " ".join(part.split())
         found += parse_topic_ids(part, _MOST_REFERENCES) or ([name] if name else [])
     return tuple(dict.fromkeys(found))[:_MOST_REFERENCES]

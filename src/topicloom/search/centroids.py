@@ -1,14 +1,15 @@
 """Topics by vectors: sums of their messages', centroids, and the search for topics by a query.
 
-A session's index keeps sums as messages come (`MessageTable`) and finds topics by centroid and
-brief, in a FAISS index. Messages are not in one: their ranking needs the cosine of every message,
-for which FAISS takes 3 to 7 times as long as a product of matrices. A review has no index: it sums
-what is stored, and compares topics with one another.
+A session's index keeps sums as messages come (`MessageTable`) and finds topics by centroid (the
+kernel of a topic) and brief, in a FAISS index: for recall, and for the boundary detector, which
+asks it to which known topic a message returns. Messages are not in one: their ranking needs the
+cosine of every message, for which FAISS takes 3 to 7 times as long as a product of matrices. A
+review has no index: it sums what is stored, and compares topics with one another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ from topicloom.storage.sessions import SessionStore
 
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a centroid or brief that mean nothing and everything."""
+_RETURNS = 0.5
+"""Relevance from which a message that begins something returns to a topic: half way between."""
 _NEAREST = 512
 """Centroids and briefs that a query or round is given; what lies further means nothing to it."""
 _BEGINNING = 300
@@ -81,6 +84,12 @@ class TopicCentroids:
             topic = self._ids[row]
             found[topic] = max(found.get(topic, 0.0), scaled)
         return found
+
+    def find_return(self, query: Vectors, topics: Container[str]) -> str | None:
+        """The one of some topics that a query vector [d] is nearest to; None if none is near."""
+        found = {t: near for t, near in self.relevance(query).items() if t in topics}
+        best = max(found, key=found.__getitem__, default=None)
+        return best if best is not None and found[best] >= _RETURNS else None
 
 
 VectorSum = tuple[Vectors, int]

@@ -34,15 +34,17 @@ def divide_rounds(
     size: CountRound,
     limit: int,
     taken: Collection[str] = (),
+    *,
+    by_model: bool = False,
 ) -> list[Portion]:
     """The parts of a topic that is too large, two or more: by subject if that helps, else by time.
 
     The two or more rounds are in conversation order, each in one part of the proposed division. No
-    part is given a `taken` name by number.
+    part is given a `taken` name by number. Small parts stay only if a model proposed them.
     """
     whole = sum(map(size, rounds))
     most = max(2, min(_MAX_PARTS * whole // max(1, limit), len(rounds) // _MIN_ROUNDS))
-    parts = absorb_small_parts(proposed, size, most)
+    parts = list(proposed) if by_model else absorb_small_parts(proposed, size, most)
     largest = max((sum(map(size, part.rounds)) for part in parts), default=whole)
     if len(parts) > 1 and largest <= _MAX_PART_SHARE * whole:
         return parts

@@ -7,8 +7,8 @@ that it leaves in the grey zone are put to an arbiter before a split, all questi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from topicloom.prompts.loader import Cues
@@ -26,6 +26,12 @@ _RULED, _AS_IT_CAME = 6.0, 1.5
 
 Zone = Literal["filler", "adsorb", "grey", "split"]
 """The outcome of the funnel for a message."""
+FindReturn = Callable[[str], str | None]
+"""Gives the id of the known topic that a text returns to; None for none."""
+
+
+def _find_none(text: str) -> None:
+    """Where no topics are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class Verdict:
     zone: Zone
     continues: float
     """Probability that the message continues the open topic; 1 for fillers."""
+    returns: str | None = None
+    """Id of the known topic that a message returns to which does not continue the open one."""
 
     @property
     def opens(self) -> bool:
@@ -50,33 +58,47 @@ class Adsorber:
         self._fillers = fillers
         self._policy = policy
 
-    def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
-        """Judge a user message as it arrives, by the newest rounds, oldest first."""
+    def judge(
+        self,
+        rounds: Sequence[Round],
+        message: StoredMessage,
+        find_return: FindReturn = _find_none,
+    ) -> Verdict:
+        """Judge a user message as it arrives, by the newest rounds, oldest first.
+
+        `find_return` asks the kernels of the known topics, where a topic begins.
+        """
         # Fillers leave the centroid of the open topic alone.
         telling = self._telling(rounds)
         round_ = Round((message,), rounds[-1].reply if rounds else "")
         if self._is_filler(round_) or not telling:
             return Verdict("filler", 1.0)
         rating = self._detector.rate(telling, round_)
-        return Verdict(self._zone(rating), rating.continues)
+        verdict = Verdict(self._zone(rating), rating.continues)
+        if not verdict.opens:
+            return verdict
+        return replace(verdict, returns=find_return(round_.rewritten_query))
 
     def mark_beginnings(
-        self, new: Sequence[StoredMessage], recent: Sequence[StoredMessage]
-    ) -> tuple[list[StoredMessage], float]:
+        self,
+        new: Sequence[StoredMessage],
+        recent: Sequence[StoredMessage],
+        find_return: FindReturn = _find_none,
+    ) -> tuple[list[StoredMessage], Verdict]:
         """Mark the new messages with which a topic begins; `recent` are those before them.
 
         Imported chats are not judged: each is one topic, so its beginning is known. Also returns
-        how likely the last message of the user goes on with what came before it.
+        the verdict on the last message of the user.
         """
         marked: list[StoredMessage] = []
-        continues = 0.0
+        verdict = Verdict("split", 0.0)
         for message in new:
             if message.role == "user" and message.chat is None and not message.begins:
-                verdict = self.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
-                continues = verdict.continues
+                before = group_rounds([*recent, *marked][-LOOK_BACK:])
+                verdict = self.judge(before, message, find_return)
                 message = message.model_copy(update={"opens": verdict.opens})
             marked.append(message)
-        return marked, round(continues, 4)
+        return marked, verdict
 
     def expect(self, messages: Sequence[StoredMessage]) -> None:
         """Make ready to judge what comes after these messages, which takes time now, not then."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Sequence
 from threading import RLock
 
 import numpy as np
@@ -190,6 +190,12 @@ class SessionIndex:
             self._archived,
             self._loose,
         )
+
+    def find_return(self, text: str, topics: Container[str]) -> str | None:
+        """The one of some topics that a text returns to, by its kernel; None if it is new."""
+        with self._lock:
+            (vector,) = self._embedder.embed([text])
+            return self._centroids.find_return(vector, topics)
 
     def affinities(
         self, rounds: Sequence[Round], continues: Sequence[float], topics: Iterable[Topic]

@@ -200,9 +200,6 @@ def collect_requests(
     questioner = Questioner(graph, config, storage, oracle)
     for question in spread(conversation.questions, questions):
         questioner.ask(question.question)
-    # A merger is asked about the likeliest pairs, however little alike they are.
-    policy = settings.review.model_copy(update={"alike": -1.0})
-    given["settings"] = settings.model_copy(update={"review": policy})
     review_session(graph, config, dry_run=True, **given)
     return {role: noted.requests for role, noted in notes.items()}
 
