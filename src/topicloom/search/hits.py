@@ -54,19 +54,16 @@ class Compared:
     """All messages [n], compared with a query."""
 
     likeness: NDArray[np.float64]
-    """The cosine, as it is."""
-    cosine: NDArray[np.float64]
-    """The same, with less of what its language alone gives it."""
+    """Cosines."""
     lexical: NDArray[np.float64]
     """BM25."""
-    best: float
-    """The highest cosine, as it is."""
     cover: float
     """Share of the weight of the query's words that the best message holds."""
-    trust: float
-    """The trust in BM25, 0 to 1."""
-    flat: NDArray[np.float64]
-    """The fit of each message by itself; see `search_flat`."""
+
+    @property
+    def best(self) -> float:
+        """The highest cosine."""
+        return float(self.likeness.max())
 
     @property
     def fits(self) -> NDArray[np.bool_]:
