@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
+from topicloom.search.about import prefer_recent_topics
 from topicloom.search.embedder import unit_rows
 from topicloom.search.turn_topics import (
     Grouping,
     group_by_topic,
-    prefer_recent_topics,
     weigh_topics,
 )
 

@@ -7,6 +7,7 @@ ones; the numbers that the steps share are in `RankWeights`. Another order is an
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,8 +30,6 @@ _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 class RankWeights:
     """The numbers of the steps, in their order."""
 
-    trust: float = 0.5
-    """Trust in BM25 where no message has a word of what is asked; where one has all it is 1."""
     name: float = 1.0
     """Bonus for the words of someone who is named."""
     near: float = 2.0
@@ -139,12 +138,12 @@ def compare_words(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     The words of a question stand in its answer. Those of a remark hardly stand in what it is
     related to, and BM25 is noise.
     """
-    return np.asarray(scores + trust_words(asked.cover, weights) * standardize(asked.lexical))
+    return np.asarray(scores + trust_words(asked.cover) * standardize(asked.lexical))
 
 
-def trust_words(cover: float, weights: RankWeights = TALK) -> float:
-    """The trust in BM25, by the share of the words that it found: 0 to 1, as `Asked.cover`."""
-    return weights.trust + (1 - weights.trust) * cover
+def trust_words(cover: float) -> float:
+    """The trust in BM25, 0 to 1, by the share of the words that it found; see `Asked.cover`."""
+    return math.sqrt(cover)
 
 
 def discount_length(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:

@@ -23,9 +23,6 @@ _NEAR, _BEST = 5.0, 3
 """Weight of a topic's nearness, relative to the mean fit of so many of its best messages."""
 _MESSAGE = 2.0
 """Weight of the message itself, relative to the rounds before it."""
-_RETURN = 0.3
-"""Power of the stretches of talk since a topic was last spoken of by which a turn is less likely in
-it. In the ranking it does not count: there what was said lately rises by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +106,6 @@ def weigh_topics(
         (about,) = unit_rows((continues * context.sum(axis=0) + _MESSAGE * query)[None, :])
         found = continues * weigh(about) + (1 - continues) * found
     return found
-
-
-def prefer_recent_topics(weights: Floats, topics: Grouping, opens: NDArray[np.bool_]) -> Floats:
-    """The probability of each topic [k], less the longer ago it was last spoken of.
-
-    Args:
-        weights: Probability of each by what is said [k]; see `weigh_topics`.
-        topics: The messages by topic.
-        opens: True for the messages with which a stretch of talk begins [n].
-    """
-    begun = np.cumsum(opens)
-    since = begun[-1] - begun[topics.newest]
-    recent = weights.copy()
-    recent[topics.present] /= (1.0 + since) ** _RETURN
-    total = recent.sum()
-    return recent / total if total else recent
 
 
 def _mean_of_best(fit: Floats, topics: Grouping) -> Floats:
