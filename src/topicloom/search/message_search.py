@@ -93,7 +93,7 @@ class MessageSearch:
             replace(view.messages, costs=np.minimum(view.messages.costs, self.budget)),
             dot_products(self.table.matrix, vector).astype(float),
             *self.table.words.scores(query.text),
-            days=query.days and view.of_days(*query.days.ends),
+            days=None if query.days is None else view.of_days(*query.days.ends),
         )
 
     def _rate_need(self, query: Query, message: Vectors, best: float) -> float:
