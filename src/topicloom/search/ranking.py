@@ -41,12 +41,12 @@ class RankWeights:
     there is less around, which is no merit."""
     user: float = 1.0
     """Bonus for the user's own words in talk with an assistant, and for a question about them."""
-    fits: float = 0.5
+    fits: float = 1.0
     """Spreads over the mean from which a message rises with its topic. Others do not, or a large
     topic would fill the budget, whatever its messages say."""
-    topic: float = 2.0
+    topic: float = 1.0
     """Spreads by which messages of a topic rise that the turn is surely in."""
-    began: float = 1.0
+    began: float = 0.5
     """Spreads by which those of the user rise on top with which a stretch of it began: they say
     what it is about."""
     price: float = 1.0
