@@ -1,16 +1,15 @@
-"""Ranks recorded conversations without a session, and chooses weights with a whole kind left out.
+"""Ranks recorded conversations without a session: what each step brings, kind by kind.
 
     python lab/benchmarks/ranking.py chat=locomo.jsonl meetings=qmsum.jsonl ... [--questions 20]
 
-Evidence recall under some budgets of the package's ranking (`topicloom.search.ranking`) and of flat
-searches, for each kind. "left out" has the weights that were best on all other kinds, among those
-of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
-manner of the two on each, and shows what the floor is worth. The last rows say what is quoted with
+Evidence recall under some budgets of the package's ranking (`topicloom.search.ranking`), of the
+same without each of its steps, and of flat searches, for each kind. "left out" has the numbers that
+were best on all other kinds, among those of `CANDIDATES`. The last rows say what is quoted with
 excerpts of long messages and without: whole messages, tokens of the evidence, answers, tokens that
 are shown and the share of these that is evidence. Vectors are made once and kept in a folder, which
 several runs may share. What a quote costs beside its line in a session (number, day, heading of its
-topic) is 3 tokens here, as it came to in LoCoMo (2.8) and REALTALK; topics that stay closed
-are not looked at, so `topicloom eval memory` has the last word.
+topic) is 3 tokens here, as it came to in LoCoMo (2.8) and REALTALK. Of topics nothing is known:
+`topicloom eval memory` has the last word.
 
 A question that is a turn of the conversation (`asked_at`) is asked in its place: only what was said
 before is ranked. With `--recent N` the newest N messages before it are in view, as they are in a
@@ -23,41 +22,33 @@ import argparse
 import itertools
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 
 import numpy as np
 
 from topicloom import default_embedder
-from topicloom.lab import Messages, RankWeights, weights_for
+from topicloom.lab import MEETING, RECALL, TALK, Recipe
 from topicloom_lab.comparison.results import mean_interval, table
 from topicloom_lab.kept_vectors import KeptEmbedder
-from topicloom_lab.ranked_questions import (
-    BUDGETS,
-    FLAT,
-    HALF,
-    Case,
-    Recalls,
-    read,
-)
+from topicloom_lab.ranked_questions import BUDGETS, FLAT, HALF, Case, Recalls, read
 
 CANDIDATES = [
-    RankWeights(1.0, 2 * around, around, alone, reach, price, named)
-    for around, alone, reach, price, named in itertools.product(
-        (0.5, 0.7, 1.0), (0.2, 1.0), (80.0, 200.0), (0.6, 0.9), (1.0, 2.0)
-    )
+    dict(zip(("near", "user", "price", "name"), numbers, strict=True))
+    for numbers in itertools.product((1.0, 2.0, 3.0), (0.5, 1.0, 1.5), (0.8, 1.0), (0.0, 1.0))
 ]
+"""Numbers that are tried in the place of those for talk of two; meetings keep theirs."""
 
 
-def other_manner(messages: Messages) -> RankWeights:
-    """The weights of a meeting for talk of two, and those of talk of two for a meeting."""
-    two, three = (
-        weights_for(Messages(one, one, [frozenset()], speaker * 0, names, speaker))
-        for names, speaker in ((["a"], np.zeros(1, int)), (["a", "b", "c"], np.arange(3)))
-        for one in [np.ones(len(speaker))]
-    )
-    return two if weights_for(messages) == three else three
+def make_variants() -> dict[str, Recipe]:
+    """The ranking as it ships, and without each of its steps."""
+    return {"as shipped": RECALL} | {
+        f"without {step.__name__}": replace(
+            RECALL, steps=tuple(other for other in RECALL.steps if other is not step)
+        )
+        for step in RECALL.steps
+    }
 
 
 def figures(rows: Sequence[Sequence[float]]) -> str:
@@ -82,22 +73,19 @@ class Measured:
 
 def measure(case: Case) -> Measured:
     """Rank the messages of a question in all ways."""
-    shipped, wrong = weights_for(case.messages), other_manner(case.messages)
-    rows = {
-        "as shipped": case.recalls(shipped),
-        "without floor": case.recalls(shipped, floor=False),
-        "without second look": case.recalls(shipped, again=False),
-        "worst": case.recalls(wrong),
-        "worst, without floor": case.recalls(wrong, floor=False),
-        "flat search of the floor": case.flat(),
-    }
-    orders = {budget: case.kept(case.best(shipped, budget), budget) for budget in BUDGETS}
+    rows = {name: case.recalls(recipe) for name, recipe in make_variants().items()}
     shown = {
-        (budget, in_part): case.shown(order, budget, in_part=in_part)
-        for budget, order in orders.items()
+        (budget, in_part): case.shown(case.best(RECALL, budget), budget, in_part=in_part)
+        for budget in BUDGETS
         for in_part in (False, True)
     }
-    tried = [case.recalls(weights) for weights in CANDIDATES]
+    meeting = case.asked.messages.weights == MEETING
+    tried = [
+        rows["as shipped"]
+        if meeting
+        else case.recalls(replace(RECALL, weights=replace(TALK, **numbers)))
+        for numbers in CANDIDATES
+    ]
     return Measured(case.conversation, rows | case.others, tried, shown)
 
 

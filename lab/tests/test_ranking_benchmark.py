@@ -81,9 +81,9 @@ def test_a_turn_is_asked_in_its_place(ranking: Any, tmp_path: Path) -> None:
     cases = iter(ranking.read("kind", source, 9, kept))
     turn = next(cases)
     assert [m.id for m in turn.spoken] == ["m0", "m1", "m2", "m3"]
-    assert len(turn.cosine) == len(turn.lexical) == 4
+    assert len(turn.asked.cosine) == len(turn.asked.lexical) == 4
     assert (turn.evidence, turn.gold, turn.in_view) == ({0, 3}, 2, 0)
-    assert turn.recall(turn.best(ranking.weights_for(turn.messages)), 10**6) == 1
+    assert turn.recall(turn.best(ranking.RECALL, 10**6), 10**6) == 1
     last = next(cases)
     assert (len(last.spoken), last.in_view) == (8, 0)
 
@@ -92,8 +92,7 @@ def test_what_is_in_view_is_found_and_not_quoted(ranking: Any, tmp_path: Path) -
     kept = KeptEmbedder(HashingEmbedder(), tmp_path)
     source = a_file(tmp_path / "talk.jsonl")
     turn = next(iter(ranking.read("kind", source, 9, kept, 2)))
-    weights = ranking.weights_for(turn.messages)
-    best = turn.best(weights)
+    best = turn.best(ranking.RECALL, 10**6)
     assert sorted(best.tolist()) == [0, 1, 2, 3]  # ranked like all others
     assert turn.in_view == 2
     assert turn.recall(best, 0) == 0.5
@@ -101,7 +100,7 @@ def test_what_is_in_view_is_found_and_not_quoted(ranking: Any, tmp_path: Path) -
     shown, tokens, *_ = turn.shown(best, 10**6, in_part=True)
     assert (shown, tokens) == (1, 1)
     assert turn.others["last"] == [1, 1, 1]
-    room = int(turn.messages.costs[:2].sum()) + 2 * FRAME
+    room = int(turn.asked.messages.costs[:2].sum()) + 2 * FRAME
     assert turn.recall(best, room) == 1  # those in view cost nothing
 
 
@@ -124,8 +123,9 @@ def test_the_report_leaves_whole_kinds_out(ranking: Any, tmp_path: Path) -> None
     }
     told = ranking.report(found)
     assert "| as shipped |" in told
-    assert "projects left out: RankWeights(" in told
-    assert "left out over the best other at 8,000" in told
+    assert "| without charge_price |" in told
+    assert "projects left out: {" in told
+    assert "left out over the best other at 4,000" in told
     alone = ranking.report({"projects": found["projects"]})
     assert "as shipped" in alone
     assert "left out" not in alone

@@ -1,6 +1,6 @@
 """Vectors of the examples of kinds of messages, which ship so that the first turn need not wait.
 
-They follow from `idle_*.txt`, `needing_*.txt`, `fact_*.txt` and `going_on_*.txt` in `prompts/cues/`
+They follow from `idle_*.txt` and `needing_*.txt` in `prompts/cues/`
 and from the encoder that ships.
 """
 

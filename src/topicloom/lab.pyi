@@ -132,7 +132,6 @@ from .search.embedder import (
 )
 from .search.encoders import (
     LangChainEmbeddings as LangChainEmbeddings,
-    script_shares as script_shares,
 )
 from .search.excerpts import (
     RankedSentences as RankedSentences,
@@ -158,18 +157,15 @@ from .search.packed_examples import (
     load_examples as load_examples,
 )
 from .search.ranking import (
+    FLAT as FLAT,
+    MEETING as MEETING,
+    RECALL as RECALL,
+    TALK as TALK,
+    Asked as Asked,
     Floats as Floats,
     Messages as Messages,
     RankWeights as RankWeights,
-    keep_floor as keep_floor,
-    level_languages as level_languages,
-    listed_things as listed_things,
-    rank as rank,
-    rank_again as rank_again,
-    search_flat as search_flat,
-    trust_words as trust_words,
-    weights_for as weights_for,
-    words_of_day as words_of_day,
+    Recipe as Recipe,
 )
 from .search.sentences import (
     sentences_of as sentences_of,

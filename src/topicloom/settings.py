@@ -118,7 +118,7 @@ class Settings(BaseSettings):
     """Share of the main window that one turn's recall may add."""
     recall_tokens: int | None = Field(default=None, ge=1)
     """The same in tokens; goes before `recall_share`."""
-    recall_least: float = Field(default=0.25, ge=0, le=1)
+    recall_least: float = Field(default=0.05, ge=0, le=1)
     """How sure recall has to be to quote an original: the probability that the user's message needs
     any memory, times the weight of the original (1 for the best one). 0 to quote as much as there
     is room for, whatever was said."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,29 +12,19 @@ from numpy.typing import NDArray
 
 from topicloom import Quote, Reading, count_budget_tokens
 from topicloom.lab import (
-    Floats,
+    Asked,
     LexicalIndex,
     Messages,
     PromptCosts,
     RankedSentences,
-    RankWeights,
+    Recipe,
     Stretches,
-    keep_floor,
-    level_languages,
-    listed_things,
     parse_message_number,
-    rank,
-    rank_again,
-    script_shares,
-    search_flat,
     select_quotes,
     show_stretches,
-    trust_words,
     weigh_by_rank,
-    words_of_day,
 )
 from topicloom_app.recordings.conversations import Conversation, RecordedMessage
-from topicloom_app.recordings.times import iso_time
 from topicloom_lab.comparison.config import Comparison, load_source
 from topicloom_lab.comparison.measures import answer_stands_in, count_evidence
 from topicloom_lab.comparison.run import Bench, Trial
@@ -43,7 +33,7 @@ from topicloom_lab.strategies.base import StrategyOptions, line_of
 from topicloom_lab.strategies.catalogue import STRATEGIES
 from topicloom_lab.strategies.search import Dense, Lexical, Mixed, Pairs, SearchStrategy
 
-BUDGETS = (2_000, 4_000, 8_000)
+BUDGETS = (1_000, 2_000, 4_000)
 """Tokens that are recalled for a question."""
 FRAME, MARK = 3, 24
 """Tokens that a quote costs beside its line, and those that mark an excerpt."""
@@ -61,22 +51,12 @@ Recalls = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Case:
-    """A question, and all that a ranking is told of the messages before it.
-
-    Its words grow with the conversation, so a case is measured before the next one is made.
-    """
+    """A question, and all that a ranking is told of the messages before it."""
 
     kind: str
     conversation: str
-    query: str
-    cosine: Floats
-    lexical: Floats
-    trust: float
-    listed: Sequence[Floats]
-    """Scores of flat search for each thing that the question lists."""
-    messages: Messages
-    words: LexicalIndex
-    """The words of these messages."""
+    asked: Asked
+    """The question and the messages; nothing is known of topics."""
     evidence: frozenset[int]
     gold: int
     """Messages of evidence, those included that nobody could find."""
@@ -89,33 +69,16 @@ class Case:
     answer: str
     """The expected answer, or ""."""
 
-    def recalls(
-        self, weights: RankWeights, *, floor: bool = True, again: bool = True
-    ) -> list[float]:
-        """Recall of the ranking, by budget."""
-        largest, found = float(self.messages.costs.max()), dict[float, Places]()
-        recalls = []
-        for budget in BUDGETS:
-            limit = min(budget, largest)
-            if limit not in found:
-                found[limit] = self.best(weights, limit, again=again)
-            order = self.kept(found[limit], budget) if floor else found[limit]
-            recalls.append(self.recall(order, budget))
-        return recalls
+    def recalls(self, recipe: Recipe) -> list[float]:
+        """Recall of a ranking, by budget."""
+        return [self.recall(self.best(recipe, budget), budget) for budget in BUDGETS]
 
-    def best(self, weights: RankWeights, budget: float = np.inf, *, again: bool = True) -> Places:
+    def best(self, recipe: Recipe, budget: float) -> Places:
         """Messages by place, the best first; what is larger than the budget is quoted in part."""
-        messages = replace(self.messages, costs=np.minimum(self.messages.costs, budget))
-        given = self.query, self.cosine, self.lexical, messages, weights, self.trust
-        echoes = partial(self.words.echoes, query=self.query)
-        scores = rank_again(*given, echoes) if again else rank(*given)
+        costs = np.minimum(self.asked.messages.costs, budget)
+        messages = replace(self.asked.messages, costs=costs)
+        scores = recipe.rank(replace(self.asked, messages=messages))
         return np.argsort(-scores, kind="stable")
-
-    def kept(self, best: Places, budget: float) -> Places:
-        """The same with the floor."""
-        flat = search_flat(self.cosine, self.lexical, self.trust)
-        costs = np.minimum(self.messages.costs, budget)
-        return keep_floor(best, flat, costs, budget, self.listed)
 
     @property
     def first_in_view(self) -> int:
@@ -127,7 +90,7 @@ class Case:
 
         An answer that is not known is no number.
         """
-        costs = self.messages.costs
+        costs = self.asked.messages.costs
         worths = weigh_by_rank(np.minimum(costs, budget)[order], budget)
         quotes = tuple(
             Quote(id=f"m{place}", weight=weight)
@@ -144,7 +107,7 @@ class Case:
             if not in_part or room < MARK:
                 return (), 0
             said = text(message_id)
-            stretches = RankedSentences.of(said, self.query).select(room, count_budget_tokens)
+            stretches = RankedSentences.of(said, self.asked.text).select(room, count_budget_tokens)
             shown = show_stretches(said, stretches, message_id, "en")
             return stretches, count_budget_tokens(shown) + FRAME
 
@@ -172,16 +135,12 @@ class Case:
         said = np.nan if answered is None else float(answered)
         return recall, held.share or 0.0, said, count_budget_tokens(context), held.held
 
-    def flat(self) -> list[float]:
-        """Recall of the search that the floor is of, by budget; it pays for frames too."""
-        order = np.argsort(-search_flat(self.cosine, self.lexical, self.trust), kind="stable")
-        return [self.recall(order, budget) for budget in BUDGETS]
-
     def recall(self, order: Places, budget: float) -> float:
         """Recall of messages by place; one that does not fit is passed over."""
         order = order[order < self.first_in_view]
         found = sum(place >= self.first_in_view for place in self.evidence)
-        for place, cost in zip(order.tolist(), self.messages.costs[order].tolist(), strict=True):
+        costs = self.asked.messages.costs
+        for place, cost in zip(order.tolist(), costs[order].tolist(), strict=True):
             if cost + FRAME <= budget:
                 budget -= cost + FRAME
                 found += place in self.evidence
@@ -216,8 +175,7 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder, recent: int = 0) -> Itera
         heard += len(outside)
         for strategy in flat.values():
             strategy.feed(outside)
-        messages = messages_of(spoken)
-        compare = Comparer(kept, lexical, spoken)
+        messages, vectors = messages_of(spoken), kept.embed(list(map(line_of, spoken)))
         seen = {m.id for m in spoken[len(spoken) - in_view :]}
         for question in due:
             gold = set(question.evidence)
@@ -225,19 +183,12 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder, recent: int = 0) -> Itera
             for name, strategy in flat.items():
                 shown = [set(strategy.context(question.question, b).sources) for b in BUDGETS]
                 others[name] = [len(gold & (s | seen)) / len(gold) for s in shown]
-            cosine, found, trust = compare(question.question)
-            whole = search_flat(cosine, found, trust)
-            things = listed_things(question.question)
+            cosine = (vectors @ kept.embed([question.question])[0]).astype(float)
+            found = lexical.scores(question.question)
             yield Case(
                 kind,
                 trial.conversation.id,
-                question.question,
-                cosine,
-                found,
-                trust,
-                [whole + search_flat(*compare(thing)) for thing in things],
-                messages,
-                lexical,
+                Asked(question.question, messages, cosine, *found),
                 frozenset(i for i, m in enumerate(spoken) if m.id in gold),
                 len(gold),
                 others,
@@ -245,30 +196,6 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder, recent: int = 0) -> Itera
                 in_view,
                 question.answer,
             )
-
-
-class Comparer:
-    """Compares texts with messages as the index of a session does."""
-
-    def __init__(
-        self, kept: KeptEmbedder, lexical: LexicalIndex, spoken: Sequence[RecordedMessage]
-    ) -> None:
-        """The words are those of the messages."""
-        self._kept, self._lexical = kept, lexical
-        self._vectors = kept.embed(list(map(line_of, spoken)))
-        self._chinese = np.array([is_chinese(m.text) for m in spoken])
-
-    def __call__(self, text: str) -> tuple[Floats, Floats, float]:
-        """Cosines and BM25 of all messages [n], and how far to trust BM25."""
-        cosine = (self._vectors @ self._kept.embed([text])[0]).astype(float)
-        found, cover = self._lexical.scores(text)
-        return level_languages(cosine, self._chinese), found, trust_words(text, cover)
-
-
-@cache
-def is_chinese(text: str) -> bool:
-    """True if most of a text is Chinese."""
-    return bool(script_shares(text).chinese > 0.5)
 
 
 @cache
@@ -284,16 +211,15 @@ def name_of(message: RecordedMessage) -> str:
 
 def messages_of(spoken: Sequence[RecordedMessage]) -> Messages:
     """Recorded messages as ranking takes them."""
-    days = [iso_time(m.time)[:10] if m.time else "" for m in spoken]
     names = [name_of(m) for m in spoken]
-    all_days, all_names = sorted(set(days)), sorted({"", *names})
+    all_names = sorted({"", *names})
     return Messages(
         costs=np.array([count_line(line_of(m)) for m in spoken], dtype=float),
         from_user=np.array([m.role == "user" for m in spoken], dtype=float),
-        days=[words_of_day(day) for day in all_days],
-        day=np.array([all_days.index(day) for day in days]),
         names=all_names,
         speaker=np.array([all_names.index(name) for name in names]),
+        topics=np.zeros(len(spoken), dtype=np.int64),
+        opens=np.zeros(len(spoken), dtype=np.bool_),
     )
 
 
@@ -305,8 +231,7 @@ def read(
     for conversation in load_source(source):
         asked = comparison.chosen(conversation)
         kept.known.clear()
-        things = [thing for q in asked for thing in listed_things(q.question)]
-        kept.prepare([*texts_of(conversation), *(q.question for q in asked), *things])
+        kept.prepare([*texts_of(conversation), *(q.question for q in asked)])
         trial = Trial(source, conversation, asked, Bench(kept, ""))
         yield from cases(kind, trial, kept, recent)
 

@@ -12,14 +12,13 @@ from pydantic import BaseModel, Field, model_validator
 
 from topicloom import Embedder, count_budget_tokens
 from topicloom.lab import (
+    FLAT,
+    RECALL,
+    Asked,
     Floats,
     LexicalIndex,
     Messages,
     Vectors,
-    rank,
-    search_flat,
-    trust_words,
-    weights_for,
 )
 from topicloom_app.recordings.records import parse_record, read_recording
 
@@ -94,13 +93,8 @@ def evaluate_retrieval(
     for (query, right), vector in zip(given.queries, queries, strict=True):
         cosine = (vectors @ vector).astype(float)
         lexical, cover = words.scores(query)
-        trust = trust_words(query, cover)
-        scores = (
-            lexical,
-            cosine,
-            search_flat(cosine, lexical, trust),
-            rank(query, cosine, lexical, messages, weights_for(messages), trust),
-        )
+        compared = Asked(query, messages, cosine, lexical, cover)
+        scores = (lexical, cosine, FLAT.rank(compared), RECALL.rank(compared))
         for way, found in zip(WAYS, scores, strict=True):
             places[way].append(place_of(found, right))
             shown[way].append(count_first(found, right, messages.costs))
@@ -131,15 +125,15 @@ def summarize(places: Sequence[float], shown: Sequence[tuple[float, float]]) -> 
 
 
 def as_messages(texts: Sequence[str]) -> Messages:
-    """Texts as ranking takes messages: all of one user on one day."""
+    """Texts as ranking takes messages: all of one user."""
     none = np.zeros(len(texts), dtype=np.int64)
     return Messages(
         costs=np.array([float(count_budget_tokens(text)) for text in texts]),
         from_user=np.ones(len(texts)),
-        days=[frozenset()],
-        day=none,
         names=[""],
         speaker=none,
+        topics=none,
+        opens=none > 0,
     )
 
 

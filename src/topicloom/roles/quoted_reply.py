@@ -17,7 +17,7 @@ from topicloom.prompts.wording import Wording, get_wording, strip_own_replies
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.embedder import Embedder, Vectors
 from topicloom.search.encoders import is_chinese
-from topicloom.search.ranking import search_flat, standardize, trust_words
+from topicloom.search.ranking import standardize, trust_words
 from topicloom.state.language import detect_language
 from topicloom.state.safe_text import clip, shorten_query
 from topicloom.state.stored_message import StoredMessage
@@ -117,7 +117,7 @@ def _find_best(request: ReplyRequest, embedder: Embedder) -> list[tuple[StoredMe
     chinese = [is_chinese(s) for _, s in found]
     other = np.array(chinese) != is_chinese(query)
     shared[other] = np.maximum(shared[other], shared.mean())
-    scores = search_flat(likeness, shared, trust_words(query, cover))
+    scores = standardize(likeness) + trust_words(cover) * standardize(shared)
     lengths = [min(count_budget_tokens(s), _TELLING) for _, s in found]
     scores += np.log(lengths) - behind[chosen]
     least = -1.0 if of_days else max(_RELEVANT, _NEAR * float(likeness.max()))

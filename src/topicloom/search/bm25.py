@@ -6,10 +6,9 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import nlargest
 from operator import mul
 from sys import intern
 
@@ -25,8 +24,6 @@ _CHARACTER = 0.5
 """Weight of a CJK character, relative to that of the pairs that it is in."""
 _ALIKE = 16
 """Passages of a message whose words are remembered: a long one may be the same again and again."""
-_COMMON, _ECHOED = 0.05, 20
-"""Share of the passages past which a word tells nothing, and words of a second look at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,6 @@ class LexicalIndex:
         self._length = array("i")
         self._times = array("i")
         self._passages = self._words = 0
-        self._distinct: list[tuple[str, ...]] = []
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
         self._occurrences: Occurrences | None = None
 
@@ -76,11 +72,10 @@ class LexicalIndex:
             self._times.append(times)
             self._passages += times
             self._words += times * length
-            self._distinct.append(tuple(map(intern, counts)))
-            for word, count in zip(self._distinct[-1], counts.values(), strict=True):
+            for word, count in counts.items():
                 held = self._postings.get(word)
                 if held is None:
-                    held = self._postings[word] = array("i"), array("f")
+                    held = self._postings[intern(word)] = array("i"), array("f")
                 held[0].append(number)
                 held[1].append(count)
 
@@ -98,7 +93,7 @@ class LexicalIndex:
                 del where[left:], times[left:]
         self._passages -= sum(self._times[first:])
         self._words -= sum(map(mul, self._length[first:], self._times[first:]))
-        del self._first[count:], self._length[first:], self._times[first:], self._distinct[first:]
+        del self._first[count:], self._length[first:], self._times[first:]
 
     def occurrences(self) -> Occurrences:
         """All words of all messages; worked out anew after messages were added."""
@@ -137,30 +132,6 @@ class LexicalIndex:
                 held[where] += weight * (word in telling)
         best = np.maximum.reduceat(score, np.asarray(self._first))
         return best, float(held.max()) / asked if asked else 0.0
-
-    def echoes(self, best: Sequence[int], query: str) -> NDArray[np.float64]:
-        """Score every message [n] by the telling words that the `best` share, beyond the query's.
-
-        So a second look finds the people and things that what was found first is about. Words of
-        more than one of these messages count, by how many, and by how rare they are.
-        """
-        ends = np.append(self._first[1:], len(self._distinct))
-        words_of_best = (
-            frozenset[str]().union(*self._distinct[self._first[i] : ends[i]]) for i in best
-        )
-        shared = Counter(word for words in words_of_best for word in words)
-        most = _COMMON * len(self._distinct)
-        weights = {
-            word: count * self._weigh(word)
-            for word, count in shared.items()
-            if count > 1 and len(self._postings[word][0]) <= most
-        }
-        for word in words_of(query):
-            weights.pop(word, None)
-        score = np.zeros(len(self._distinct))
-        for word in nlargest(_ECHOED, weights, key=lambda word: (weights[word], word)):
-            score[np.asarray(self._postings[word][0])] += weights[word]
-        return np.maximum.reduceat(score, np.asarray(self._first))
 
     def _weigh(self, word: str) -> float:
         """The inverse document frequency of a word; half of it for a character among pairs."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.search.ranking import Asked
+
 EXCERPT_PARTS = 4
 """An original that is quoted in part has at most one in so many tokens of a turn's recall. One that
 is longer is charged no more than that: it is quoted in part, or passed over."""
@@ -49,37 +51,19 @@ class Hits:
         return [m for m, w in self.weights.items() if w >= least and self.owners[m] not in topics]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """All messages [n], compared with a query."""
+def select_fitting(asked: Asked) -> NDArray[np.bool_]:
+    """True for messages that fit a query in meaning or in words [n]."""
+    most = float(asked.lexical.max(initial=0.0))
+    if most <= 0:
+        return asked.cosine >= _FIT_ALONE
+    return (asked.cosine >= _FIT_COSINE) | (asked.lexical >= _FIT_WORDS * most)
 
-    likeness: NDArray[np.float64]
-    """The cosine, as it is."""
-    cosine: NDArray[np.float64]
-    """The same, with less of what its language alone gives it."""
-    lexical: NDArray[np.float64]
-    """BM25."""
-    best: float
-    """The highest cosine, as it is."""
-    cover: float
-    """Share of the weight of the query's words that the best message holds."""
-    trust: float
-    """The trust in BM25, 0 to 1."""
-    flat: NDArray[np.float64]
-    """The fit of each message by itself; see `search_flat`."""
 
-    @property
-    def fits(self) -> NDArray[np.bool_]:
-        """True for messages that fit the query in meaning or in words."""
-        most = float(self.lexical.max(initial=0.0))
-        if most <= 0:
-            return self.likeness >= _FIT_ALONE
-        return (self.likeness >= _FIT_COSINE) | (self.lexical >= _FIT_WORDS * most)
-
-    @property
-    def sure(self) -> float:
-        """From 1 on, something was found for sure."""
-        return max(self.best / SURE_COSINE, self.cover / SURE_COVER)
+def rate_sureness(asked: Asked) -> float:
+    """From 1 on, something was found for sure."""
+    if asked.days is not None and asked.days.any():
+        return 1.0
+    return max(float(asked.cosine.max()) / SURE_COSINE, asked.cover / SURE_COVER)
 
 
 def sort_descending(scores: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -8,46 +8,28 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.search.about import find_likely
 from topicloom.search.centroids import TopicCentroids
 from topicloom.search.embedder import Embedder, Vectors, dot_products
-from topicloom.search.hits import EXCERPT_PARTS, Compared, Hits, sort_descending, weigh_by_rank
+from topicloom.search.hits import (
+    EXCERPT_PARTS,
+    Hits,
+    rate_sureness,
+    select_fitting,
+    sort_descending,
+    weigh_by_rank,
+)
 from topicloom.search.message_table import MessageTable
 from topicloom.search.need import load_need_examples
-from topicloom.search.ranking import (
-    Floats,
-    asked_first,
-    keep_floor,
-    level_languages,
-    listed_things,
-    rank_again,
-    search_flat,
-    trust_words,
-    weights_for,
-)
+from topicloom.search.ranking import FLAT, LOOK_UP, RECALL, Asked, Floats
 from topicloom.search.time_expressions import Days
-from topicloom.search.turn_order import (
-    ANY,
-    fade_lately,
-    fill_in_turn,
-    is_with_assistant,
-    prefer_lately_said,
-    prefer_own_words,
-    prefer_topics,
-)
-from topicloom.search.turn_topics import (
-    TurnContext,
-    goes_on,
-    prefer_recent_topics,
-    weigh_topics,
-)
+from topicloom.search.turn_topics import TurnContext, weigh_topics
 from topicloom.search.vectors import vectors_of
 
 _CALLS_FOR, _MOST_STANDING = 0.25, 3
 """Similarity from which a message calls for a standing request of the user, and how many at most.
 Of 335 messages that need nothing, at most 4 % come so near to one, in any of seven conversations
 (`prompts/cues/standing_*.txt` has the words that tell them)."""
-_LIKELY, _MOST_LIKELY = 0.1, 3
-"""Probability from which a topic is named as one that a query is about, and how many at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,47 +62,39 @@ class MessageSearch:
 
     def find(self, query: Query) -> Hits:
         """The hits of the query, in a table that holds at least one message."""
-        view, things = self.table.view, listed_things(query.text)
-        vector, *others = self.embedder.embed([query.text, *things])
-        compared = self._compare(query.text, vector)
-        need = self._rate_need(query, vector, compared.best)
-        if need < self.least:
-            return self._find_standing(compared.likeness, query.include_archived)
-        # What is larger than the budget is quoted in part.
-        costs = np.minimum(view.messages.costs, self.budget)
-        hidden = [] if query.include_archived else self.archived
-        weights = self._weigh_topics(query, vector, compared.flat, hidden)
-        best = self._rank(query, vector, compared, costs, weights)
-        best = best[~(view.held_by(hidden) | view.empty)[best]]
-        parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
-        listed = [compared.flat + part.flat for part in parts]
-        best = keep_floor(best, compared.flat, costs, self.budget, listed)
-        sure = compared.sure
-        if query.days is not None:
-            asked = view.of_days(query.days.first.isoformat(), query.days.last.isoformat())
-            best = asked_first(best, asked, view.topics)
-            sure = max(sure, float(asked.any()))
-        ranked = weigh_by_rank(np.minimum(costs[best], self.budget / EXCERPT_PARTS), self.budget)
-        found = ranked > 0
-        if query.from_user:
-            found &= ranked * need >= self.least
-        ranked = ranked * min(1.0, max(0.0, sure))
-        relevance = self.centroids.relevance(vector).items()
-        topics = {topic: value for topic, value in relevance if topic not in hidden}
-        fits = np.ones(len(costs), dtype=bool) if query.priced else compared.fits
-        hits = self._collect(best[found], ranked[found], topics, fits)
-        likely = prefer_recent_topics(weights, view.grouping, view.opens)
-        return replace(hits, about=self._name_likely(likely))
-
-    def _compare(self, text: str, vector: Vectors) -> Compared:
-        """All messages, compared with a text and its vector [d]."""
         view = self.table.view
-        likeness = dot_products(self.table.matrix, vector).astype(float)
-        lexical, cover = self.table.words.scores(text)
-        cosine = level_languages(likeness, view.chinese)
-        best, trust = float(likeness.max()), trust_words(text, cover)
-        flat = search_flat(cosine, lexical, trust)
-        return Compared(likeness, cosine, lexical, best, cover, trust, flat)
+        (vector,) = self.embedder.embed([query.text])
+        asked = self._compare(query, vector)
+        need = self._rate_need(query, vector, float(asked.cosine.max()))
+        hidden = [] if query.include_archived else self.archived
+        if need < self.least:
+            return self._find_standing(asked.cosine, hidden)
+        topics = self._weigh_topics(query, vector, FLAT.rank(asked), hidden)
+        asked = replace(asked, in_turn=topics[view.topics])
+        best = sort_descending((RECALL if query.priced else LOOK_UP).rank(asked))
+        best = best[~(view.held_by(hidden) | view.empty)[best]]
+        costs = np.minimum(asked.messages.costs[best], self.budget / EXCERPT_PARTS)
+        ranked = weigh_by_rank(costs, self.budget)
+        found = (ranked > 0) & (ranked * need >= self.least * query.from_user)
+        ranked = ranked * min(1.0, max(0.0, rate_sureness(asked)))
+        relevance = self.centroids.relevance(vector).items()
+        known = {topic: value for topic, value in relevance if topic not in hidden}
+        fits = np.ones(len(view.empty), dtype=bool) if query.priced else select_fitting(asked)
+        hits = self._collect(best[found], ranked[found], known, fits)
+        likely = find_likely(topics, view.grouping, view.opens)
+        return replace(hits, about={view.name(k): share for k, share in likely.items()})
+
+    def _compare(self, query: Query, vector: Vectors) -> Asked:
+        """All messages, compared with a query and its vector [d]."""
+        view = self.table.view
+        return Asked(
+            query.text,
+            # What is larger than the budget is quoted in part.
+            replace(view.messages, costs=np.minimum(view.messages.costs, self.budget)),
+            dot_products(self.table.matrix, vector).astype(float),
+            *self.table.words.scores(query.text),
+            days=None if query.days is None else view.of_days(*query.days.ends),
+        )
 
     def _rate_need(self, query: Query, message: Vectors, best: float) -> float:
         """Probability that a message, with its vector [d], needs anything of earlier ones."""
@@ -129,48 +103,15 @@ class MessageSearch:
         examples = load_need_examples(self.embedder, query.text)
         return 1.0 if examples is None else examples.rate(message, best)
 
-    def _find_standing(self, likeness: Floats, include_archived: bool) -> Hits:
+    def _find_standing(self, likeness: Floats, hidden: Sequence[str]) -> Hits:
         """Standing requests that a message calls for: "Whenever I sneeze, say ..."."""
         view = self.table.view
-        hidden = view.held_by([] if include_archived else self.archived)
-        fits = np.where(view.standing & ~hidden, likeness, 0.0)
+        fits = np.where(view.standing & ~view.held_by(hidden), likeness, 0.0)
         best = [p for p in sort_descending(fits)[:_MOST_STANDING].tolist() if fits[p] >= _CALLS_FOR]
         if not best:
             return Hits(idle=True)
         owners = {f"m{view.numbers[place]}": view.topic(place) for place in best}
         return Hits(dict.fromkeys(owners, 1.0), dict.fromkeys(owners.values(), 1.0), owners)
-
-    def _rank(
-        self,
-        query: Query,
-        vector: Vectors,
-        compared: Compared,
-        costs: Floats,
-        weights: Floats,
-    ) -> NDArray[np.intp]:
-        """Places of all messages, the best first: by the message, and by the turn's topics [k]."""
-        view = self.table.view
-        messages = replace(view.messages, costs=costs)
-        manner = weights_for(messages)
-        manner = manner if query.priced else replace(manner, price=0.0)
-
-        def echoes(places: Sequence[int]) -> Floats:
-            return self.table.words.echoes(places, query.text)
-
-        scores = compared.cosine, compared.lexical
-        priority = rank_again(query.text, *scores, messages, manner, compared.trust, echoes)
-        if not query.priced:
-            return sort_descending(priority)
-        own = messages.from_user
-        with_assistant = query.from_user and is_with_assistant(own, view.others)
-        going_on = with_assistant and goes_on(query.text, vector, self.embedder)
-        follows = fade_lately(weights, view.grouping) if going_on else ANY
-        alone = prefer_own_words(priority, own, view.opens, view.standing, view.others, follows)
-        alone = prefer_lately_said(alone, follows)
-        beginnings = view.opens & (own > 0)
-        preferred = prefer_topics(alone, weights, view.grouping, beginnings, follows)
-        orders = sort_descending(alone), sort_descending(preferred)
-        return fill_in_turn(*orders, costs, self.budget, weights, follows)
 
     def _weigh_topics(
         self, query: Query, vector: Vectors, flat: Floats, hidden: Sequence[str]
@@ -182,11 +123,6 @@ class MessageSearch:
         before = vectors_of(context.read(), self.embedder)
         ignored = view.numbers_of([*hidden, *self.loose])
         return weigh_topics(vector, before, context.continues, flat, mean, view.grouping, ignored)
-
-    def _name_likely(self, weights: Floats) -> dict[str, float]:
-        """The topics that are not unlikely, by id, best first."""
-        likely = [k for k in sort_descending(weights)[:_MOST_LIKELY] if weights[k] >= _LIKELY]
-        return {self.table.view.name(k): round(float(weights[k]), 3) for k in likely}
 
     def _collect(
         self,

@@ -13,7 +13,6 @@ from topicloom.prompts.loader import load_cues
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.embedder import Vectors
-from topicloom.search.encoders import is_chinese
 from topicloom.search.message_columns import (
     KNOWN,
     LOOSE_TOPIC,
@@ -39,7 +38,6 @@ _ROW = np.dtype(
         ("seconds", np.float64),  # since the epoch; NaN if it has no time
         ("opens", np.bool_),  # a topic began with it, as it came
         ("empty", np.bool_),  # a reply that no model wrote
-        ("chinese", np.bool_),
         ("standing", np.bool_),  # the user asks for something that holds from then on
     ]
 )
@@ -165,11 +163,10 @@ class MessageTable:
         cost = count_budget_tokens(message.line)
         from_user = message.role == "user"
         empty = not from_user and not strip_own_replies(message.text).strip()
-        chinese = is_chinese(message.text)
         seconds, opens = read_seconds(message), message.opens
         begun = (message.seq, 0, day, speaker, cost, from_user)
         standing = from_user and load_cues("standing").found_in(message.as_query)
-        return *begun, seconds, opens, empty, chinese, standing
+        return *begun, seconds, opens, empty, standing
 
     def _make_view(self) -> MessageView:
         names = map(list, (self._topics, self._days, self._speakers))

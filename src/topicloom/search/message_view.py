@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.search.ranking import Messages, words_of_day
+from topicloom.search.ranking import Messages
 from topicloom.search.turn_topics import Grouping, group_by_topic
 
 
@@ -40,10 +40,10 @@ class MessageView:
         return Messages(
             costs=rows["cost"],
             from_user=rows["from_user"],
-            days=[words_of_day(day) for day in self._days],
-            day=rows["day"],
             names=self._speakers,
             speaker=rows["speaker"],
+            topics=rows["topic"],
+            opens=rows["opens"] & (rows["from_user"] > 0),
         )
 
     @cached_property
@@ -55,21 +55,10 @@ class MessageView:
         means /= np.maximum(counts, 1)[:, None]
         return group_by_topic(code, means)
 
-    @cached_property
-    def others(self) -> list[str]:
-        """Names of all speakers but the user; "" for one without a name."""
-        speakers = np.unique(self._rows["speaker"][self._rows["from_user"] == 0])
-        return [self._speakers[place] for place in speakers.tolist()]
-
     @property
     def opens(self) -> NDArray[np.bool_]:
         """True for those with which a topic begins [n]."""
         return np.asarray(self._rows["opens"])
-
-    @property
-    def chinese(self) -> NDArray[np.bool_]:
-        """True for those that are mostly in Chinese [n]."""
-        return np.asarray(self._rows["chinese"])
 
     @property
     def standing(self) -> NDArray[np.bool_]:

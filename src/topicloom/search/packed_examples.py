@@ -21,9 +21,8 @@ from topicloom.search.embedder import Embedder, Vectors, unit_rows
 from topicloom.search.encoders import default_embedder, is_chinese
 from topicloom.state.language import Language
 
-KINDS = "idle", "needing", "fact", "going_on"
-"""Messages that need no memory, and that need some (`search.need`); messages that ask for a fact,
-and that go on with the current topic (`search.turn_topics`)."""
+KINDS = "idle", "needing"
+"""Messages that need no memory, and that need some (`search.need`)."""
 PACKED = Path(__file__).parent / "model" / "examples.npz"
 """The vectors."""
 

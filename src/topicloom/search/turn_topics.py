@@ -1,8 +1,7 @@
-"""Which topics a turn is in, and whether its message goes on with what is going on.
+"""Which topics a turn is in.
 
 A topic is likelier the nearer its mean vector is to the message, and to the rounds that the message
-goes on with, and the better the best of its messages fit. `turn_order` says how the ranking of
-messages prefers likely topics. `docs/research/recall.md` has figures, and what else was tried.
+goes on with, and the better the best of its messages fit. `docs/research/recall.md` has figures.
 """
 
 from __future__ import annotations
@@ -13,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.search.embedder import Embedder, Vectors, dot_products, unit_rows
-from topicloom.search.packed_examples import choose_language, load_contrast
+from topicloom.search.embedder import Vectors, dot_products, unit_rows
 from topicloom.search.ranking import Floats, standardize
 from topicloom.state.session import NOTHING_BEFORE
 from topicloom.state.stored_message import StoredMessage
@@ -26,13 +23,6 @@ _NEAR, _BEST = 5.0, 3
 """Weight of a topic's nearness, relative to the mean fit of so many of its best messages."""
 _MESSAGE = 2.0
 """Weight of the message itself, relative to the rounds before it."""
-_RETURN = 0.3
-"""Power of the stretches of talk since a topic was last spoken of by which a turn is less likely in
-it. In the ranking it does not count: there what was said lately rises by itself."""
-_SHORT = 5
-"""Tokens up to which a message leaves out what it is about, such as "What did I score?"."""
-_HEAD = 1_000
-"""Characters of a message in which its tokens are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +54,6 @@ class Grouping:
     """Where each of the `present` topics begins in `order` [t]."""
     present: NDArray[np.intp]
     """The topics that have messages, ascending [t]."""
-    newer: NDArray[np.intp]
-    """The number of messages of its topic that come after each message [n]."""
 
     @property
     def newest(self) -> NDArray[np.intp]:
@@ -79,10 +67,7 @@ def group_by_topic(code: NDArray[np.integer], means: Vectors) -> Grouping:
     order = np.argsort(code, kind="stable")
     ordered = code[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    ends = np.append(starts[1:], len(code))
-    newer = np.empty(len(code), dtype=np.intp)
-    newer[order] = np.repeat(ends, ends - starts) - 1 - np.arange(len(code))
-    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer)
+    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp))
 
 
 def weigh_topics(
@@ -100,7 +85,7 @@ def weigh_topics(
         query: Vector of the message [d].
         context: Vectors of the messages that it goes on with, if it does [c, d].
         continues: Probability that it does.
-        flat: How well each message fits by itself [n]; see `search_flat`.
+        flat: How well each message fits by itself [n].
         mean: Mean vector of all messages [d].
         topics: The messages by topic.
         ignored: Numbers of topics that the turn is in none of, such as archived ones or loose ends.
@@ -121,42 +106,6 @@ def weigh_topics(
         (about,) = unit_rows((continues * context.sum(axis=0) + _MESSAGE * query)[None, :])
         found = continues * weigh(about) + (1 - continues) * found
     return found
-
-
-def prefer_recent_topics(weights: Floats, topics: Grouping, opens: NDArray[np.bool_]) -> Floats:
-    """The probability of each topic [k], less the longer ago it was last spoken of.
-
-    Args:
-        weights: Probability of each by what is said [k]; see `weigh_topics`.
-        topics: The messages by topic.
-        opens: True for the messages with which a stretch of talk begins [n].
-    """
-    begun = np.cumsum(opens)
-    since = begun[-1] - begun[topics.newest]
-    recent = weights.copy()
-    recent[topics.present] /= (1.0 + since) ** _RETURN
-    total = recent.sum()
-    return recent / total if total else recent
-
-
-def goes_on(text: str, message: Vectors, embedder: Embedder) -> bool:
-    """True if a message goes on with what is going on: "I'm back from the gym, what's next?"
-
-    One that asks for a fact, such as "Which bus did I take to Kotor?", is about any time. They are
-    told apart by examples of both kinds (`prompts/cues/fact_*.txt`, `going_on_*.txt`). Where an
-    encoder cannot do so, or has no vector of the message, none goes on.
-
-    Args:
-        text: The message.
-        message: Its vector [d].
-        embedder: What made it.
-    """
-    if not message.any():
-        return False
-    kinds = load_contrast(embedder, "fact", "going_on", choose_language(embedder, text))
-    if kinds is None or not kinds.half:
-        return False
-    return kinds.place(message) <= 0 or count_budget_tokens(text[:_HEAD]) <= _SHORT
 
 
 def _mean_of_best(fit: Floats, topics: Grouping) -> Floats:
