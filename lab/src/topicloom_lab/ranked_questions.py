@@ -18,6 +18,7 @@ from topicloom.lab import (
     PromptCosts,
     RankedSentences,
     RankWeights,
+    Readings,
     Stretches,
     keep_floor,
     level_languages,
@@ -159,7 +160,7 @@ class Case:
             day_line=0,
             frame=0,
         )
-        notes, _ = select_quotes([reading], {}, prices, budget, ())
+        notes, _ = select_quotes(Readings([], [reading]), {}, prices, budget, ())
         whole = [i for note in notes for i in note.quotes if i not in note.partial]
         whole += [f"m{place}" for place in range(self.first_in_view, len(self.spoken))]
         parts = [pair for note in notes for pair in note.excerpts.items()]
