@@ -9,8 +9,8 @@ FOLDER has `memory/*.jsonl` and `threads/*_dev.jsonl`, packed (`.xz`) or not. Th
   asked at all budgets.
 - `topics`: the same with gold topics and with one topic for all, where FOLDER has a file of threads
   of the same name.
-- `readers`: recall, and tokens of readers a question, with simulated readers, at 4,000 tokens; the
-  first conversation of each file.
+- `readers`: recall, and tokens of readers a question, with simulated readers that decide, or
+  advise, at 4,000 tokens; the first conversation of each file.
 - `threads`: the session's topics against the known ones.
 
 The unit of work is a conversation. Its result is a file in RESULTS, which is written whole; so a
@@ -30,11 +30,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from statistics import mean, quantiles
-from typing import Any
+from typing import Any, Literal
 
+from topicloom import Settings
 from topicloom_app.recordings.conversations import Conversation, load_conversations
 from topicloom_lab.comparison.measures import share_of_evidence
 from topicloom_lab.comparison.results import show_share, table
@@ -50,6 +51,7 @@ from topicloom_lab.turn_costs import FedTurn
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
 READ_BUDGET = 4_000
 READERS = ("ideal", "noisy:0.2", "silent", "garbage")
+WEIGHTS: tuple[Literal["decide", "advise"], ...] = ("decide", "advise")
 PARTS = ("memory", "topics", "readers", "threads")
 SCORES = ("ari", "one_to_one", "vi", "exact")
 
@@ -106,9 +108,13 @@ def _find_ways(
         yield "topics", "gold", MemoryEvaluation(BUDGETS, topics="gold", labels=labels)
         yield "topics", "none", MemoryEvaluation(BUDGETS, topics="none")
     if "readers" in parts and number == 1:
-        for kind in READERS:
-            evaluation = MemoryEvaluation((READ_BUDGET,), readers=ReaderChoice.parse(kind))
-            yield "readers", kind.replace(":", "-"), evaluation
+        for kind, weight in product(READERS, WEIGHTS):
+            evaluation = MemoryEvaluation(
+                (READ_BUDGET,),
+                readers=ReaderChoice.parse(kind),
+                settings=Settings(readers=weight),
+            )
+            yield "readers", f"{kind.replace(':', '-')} {weight}", evaluation
 
 
 def _bind_memory(evaluation: MemoryEvaluation, conversation: Conversation) -> Callable[[], Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 
@@ -64,7 +65,8 @@ def test_all_is_measured_once(
     assert capsys.readouterr().out == ""
     names = sorted(str(path.relative_to(out).with_suffix("")) for path in out.rglob("*.json"))
     ways = ["memory/talk_dev", "topics/talk_dev/gold", "topics/talk_dev/none", "threads/talk_dev"]
-    ways += [f"readers/talk_dev/{k}" for k in ("ideal", "noisy-0.2", "silent", "garbage")]
+    kinds = product(("ideal", "noisy-0.2", "silent", "garbage"), ("decide", "advise"))
+    ways += [f"readers/talk_dev/{kind} {weight}" for kind, weight in kinds]
     assert names == sorted(f"{way}/001" for way in ways)
     text = page.read_text("utf-8")
     for title in ("## Recall", "## Topics on trial", "## Readers", "## Topics", "## CPU of a turn"):

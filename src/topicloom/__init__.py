@@ -40,7 +40,7 @@ Roles
     Roles open_roles embedded_roles Role LocalRole RoleName RoleSpec Answer Usage
     RESPONDER Responder ReplyRequest
     SPLITTER Splitter SplitRequest Assignment
-    READER Reader ReadRequest Reading Quote
+    READER Reader ReadRequest TopicWindow Reading Quote
     ROUTER Router RouteRequest Route
     BRIEF BriefWriter BriefRequest Brief
     REWRITER Rewriter RewriteRequest

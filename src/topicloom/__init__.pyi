@@ -186,6 +186,7 @@ from .roles.reader import (
     READER as READER,
     Reader as Reader,
     ReadRequest as ReadRequest,
+    TopicWindow as TopicWindow,
 )
 from .roles.registry import (
     Roles as Roles,

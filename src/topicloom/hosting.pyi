@@ -83,7 +83,6 @@ from .state.persons import (
     sees as sees,
 )
 from .state.recall import (
-    OTHER_TOPICS as OTHER_TOPICS,
     parse_message_number as parse_message_number,
 )
 from .state.receipt import (

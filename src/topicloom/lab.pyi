@@ -203,6 +203,7 @@ from .state.persons import (
     sees as sees,
 )
 from .state.quoting import (
+    Readings as Readings,
     select_quotes as select_quotes,
 )
 from .state.recall import (

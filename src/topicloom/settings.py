@@ -23,6 +23,7 @@ from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
+from topicloom.state.quoting import ReadersSay
 from topicloom.state.receipt import Price
 from topicloom.state.splitting import SplitPolicy
 from topicloom.texts import FilledText
@@ -122,6 +123,10 @@ class Settings(BaseSettings):
     """How sure recall has to be to quote an original: the probability that the user's message needs
     any memory, times the weight of the original (1 for the best one). 0 to quote as much as there
     is room for, whatever was said."""
+    readers: ReadersSay = "decide"
+    """Weight of what a model's readers say. `decide`: they choose what is quoted, and the index
+    stands in for those that fail. `advise`, for small local models: the index fills half of the
+    room as if there were no model, and the readers the rest."""
     layout: Literal["ledger", "spec"] = "ledger"
     """Where recall stands in the main prompt: behind the messages that called for it, or, as the
     design paper has it, before all messages, topic by topic with name, file and brief."""

@@ -27,7 +27,7 @@ from langchain_core.messages import AIMessageChunk
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest, BriefWriter
 from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import READER, Reader, ReadRequest
+from topicloom.roles.reader import READER, Reader, ReadRequest, TopicWindow
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
 from topicloom.roles.rewriter import REWRITER, Rewriter
@@ -128,7 +128,7 @@ def make_topic_search(query: str, *, text: str = "", **args: Any) -> list[AIMess
 
 
 @dataclass
-class SteadyReader(LocalRole[ReadRequest, Reading]):
+class SteadyReader(LocalRole[ReadRequest, tuple[Reading, ...]]):
     """Gives every topic the score of its name and quotes its oldest user messages."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -137,14 +137,15 @@ class SteadyReader(LocalRole[ReadRequest, Reading]):
     summary: str = ""
     requests: list[ReadRequest] = field(default_factory=list)
 
-    def call(self, request: ReadRequest) -> Answer[Reading]:
+    def call(self, request: ReadRequest) -> Answer[tuple[Reading, ...]]:
         self.requests.append(request)
-        score = self.scores.get(request.topic.name, self.otherwise)
-        ids = [r.id for r in request.messages if r.role == "user"][: self.quotes]
+        return Answer(tuple(map(self._read, request.windows)))
+
+    def _read(self, window: TopicWindow) -> Reading:
+        score = self.scores.get(window.topic.name, self.otherwise)
+        ids = [m.id for m in window.messages if m.role == "user"][: self.quotes]
         quotes = tuple(Quote(id=i, weight=score) for i in ids)
-        return Answer(
-            Reading(topic=request.topic.id, score=score, quotes=quotes, summary=self.summary)
-        )
+        return Reading(topic=window.topic.id, score=score, quotes=quotes, summary=self.summary)
 
 
 @dataclass

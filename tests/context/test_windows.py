@@ -25,7 +25,7 @@ from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BriefRequest, build_brief_prompt
 from topicloom.roles.caches import find_breakpoints
-from topicloom.roles.reader import ReadRequest, build_reader_prompt
+from topicloom.roles.reader import ReadRequest, TopicWindow, build_reader_prompt
 from topicloom.state.language import Language
 from topicloom.state.stored_message import MessageRole, StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
@@ -60,7 +60,8 @@ def reader_prompt(
     limit: int,
     begin: ChooseStart,
 ) -> list[BaseMessage]:
-    request = ReadRequest("s", Topic(id="t1", name=""), stored, tail, "", language)
+    shown = TopicWindow(Topic(id="t1", name="Oak"), stored)
+    request = ReadRequest("s", [shown], tail, "", language)
     return build_reader_prompt(request, PromptWindow(COUNTER, limit), begin)
 
 
@@ -95,11 +96,14 @@ def test_a_topic_window_is_instructions_then_topic_then_tail() -> None:
         message_at(10, "And?"),
     ]
     system, *rest = texts(reader_prompt(topic, tail, "en", LIMIT, anew()))
-    assert system == load_prompt("reader", "en")
+    prompts = (load_prompt(name, "en") for name in ("reader", "reader_tags"))
+    assert system == "\n\n".join(prompts)
     assert rest == [
-        "-- 2026-03-01 (Sunday) --\n[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
+        "=== Topic t1 ===\n-- 2026-03-01 (Sunday) --\n"
+        "[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
         "-- 2026-03-02 (Monday) --\n[m5] user: Oak.",
-        "=== The conversation now ===\n-- 2026-03-03 (Tuesday) --\n[m8] user: Hello",
+        "=== The topics above ===\nt1: Oak\n=== The conversation now ===\n"
+        "-- 2026-03-03 (Tuesday) --\n[m8] user: Hello",
         "[m9] assistant: Hi",
         "-- 2026-03-01 (Sunday) --\n[m10] user: And?",
     ]
@@ -108,16 +112,14 @@ def test_a_topic_window_is_instructions_then_topic_then_tail() -> None:
 @pytest.mark.parametrize(
     ("language", "name", "sought"),
     [
-        ("en", "=== The topic above ===\nTable: Of oak.\n", "=== Looking for ===\nits price\n"),
-        ("zh", "=== 以上话题 ===\nTable: Of oak.\n", "=== 要找什么 ===\nits price\n"),
+        ("en", "=== The topics above ===\nt1: Table\n", "=== Looking for ===\nits price\n"),
+        ("zh", "=== 以上话题 ===\nt1: Table\n", "=== 要找什么 ===\nits price\n"),
     ],
 )
-def test_name_brief_and_what_is_looked_for_come_late(
-    language: Language, name: str, sought: str
-) -> None:
+def test_names_and_what_is_looked_for_come_late(language: Language, name: str, sought: str) -> None:
     """So a search costs its own line: all that stands before it is in the cache."""
-    topic = Topic(id="t1", name="Table", brief="Of oak.")
-    plain = ReadRequest("s", topic, turns(1, 4), turns(5, 7), "", language)
+    shown = TopicWindow(Topic(id="t1", name="Table", brief="Of oak."), turns(1, 4))
+    plain = ReadRequest("s", [shown], turns(5, 7), "", language)
     window = PromptWindow(COUNTER, LIMIT)
     usual = build_reader_prompt(plain, window, anew())
     assert texts(usual)[3].startswith(f"{name}{get_wording(language).now}\n")
@@ -195,12 +197,13 @@ def test_the_oldest_blocks_of_a_large_topic_are_left_out_and_counted() -> None:
     assert shown[-1] == 401
     assert shown == list(range(shown[0], 402))
     notice = get_wording("en").missing.format(count=shown[0] - 1)
-    assert texts(messages)[1].startswith(notice)
+    assert texts(messages)[1].startswith(f"=== Topic t1 ===\n{notice}")
 
 
 def sizes_of_parts(messages: list[BaseMessage]) -> tuple[int, int]:
     """Tokens of the topic and of the conversation."""
-    begin = next(n for n, text in enumerate(texts(messages)) if text.startswith("=== The conv"))
+    shown = enumerate(texts(messages)[1:], start=1)
+    begin = next(n for n, text in shown if "=== The conv" in text)
     return tokens(messages[1:begin]), tokens(messages[begin:])
 
 
@@ -244,9 +247,9 @@ def test_when_a_topic_gains_messages_the_conversation_begins_anew() -> None:
     openings = anew()
     lengths = [
         sizes_of_parts(reader_prompt(turns(1, end), turns(101, last), "en", 20_000, openings))[1]
-        for end, last in [(10, 101), (10, 241), (20, 241), (20, 243)]
+        for end, last in [(10, 101), (10, 181), (20, 181), (20, 183)]
     ]
-    assert lengths[2] < lengths[3] < lengths[1] / 2
+    assert lengths[2] < lengths[3] < lengths[1]
 
 
 def test_when_the_language_changes_the_conversation_begins_anew() -> None:
@@ -277,8 +280,6 @@ def test_long_replies_of_the_conversation_are_shown_in_part(language: Language) 
 def test_the_end_of_the_topic_is_marked_as_lasting() -> None:
     messages = reader_prompt(turns(1, 6), turns(11, 13), "en", LIMIT, anew())
     assert [is_cache_point(m) for m in messages] == [False, False, False, True, False, False, False]
-    alone = reader_prompt([], turns(11, 12), "en", LIMIT, anew())
-    assert not any(map(is_cache_point, alone))
 
 
 @settings(max_examples=40, deadline=None)

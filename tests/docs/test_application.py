@@ -86,14 +86,15 @@ def count_topics(folder: str) -> int:
     return len(topics)
 
 
-class QuotingReader(LocalRole[ReadRequest, Reading]):
+class QuotingReader(LocalRole[ReadRequest, tuple[Reading, ...]]):
     """Finds every topic half relevant, and quotes its first message."""
 
     model = "first"
 
-    def call(self, request: ReadRequest) -> Answer[Reading]:
+    def call(self, request: ReadRequest) -> Answer[tuple[Reading, ...]]:
         """Answer a request."""
-        return Answer(Reading(topic=request.topic.id, score=0.5, quotes=()))
+        topics = (window.topic.id for window in request.windows)
+        return Answer(tuple(Reading(topic=t, score=0.5, quotes=()) for t in topics))
 
 
 class TwoWords(LocalRole[BriefRequest, Brief]):

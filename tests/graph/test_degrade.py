@@ -32,6 +32,7 @@ from topicloom import (
     Assignment,
     Quote,
     Reading,
+    ReadRequest,
     ReplyError,
     Roles,
     Route,
@@ -99,9 +100,10 @@ class TestReaders:
     def test_ids_that_are_not_in_the_topic_are_dropped(
         self, tmp_path: Path, ids: list[str]
     ) -> None:
-        def answer(request: Any) -> Reading:
+        def answer(request: ReadRequest) -> tuple[Reading, ...]:
             quotes = tuple(Quote(id=i, weight=0.9) for i in ids)
-            return Reading(topic=request.topic.id, score=0.9, quotes=quotes)
+            topics = (w.topic.id for w in request.windows)
+            return tuple(Reading(topic=t, score=0.9, quotes=quotes) for t in topics)
 
         graph = asked(tmp_path, fake_roles(reader=FixedRole(answer)))
         check(tmp_path, graph)
@@ -111,8 +113,8 @@ class TestReaders:
 
     @pytest.mark.parametrize("score", [7.0, -3.0, math.nan, math.inf])
     def test_odd_scores_do_no_harm(self, tmp_path: Path, score: float) -> None:
-        def answer(request: Any) -> Reading:
-            return Reading(topic=request.topic.id, score=score)
+        def answer(request: ReadRequest) -> tuple[Reading, ...]:
+            return tuple(Reading(topic=w.topic.id, score=score) for w in request.windows)
 
         graph = asked(tmp_path, fake_roles(reader=FixedRole(answer)))
         check(tmp_path, graph)

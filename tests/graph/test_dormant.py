@@ -14,10 +14,11 @@ from sessions import (
     prompt_of,
     tell,
     thread,
+    windows_of,
 )
 
 from topicloom import READER, Reader, embedded_roles, get_session
-from topicloom.hosting import OTHER_TOPICS, Graph
+from topicloom.hosting import Graph
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.lifecycle import mark_archived
 from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles
@@ -63,7 +64,7 @@ def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(
     graph, responder = asked(tmp_path, reader, tags, question)
     receipt = last_receipt(tmp_path, graph, CONFIG)
     assert len(receipt.active) == 1
-    assert [c.topic for c in receipt.calls if c.role == "reader"] == list(receipt.active)
+    assert list(receipt.scores) == list(receipt.active)
     assert {t.name for t in receipt.quoted} == set(tags)
     prompt = prompt_of(responder.requests[-1])
     assert all(f"{tag}：第1次" in prompt for tag in tags)
@@ -77,44 +78,55 @@ def test_it_goes_on_sleeping(tmp_path: Path) -> None:
     assert len([c for c in receipt.calls if c.role == "reader"]) == 1
 
 
-def test_a_reader_takes_nothing_away(tmp_path: Path) -> None:
-    """What the index finds competes for quotes, whatever a model reads and says."""
-    readers = SteadyReader(), SteadyReader(otherwise=0.0, quotes=0), FailingRole()
-    for folder, reader in zip(
-        (tmp_path / "a", tmp_path / "b", tmp_path / "c"), readers, strict=True
-    ):
-        graph, _ = asked(folder, reader)
-        receipt = last_receipt(folder, graph, CONFIG)
-        assert {t.name for t in receipt.quoted} == set(TAGS)
+def test_a_reader_that_fails_takes_nothing_away(tmp_path: Path) -> None:
+    graph, _ = asked(tmp_path, FailingRole())
+    assert {t.name for t in last_receipt(tmp_path, graph, CONFIG).quoted} == set(TAGS)
 
 
-def test_one_more_model_reads_what_is_found_in_topics_without_a_reader(tmp_path: Path) -> None:
+def test_a_model_also_reads_what_is_found_in_topics_that_are_not_read_whole(
+    tmp_path: Path,
+) -> None:
     reader = SteadyReader(quotes=1, summary="Long ago.")
     graph, _ = asked(tmp_path, reader)
     session, receipt = get_session(graph, CONFIG), last_receipt(tmp_path, graph, CONFIG)
-    own = [r for r in reader.requests if r.topic.id != OTHER_TOPICS]
-    (elsewhere,) = (r for r in reader.requests if r.topic.id == OTHER_TOPICS)
+    whole = {w.topic.id for w in windows_of(reader) if w.whole}
+    (elsewhere,) = (r for r in reader.requests if not r.windows[0].whole)
     store = kept(tmp_path, session)
     table = store.topic_table(session)
     homes = {m.id: t.id for t in table for m in store.topic_messages(session, t)}
-    read = {r.topic.id for r in own}
-    shown = [m.seq for m in elsewhere.messages]
-    assert shown == sorted(set(shown))
-    assert {homes[m.id] for m in elsewhere.messages}.isdisjoint(read)
-    assert {homes[m.id] for m in elsewhere.messages} | read == set(homes.values())
+    for window in elsewhere.windows:
+        shown = [m.seq for m in window.messages]
+        assert shown == sorted(set(shown))
+        assert {homes[m.id] for m in window.messages} == {window.topic.id}
+    found = {w.topic.id for w in elsewhere.windows}
+    assert found.isdisjoint(whole)
+    assert found | whole == set(homes.values()) == receipt.scores.keys()
     assert elsewhere.tail[-1].text == QUESTION
-    assert receipt.scores.keys() == read
-    assert [c.topic for c in receipt.calls if c.role == "reader"].count(None) == 1
-    named = next(m.id for m in elsewhere.messages if m.role == "user")
+    first = elsewhere.windows[0]
+    named = next(m.id for m in first.messages if m.role == "user")
     (note,) = (t for t in receipt.quoted if named in t.quotes)
-    assert (note.topic, note.summary, note.score) == (homes[named], "", 0.5)
+    assert (note.topic, note.score) == (first.topic.id, 0.5)
+
+
+def test_a_dormant_topic_is_woken_by_its_reader_and_by_nothing_else(tmp_path: Path) -> None:
+    room = FEW | {"usual": 3, "ceiling": 3}
+    for otherwise, woken in ((0.05, False), (0.9, True)):
+        folder = tmp_path / str(woken)
+        reader = SteadyReader({"planting": 0.05}, otherwise=otherwise, quotes=0)
+        graph = open_after(
+            past(*TAGS), folder, fake_roles(reader=reader), window=6_000, activation=room
+        )
+        tell(graph, CONFIG, QUESTION, keep=0)
+        tell(graph, CONFIG, QUESTION)
+        receipt = last_receipt(folder, graph, CONFIG)
+        assert bool(receipt.activated) == woken
 
 
 def test_it_is_not_called_where_there_is_nothing_to_read(tmp_path: Path) -> None:
     reader = SteadyReader()
     graph = open_after(past("planting", "repairs"), tmp_path, fake_roles().replace(READER, reader))
     tell(graph, CONFIG, QUESTION, keep=0)
-    assert sorted(r.topic.name for r in reader.requests) == ["planting", "repairs"]
+    assert sorted(w.topic.name for w in windows_of(reader)) == ["planting", "repairs"]
 
 
 def test_what_it_reads_fits_what_a_turn_may_quote(tmp_path: Path) -> None:
@@ -122,8 +134,7 @@ def test_what_it_reads_fits_what_a_turn_may_quote(tmp_path: Path) -> None:
     for recall in (900, 100):
         reader = SteadyReader()
         asked(tmp_path / str(recall), reader, recall=recall)
-        (elsewhere,) = (r for r in reader.requests if r.topic.id == OTHER_TOPICS)
-        read.append(len(elsewhere.messages))
+        read.append(sum(len(w.messages) for w in windows_of(reader) if not w.whole))
     assert 0 < read[1] < read[0]
 
 

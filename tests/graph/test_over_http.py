@@ -36,7 +36,7 @@ pytestmark = pytest.mark.long
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "http"}}
 READER, SPLITTER, ROUTER, BRIEF = (
-    "You read one topic",
+    "You read topics",
     "You sort messages",
     "You find the topics",
     "You write the brief",
@@ -63,7 +63,7 @@ def split_all(request: Request) -> Reply:
 def read(request: Request) -> Reply:
     return Reply(
         "<topic_result><relevance_score>0.9</relevance_score>"
-        "<referenced_messages>m1\nm99999</referenced_messages>"
+        "<referenced_messages>m1\nm1\nm99999</referenced_messages>"
         "<summary>The code word was chosen early.</summary></topic_result>"
     )
 

@@ -54,7 +54,7 @@ INNER: dict[str, Answer] = {
 
 
 OTHERS = {
-    "reader": "You read one topic",
+    "reader": "You read topics",
     "router": "You find the topics",
     "brief": "You write the brief",
     "rewriter": "You rewrite the newest",
@@ -149,7 +149,7 @@ def check_kept(folder: Path, events: list[str]) -> None:
     (turns,) = folder.rglob("turns.jsonl")
     for said in [*events, *turns.read_text("utf-8").splitlines()]:
         assert len(said) < ROW
-        assert not re.search("QQSECRETQQ|opens at dusk|You read one|You rewrite", said)
+        assert not re.search("QQSECRETQQ|opens at dusk|You read topics|You rewrite", said)
     assert not [p for p in folder.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
 
 

@@ -1,4 +1,4 @@
-"""What readers are shown of the conversation: all that is in view, from a place that stays."""
+"""What readers are shown of the conversation: what is in no topic yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONFIG = thread()
 
 
 @pytest.mark.slow
-def test_a_split_does_not_move_where_it_begins(tmp_path: Path) -> None:
+def test_it_begins_where_the_last_split_ended(tmp_path: Path) -> None:
     reader = SteadyReader()
     graph = open_graph(tmp_path, fake_roles(reader=reader), window=2_000)
     splits, begins = 0, list[int]()
@@ -25,5 +25,5 @@ def test_a_split_does_not_move_where_it_begins(tmp_path: Path) -> None:
         assert all(r.tail[-1].id == receipt.user for r in reader.requests)
         reader.requests.clear()
     assert splits > 4
-    assert sorted(set(begins)) == [1, 256]
+    assert len(set(begins)) <= splits + 1
     assert begins == sorted(begins)

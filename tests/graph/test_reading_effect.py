@@ -14,7 +14,7 @@ CONFIG = thread()
 SUMMARY = "雨下了三天，屋顶漏了。" * 3
 
 
-class ScriptedReader(LocalRole[ReadRequest, Reading]):
+class ScriptedReader(LocalRole[ReadRequest, tuple[Reading, ...]]):
     """Names what it is given of each topic, and sums that up."""
 
     model = "small"
@@ -22,15 +22,15 @@ class ScriptedReader(LocalRole[ReadRequest, Reading]):
     def __init__(self, **named: tuple[str, ...]) -> None:
         self.named = named
 
-    def call(self, request: ReadRequest) -> Answer[Reading]:
-        ids = self.named.get(request.topic.id, ())
+    def call(self, request: ReadRequest) -> Answer[tuple[Reading, ...]]:
+        readings = (self._read(window.topic.id) for window in request.windows)
+        return Answer(tuple(readings), Usage("small", 900, 40))
+
+    def _read(self, topic: str) -> Reading:
+        ids = self.named.get(topic, ())
         quotes = tuple(Quote(id=i, weight=0.9) for i in ids)
-        summary = SUMMARY if ids else ""
-        topic, score = request.topic.id, 0.9 if ids else 0.1
-        return Answer(
-            Reading(topic=topic, score=score, quotes=quotes, summary=summary),
-            Usage("small", 900, 40),
-        )
+        summary, score = (SUMMARY, 0.9) if ids else ("", 0.1)
+        return Reading(topic=topic, score=score, quotes=quotes, summary=summary)
 
 
 def answer(folder: Path, reader: Reader) -> Receipt:

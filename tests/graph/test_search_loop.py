@@ -23,6 +23,7 @@ from sessions import (
     tell,
     thread,
     transcript_of,
+    windows_of,
 )
 
 from topicloom import (
@@ -36,7 +37,7 @@ from topicloom import (
     TurnOptions,
     get_session,
 )
-from topicloom.hosting import OTHER_TOPICS, Graph, get_text
+from topicloom.hosting import Graph, get_text
 from topicloom.prompts.wording import get_wording
 from topicloom.testing import (
     FailingRole,
@@ -61,10 +62,12 @@ ROOM_FOR_ONE = {"floor": 1, "usual": 1}
 class ReaderOfQueries(SteadyReader):
     """Quotes the second message for a search, and nothing for the turn's own message."""
 
-    def call(self, request: ReadRequest) -> Answer[Reading]:
-        answer = super().call(request)
-        quotes = (Quote(id=request.messages[2].id, weight=0.5),) if request.sought else ()
-        return Answer(answer.value.model_copy(update={"quotes": quotes}))
+    def call(self, request: ReadRequest) -> Answer[tuple[Reading, ...]]:
+        readings = []
+        for window, reading in zip(request.windows, super().call(request).value, strict=True):
+            quotes = (Quote(id=window.messages[2].id, weight=0.5),) if request.sought else ()
+            readings.append(reading.model_copy(update={"quotes": quotes}))
+        return Answer(tuple(readings))
 
 
 @dataclass
@@ -98,7 +101,7 @@ class TestModelAsks:
         roles = fake_roles(responder, reader=reader, router=router)
         graph = asleep(tmp_path, roles, "茶", "雨")
         assert spoken(graph, CONFIG, "What about it?") == "Ah, the tea."
-        assert [r.topic.name for r in reader.requests] == ["茶"]
+        assert [w.topic.name for w in windows_of(reader)] == ["茶"]
         assert router.requests[0].query == "the tea"
         first, second = responder.requests
         assert "<memory>" not in prompt_of(first).replace("`<memory>`", "")
@@ -142,11 +145,13 @@ class TestModelAsks:
         tell(graph, CONFIG, "Hello", keep=0)
         reader.requests.clear()
         tell(graph, CONFIG, "And that?")
-        *before, again = [(r.topic.name, r.query, r.sought) for r in reader.requests]
-        assert sorted(before) == [("茶", "And that?", ""), ("雨", "And that?", "")]
-        assert again[:2] == ("雨", "the rain")
-        assert again[2].startswith("the rain")
-        assert days in again[2]
+        *before, again = reader.requests
+        assert sorted(w.topic.name for r in before for w in r.windows) == ["茶", "雨"]
+        assert {(r.query, r.sought) for r in before} == {("And that?", "")}
+        assert [w.topic.name for w in again.windows] == ["雨"]
+        assert again.query == "the rain"
+        assert again.sought.startswith("the rain")
+        assert days in again.sought
         rain = transcript_of(tmp_path, graph, CONFIG)[2].text
         assert [rain in prompt_of(r) for r in responder.requests[-2:]] == [False, True]
         assert set(last_receipt(tmp_path, graph, CONFIG).scores) == {"t1", "t2"}
@@ -159,10 +164,10 @@ class TestModelAsks:
             past("茶", "雨", "山"), tmp_path, roles, activation=ROOM_FOR_ONE, window=4_000
         )
         tell(graph, CONFIG, "Hello", keep=0)
-        assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
+        assert sorted(w.topic.name for w in windows_of(reader)) == sorted("茶雨山")
         reader.requests.clear()
         tell(graph, CONFIG, "Hello again")
-        assert sum(r.topic.id != OTHER_TOPICS for r in reader.requests) == 1
+        assert sum(w.whole for w in windows_of(reader)) == 1
 
     def test_at_most_two_rounds_and_then_it_has_to_answer(self, tmp_path: Path) -> None:
         script: list[ScriptedReply] = [
@@ -455,15 +460,15 @@ class TestAmnesia:
         assert len(router.requests) == 1
 
     def test_a_sleeping_topic_wakes_by_what_is_said(self, tmp_path: Path) -> None:
-        """The index's prior is free: nobody asks a router."""
-        router = NameRouter({})
-        graph = open_after(
-            past("茶", "雨"), tmp_path, fake_roles(router=router), activation=ONE_AWAKE
-        )
+        """By its reader, which the index suggests: nobody asks a router."""
+        router, reader = NameRouter({}), SteadyReader()
+        roles = fake_roles(router=router, reader=reader)
+        graph = open_after(past("茶", "雨"), tmp_path, roles, activation=ONE_AWAKE)
         tell(graph, CONFIG, "Hello", keep=0)
         (awake,) = get_session(graph, CONFIG).active
         other = {"t1": "雨", "t2": "茶"}[awake]
         text = next(r.text for r in transcript_of(tmp_path, graph, CONFIG) if other in r.text)
+        reader.scores, reader.otherwise = {other: 0.95}, 0.1
         tell(graph, CONFIG, text.replace("第1次", ""))
         assert last_receipt(tmp_path, graph, CONFIG).activated
         assert router.requests == []

@@ -22,6 +22,7 @@ from sessions import (
     record,
     tell,
     thread,
+    windows_of,
 )
 
 from topicloom import (
@@ -63,7 +64,7 @@ from topicloom.topics.session_index import SessionIndex
 CONFIG = thread()
 COUNTER = EstimatingCounter("o200k")
 READ_IN = PromptWindow.of(2_200, COUNTER, Prompts())
-SMALL: dict[str, Any] = {"topic_window": 1_700, "window": 2_200}
+SMALL: dict[str, Any] = {"topic_window": 2_200, "window": 2_200}
 LIMIT = READ_IN.topic_room()
 
 
@@ -144,7 +145,7 @@ class TestDivision:
         session, store, table = opened(tmp_path, graph)
         days = set().union(*store.days(session).values())
         assert {t.id for t in table.open()} <= days
-        assert {r.topic.id for r in reader.requests} == {t.id for t in table.open()}
+        assert {w.topic.id for w in windows_of(reader)} == {t.id for t in table.open()}
 
     @pytest.mark.slow
     def test_a_splitter_that_does_not_help_gives_way_to_a_cut(self, tmp_path: Path) -> None:
@@ -281,16 +282,16 @@ class TestReferences:
         tell(graph, CONFIG, "Hello", keep=0)
         session, store, table = opened(tmp_path, graph)
         tea, rain = table["t1"], next(t for t in table if t.name == "雨")
-        seen = {r.topic.name: [x.text[0] for x in r.messages] for r in reader.requests}
+        seen = {w.topic.name: [x.text[0] for x in w.messages] for w in windows_of(reader)}
         assert seen["茶"] == ["茶"] * 4 + ["雨"] * 4
         assert seen["雨"] == ["雨"] * 4
         assert [r.text[0] for r in store.topic_messages(session, tea)] == ["茶"] * 4
         ranges = store.ranges(session)
         assert (bool(ranges.references(tea.id)), ranges.references(rain.id)) == (True, ())
-        first = next(r.messages for r in reader.requests if r.topic.name == "茶")
+        first = next(w.messages for w in windows_of(reader) if w.topic.name == "茶")
         tell(graph, CONFIG, chatter("茶", 9), chatter("雨", 10))
         tell(graph, CONFIG, "Hello", keep=0)
-        again = [r.messages for r in reader.requests if r.topic.name == "茶"][-1]
+        again = [w.messages for w in windows_of(reader) if w.topic.name == "茶"][-1]
         assert list(again[: len(first)]) == list(first)
         assert len(again) > len(first)
 
@@ -326,7 +327,7 @@ class MeasuringReader(SteadyReader):
     openings: WindowStarts = field(default_factory=WindowStarts)
 
     def call(self, request: ReadRequest) -> Answer[Any]:
-        begin = partial(self.openings, (request.session, request.topic.id))
+        begin = partial(self.openings, (request.session, request.windows[0].topic.id))
         messages = build_reader_prompt(request, READ_IN, begin)
         assert sum(map(COUNTER.message, messages)) <= READ_IN.limit
         return super().call(request)

@@ -61,8 +61,8 @@ class WatchedReader(ChatReader):
         super().__init__(Chat(model, WideCounter("o200k"), PrefixMeter(), window))
         self.read: list[tuple[ReadRequest, str]] = []
 
-    def step(self, request: ReadRequest) -> Step[Answer[Reading]]:
-        begin = partial(WindowStarts(), (request.session, request.topic.id))
+    def step(self, request: ReadRequest) -> Step[Answer[tuple[Reading, ...]]]:
+        begin = partial(WindowStarts(), (request.session, request.windows[0].topic.id))
         prompt = build_reader_prompt(request, self.prompt_window, begin)
         assert sum(map(self.prompt_window.counter.message, prompt)) <= self.prompt_window.limit
         now = get_wording(request.language).now

@@ -21,6 +21,7 @@ from sessions import (
     tell,
     thread,
     transcript_of,
+    windows_of,
 )
 
 from topicloom import Session, TurnOptions, get_session
@@ -183,14 +184,15 @@ class TestFanOut:
             past("茶", "雨", "山", rounds=3), tmp_path, fake_roles(responder, reader=reader)
         )
         tell(graph, CONFIG, "Hello again", keep=4)
-        assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
+        assert sorted(w.topic.name for w in windows_of(reader)) == sorted("茶雨山")
+        for window in windows_of(reader):
+            assert {m.text[0] for m in window.messages} == {window.topic.name}
         for request in reader.requests:
-            assert {r.text[0] for r in request.messages} == {request.topic.name}
             assert request.tail[-1].text == "Hello again"
             assert request.query == "Hello again"
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert set(receipt.scores) == {"t1", "t2", "t3"}
-        assert [c.role for c in receipt.calls].count("reader") == 3
+        assert [c.role for c in receipt.calls].count("reader") == len(reader.requests)
         # What still stands in view is not quoted.
         quoted = [i for note in receipt.quoted for i in note.quotes]
         view = get_session(graph, CONFIG).view
@@ -247,9 +249,9 @@ class TestFanOut:
             slept += last_receipt(tmp_path, graph, CONFIG).deactivated
         assert slept == ["t2"]
         assert set(get_session(graph, CONFIG).active) == {"t1"}
-        asked = len(reader.requests)
+        asked = len(windows_of(reader))
         tell(graph, CONFIG, "Still there?")
-        assert [r.topic.name for r in reader.requests[asked:]] == ["茶"]
+        assert [w.topic.name for w in windows_of(reader)[asked:]] == ["茶"]
 
 
 class TestTools:

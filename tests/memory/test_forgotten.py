@@ -36,11 +36,13 @@ from topicloom import (
     Memory,
     Quote,
     Reading,
+    ReadRequest,
     ReflectionStore,
     Role,
     SessionStore,
     SplitRequest,
     StoredMessage,
+    TopicWindow,
     get_session,
     open_session,
 )
@@ -177,13 +179,16 @@ def test_what_another_topic_was_lent_is_told_no_more(tmp_path: Path, again: bool
             for i in block.ids
         )
 
-    def read(request: Any) -> Reading:
-        said = "\n".join(m.text for m in request.messages)
+    def read(request: ReadRequest) -> tuple[Reading, ...]:
+        return tuple(map(read_one, request.windows))
+
+    def read_one(window: TopicWindow) -> Reading:
+        said = "\n".join(m.text for m in window.messages)
         told = f"The plan is {SECRET}" if again else "A plan that is secret"
-        quotes = [Quote(id=m.id, weight=0.9) for m in request.messages if SECRET not in m.text]
-        lent = request.topic.name == "雨" and SECRET in said
+        quotes = [Quote(id=m.id, weight=0.9) for m in window.messages if SECRET not in m.text]
+        lent = window.topic.name == "雨" and SECRET in said
         return Reading(
-            topic=request.topic.id,
+            topic=window.topic.id,
             score=0.9,
             quotes=tuple(quotes[:1]),
             summary=told if lent else "",

@@ -18,7 +18,7 @@ QUOTED: dict[str, set[str]] = {
     "brief": {"part_of", "rest", "former_brief"},
     "merger": {"one_topic", "other_topic"},
     "planner": {"data", "events", "templates", "message"},
-    "reader": {"this_topic", "now", "looking_for"},
+    "reader": {"topic_head", "found_head", "these_topics", "now", "looking_for", "proposed"},
     "reflector": {"known_facts"},
     "reviewer": {"former_brief"},
     "rewriter": {"message"},
@@ -33,7 +33,7 @@ LINE = re.compile(r"===\s.*?\s===")
 def list_lines(language: Language) -> dict[str, str]:
     """The names of the lines that announce something, by their text."""
     rows = (row.partition(": ") for row in load_rows(f"words/{language}"))
-    return {text: name for name, _, text in rows if LINE.fullmatch(text)}
+    return {text.replace("{id}", "t3"): name for name, _, text in rows if LINE.fullmatch(text)}
 
 
 @each_row("language", LANGUAGES)

@@ -28,7 +28,7 @@ from topicloom.reflection.reflector import ReflectRequest, build_reflector_promp
 from topicloom.review.merger import MergeRequest, build_merger_prompt
 from topicloom.roles.arbiter import build_arbiter_prompt
 from topicloom.roles.brief import BriefRequest, build_brief_prompt
-from topicloom.roles.reader import ReadRequest, build_reader_prompt
+from topicloom.roles.reader import ReadRequest, TopicWindow, build_reader_prompt
 from topicloom.roles.registry import ROLES
 from topicloom.roles.rewriter import RewriteRequest, build_rewriter_prompt
 from topicloom.roles.router import RouteRequest, build_router_prompt
@@ -161,7 +161,8 @@ def segments_prompt(text: str, language: Language) -> list[BaseMessage]:
 
 
 def reader(text: str, language: Language) -> list[BaseMessage]:
-    request = ReadRequest("s", topics(text)[0], said(text), said(text), text, language, sought=text)
+    shown = TopicWindow(topics(text)[0], said(text))
+    request = ReadRequest("s", [shown], said(text), text, language, sought=text)
     return build_reader_prompt(request, WINDOW, lambda *_: 0)
 
 

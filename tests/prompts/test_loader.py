@@ -16,7 +16,7 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt, load_rows, prompt_names
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import parse_brief
-from topicloom.roles.reader import parse_reading
+from topicloom.roles.reader import parse_readings
 from topicloom.roles.rewriter import parse_query
 from topicloom.roles.router import parse_routing
 from topicloom.roles.splitter import parse_split
@@ -73,8 +73,10 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
         filled = chain(values, repeat(values[-1]))
         return re.sub(r"‹\w[^‹›]*›", lambda _: next(filled), load_prompt(name, language))
 
-    reading = parse_reading(fill("reader", "0.85", "m42", "why"))
-    assert (reading.score, reading.ids, reading.summary) == (0.85, ("m42",), "why")
+    tags, json = (parse_readings(load_prompt(n, language)) for n in ("reader_tags", "reader_json"))
+    assert [(r.topic, r.score) for r in (*tags, *json)] == [("t7", 0.8), ("t7", 0.8)]
+    assert tags[0].ranges == (("m12", "m12"), ("m30", "m31"))
+    assert tags[0].summary == json[0].summary != ""
     name = {"en": "Ombrix's attic key", "zh": "欧布里的阁楼钥匙"}[language]
     assignments = parse_split(load_prompt("splitter", language))
     assert [(a.message, a.topic or a.name, a.also) for a in assignments] == [
@@ -87,13 +89,7 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
     assert parse_brief(load_prompt("brief", language)).name == name
     assert parse_query(fill("rewriter", "How much is it?")) == "How much is it?"
     with pytest.raises(UnusableAnswerError):
-        parse_reading(load_prompt("responder", language))
-
-
-@each_row("language", LANGUAGES)
-def test_a_reader_that_repeats_its_example_is_not_believed(language: Language) -> None:
-    with pytest.raises(UnusableAnswerError):
-        parse_reading(load_prompt("reader", language))
+        parse_readings(load_prompt("responder", language))
 
 
 def test_fixed_words_are_in_both_languages_and_are_those_that_the_code_names() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,20 +12,20 @@ from tables import each_row
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.brief import Brief, parse_brief
-from topicloom.roles.reader import ParsedReading, parse_reading
+from topicloom.roles.reader import ParsedReading, parse_readings
 from topicloom.roles.rewriter import parse_query
 from topicloom.roles.router import Route, parse_routing
 from topicloom.roles.splitter import parse_split
 from topicloom.state.splitting import LOOSE_ENDS, Assignment
 
 PARSERS: list[Callable[[str], object]] = [
-    parse_reading,
+    parse_readings,
     parse_split,
     parse_routing,
     parse_brief,
     parse_query,
 ]
-READING = ParsedReading(0.85, ("m42", "m57"), "They chose <b>oak</b>.")
+READING = ParsedReading(0.85, (("m42", "m42"), ("m57", "m57")), "They chose <b>oak</b>.")
 
 READINGS = {
     "as asked for": """<topic_result>
@@ -85,7 +86,27 @@ m#57</Referenced_Messages><Summary>They chose <b>oak</b>.</Summary></Topic_Resul
 
 @each_row("text", READINGS.values())
 def test_a_reading_is_read_in_every_form(text: str) -> None:
-    assert parse_reading(text) == READING
+    (reading,) = parse_readings(text)
+    assert set(reading.ranges) == set(READING.ranges)
+    assert replace(reading, ranges=READING.ranges) == READING
+
+
+def test_several_topics_are_read_from_one_answer() -> None:
+    tags = """<topic_result topic="t3">
+<referenced_messages>m4-m6, m9</referenced_messages>
+<relevance_score>0.8</relevance_score>
+<summary>Oak.</summary>
+</topic_result>
+<topic_result topic="t5"><relevance_score>0.1</relevance_score></topic_result>"""
+    expected = (
+        ParsedReading(0.8, (("m4", "m6"), ("m9", "m9")), "Oak.", "t3"),
+        ParsedReading(0.1, topic="t5"),
+    )
+    assert parse_readings(tags) == expected
+    by_schema = """{"topics": [
+{"topic": "t3", "referenced_messages": ["m4-m6", "m9"], "relevance_score": 0.8, "summary": "Oak."},
+{"topic": "t5", "referenced_messages": [], "relevance_score": 0.1, "summary": ""}]}"""
+    assert parse_readings(by_schema) == expected
 
 
 def test_a_summary_may_speak_of_the_form_itself() -> None:
@@ -93,7 +114,7 @@ def test_a_summary_may_speak_of_the_form_itself() -> None:
         "<topic_result><relevance_score>0.9</relevance_score><summary>We agreed that the model "
         "writes <think> and </think> before <topic_result>.</summary></topic_result>"
     )
-    assert parse_reading(text).score == 0.9
+    assert parse_readings(text)[0].score == 0.9
 
 
 @each_row(
@@ -112,35 +133,37 @@ def test_a_summary_may_speak_of_the_form_itself() -> None:
     ],
 )
 def test_a_score_is_read_from_each_form(text: str, score: float) -> None:
-    assert parse_reading(f"<relevance_score>{text}</relevance_score>").score == score
+    (reading,) = parse_readings(f"<relevance_score>{text}</relevance_score>")
+    assert reading.score == score
 
 
 @each_row("text", ["85", "7", "high", "", "150%", "5/0", "12/10", "9" * 5000])
 def test_what_is_no_score_is_not_guessed(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
-        parse_reading(f"<relevance_score>{text}</relevance_score>")
+        parse_readings(f"<relevance_score>{text}</relevance_score>")
 
 
 @each_row("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "true"])
 def test_json_numbers_that_are_no_score(number: str) -> None:
     with pytest.raises(UnusableAnswerError):
-        parse_reading(f'{{"relevance_score": {number}}}')
+        parse_readings(f'{{"relevance_score": {number}}}')
 
 
-def test_a_cut_answer_keeps_its_score() -> None:
-    assert parse_reading('{"relevance_score": 0.4, "summary": "and then th') == ParsedReading(0.4)
-    assert parse_reading("relevance_score: 0.2") == ParsedReading(0.2)
+def test_an_answer_that_is_cut_in_its_summary_keeps_what_comes_before() -> None:
+    text = "<topic_result><referenced_messages>m4</referenced_messages><relevance_score>0.4"
+    (reading,) = parse_readings(f"{text}</relevance_score><summary>and then th")
+    assert (reading.score, reading.ranges) == (0.4, (("m4", "m4"),))
 
 
 @each_row(
     ("text", "ids"),
     [
-        ("m42-m45", "m42 m43 m44 m45"),
-        ("m42-45", "m42 m43 m44 m45"),
+        ("m42-m45", "m42-m45"),
+        ("m42-45", "m42-m45"),
         ("[m42] – [m45]", "m42 m45"),
-        ("msg-042 to msg-044", "m42 m43 m44"),
-        ("m42到m44，m50", "m42 m43 m44 m50"),
-        ("m42..m44", "m42 m43 m44"),
+        ("msg-042 to msg-044", "m42-m44"),
+        ("m42到m44，m50", "m42-m44 m50"),
+        ("m42..m44", "m42-m44"),
         ("m45-m42", "m45"),
         ("- m42\n- m57", "m42 m57"),
         ("m42 - 50 euros", "m42"),
@@ -155,12 +178,8 @@ def test_a_cut_answer_keeps_its_score() -> None:
 )
 def test_ids_are_read_from_each_form(text: str, ids: str) -> None:
     answer = f"<relevance_score>1</relevance_score><referenced_messages>{text}"
-    assert " ".join(parse_reading(answer).ids) == ids
-
-
-def test_a_range_without_end_is_cut() -> None:
-    answer = "<relevance_score>1</relevance_score><referenced_messages>m1-m999999999"
-    assert len(parse_reading(answer).ids) == 10_000
+    (reading,) = parse_readings(answer)
+    assert " ".join("-".join(dict.fromkeys(pair)) for pair in reading.ranges) == ids
 
 
 SPLIT = (
@@ -389,8 +408,8 @@ def test_what_is_written_in_the_form_comes_back(score: float, ids: list[int], su
         f"<referenced_messages>\n{listed}\n</referenced_messages>\n"
         f"<summary>{summary}</summary></topic_result>"
     )
-    expected = ParsedReading(round(score, 4), tuple(f"m{i}" for i in ids), summary.strip())
-    assert parse_reading(text) == expected
+    named = tuple((f"m{i}", f"m{i}") for i in ids)
+    assert parse_readings(text) == (ParsedReading(round(score, 4), named, summary.strip()),)
 
 
 HOSTILE = [

@@ -29,6 +29,7 @@ from topicloom import (
     Settings,
     StoredMessage,
     Topic,
+    TopicWindow,
     TurnOptions,
     build_session_graph,
     get_session,
@@ -146,7 +147,8 @@ async def test_no_request_is_left_behind_after_a_deadline(server: LlamaServer) -
     model = open_model("openai:smollm2", base_url=server.base_url, max_retries=0)
     chat = Chat.of(model.model_copy(update=endless), PrefixMeter(), window=WINDOW, deadline=0.5)
     messages = [StoredMessage(seq=1, role="user", text="The boat is long.", time="")]
-    request = ReadRequest("real", Topic(id="t1", name="Boat"), messages, messages, "Long?", "en")
+    shown = TopicWindow(Topic(id="t1", name="Boat"), messages)
+    request = ReadRequest("real", [shown], messages, "Long?", "en")
     _, call = await arun_step(ask_role("reader", ChatReader(chat), request))
     assert call.failure == "no answer within 0.5 s"
     # In a thread: the connection is closed by the event loop.

@@ -23,6 +23,7 @@ from topicloom import (
     RewriteRequest,
     StoredMessage,
     Topic,
+    TopicWindow,
     UnusableAnswerError,
 )
 from topicloom.context.prefix import PrefixMeter
@@ -242,7 +243,8 @@ def test_each_topic_s_prompt_grows_at_its_end() -> None:
     for more in (0, 2):
         for session, topic, last in windows:
             tail = said[20 : last + more]
-            request = ReadRequest(session, Topic(id=topic, name=topic), said[:4], tail, "?", "en")
+            shown = TopicWindow(Topic(id=topic, name=topic), said[:4])
+            request = ReadRequest(session, [shown], tail, "?", "en")
             with pytest.raises(UnusableAnswerError):
                 reader.call(request)
     prompts = [p for p in model.heard if not isinstance(p[-2], AIMessage)]

@@ -40,6 +40,7 @@ from topicloom import (
     Splitter,
     StoredMessage,
     Topic,
+    TopicWindow,
     UnusableAnswerError,
 )
 from topicloom.context.prefix import PrefixMeter
@@ -73,7 +74,7 @@ def stored(first: int, last: int) -> list[StoredMessage]:
     ]
 
 
-READ = ReadRequest("s", OAK, stored(1, 6), stored(7, 9), "And the price?", "en")
+READ = ReadRequest("s", [TopicWindow(OAK, stored(1, 6))], stored(7, 9), "And the price?", "en")
 ACTIVE = frozenset(["t1"])
 SPLIT = SplitRequest(
     "s", group_rounds(stored(1, 6)), [1.0, 1.0, -1.0], [OAK, KYOTO], None, ACTIVE, None, "en"
@@ -94,11 +95,13 @@ GOOD: dict[RoleName, str] = {
     "rewriter": "<query>And in Kyoto?</query>",
 }
 VALUES: dict[RoleName, object] = {
-    "reader": Reading(
-        topic="t1",
-        score=0.5,
-        quotes=(Quote(id="m3", weight=0.5), Quote(id="m1", weight=0.49)),
-        summary="They chose oak.",
+    "reader": (
+        Reading(
+            topic="t1",
+            score=0.5,
+            quotes=(Quote(id="m3", weight=0.5), Quote(id="m1", weight=0.5)),
+            summary="They chose oak.",
+        ),
     ),
     "splitter": (
         *(Assignment(f"m{n}", "t1") for n in range(1, 5)),
@@ -154,7 +157,7 @@ def test_each_role_reads_its_models_answer_and_cost(
     (request,) = openai_server.requests
     roles = [m["role"] for m in request["messages"]]
     assert roles == ["system"] + ["user"] * (len(roles) - 1)
-    assert request["messages"][0]["content"] == load_prompt(name, "en")
+    assert request["messages"][0]["content"].startswith(load_prompt(name, "en"))
 
 
 @names
@@ -176,8 +179,14 @@ def test_an_unusable_answer_is_asked_for_once_more(
     said, complaint = second[len(first) :]
     assert said == {"role": "assistant", "content": "I'd rather not."}
     assert complaint["content"] in [
-        get_wording("zh").complaint.format(form=f"<{tag}>")
-        for tag in ("topic_result", "topic_split", "topic_routing", "topic_brief", "query")
+        get_wording("zh").complaint.format(form=form)
+        for form in (
+            '{"topics": [...]}',
+            "<topic_split>",
+            "<topic_routing>",
+            "<topic_brief>",
+            "<query>",
+        )
     ]
 
 
@@ -251,46 +260,32 @@ def test_failures_and_deadlines_cost_the_contribution_only(
 
 
 def test_an_answer_that_cannot_be_accounted_for_is_none() -> None:
-    class Odd(LocalRole[ReadRequest, Reading]):
-        def call(self, request: ReadRequest) -> Answer[Reading]:
+    class Odd(LocalRole[ReadRequest, tuple[Reading, ...]]):
+        def call(self, request: ReadRequest) -> Answer[tuple[Reading, ...]]:
             odd: Any = (3,)
-            return Answer(Reading(topic="t1", score=0.5), remarks=odd)
+            return Answer((Reading(topic="t1", score=0.5),), remarks=odd)
 
     value, call = run_step(ask_role("reader", Odd(), READ, "t1"))
     assert value is None
     assert call.failure is not None
 
 
-def read(server: OpenAIServer, text: str, request: ReadRequest = READ) -> Answer[Reading]:
+def read(server: OpenAIServer, text: str, request: ReadRequest = READ) -> Reading:
     server.then(Reply(text))
-    return ChatReader(chat(server)).call(request)
-
-
-def test_ids_that_are_not_in_the_topic_are_dropped(openai_server: OpenAIServer) -> None:
-    text = "<relevance_score>1</relevance_score><referenced_messages>m2, m9, m4, m99"
-    answer = read(openai_server, text)
-    assert [q.id for q in answer.value.quotes] == ["m2", "m4"]
-    assert answer.remarks == ("2 ids are not in the topic: m9, m99",)
+    (reading,) = ChatReader(chat(server)).call(request).value
+    return reading
 
 
 def test_a_faint_topic_hands_nothing_over(openai_server: OpenAIServer) -> None:
     text = GOOD["reader"].replace("0.5", "0.29")
-    assert read(openai_server, text).value == Reading(topic="t1", score=0.29)
+    assert read(openai_server, text) == Reading(topic="t1", score=0.29)
 
 
 def test_a_long_summary_is_cut(openai_server: OpenAIServer) -> None:
     text = GOOD["reader"].replace("They chose oak.", "oak " * 2_000)
-    summary = read(openai_server, text).value.summary
+    summary = read(openai_server, text).summary
     assert len(summary) <= 2_000
     assert summary.endswith("…")
-
-
-def test_later_quotes_weigh_less_but_at_least_half(openai_server: OpenAIServer) -> None:
-    request = replace(READ, messages=stored(1, 60))
-    text = GOOD["reader"].replace("m3\nm1", "m1-m60")
-    weights = [q.weight for q in read(openai_server, text, request).value.quotes]
-    assert weights == sorted(weights, reverse=True)
-    assert (weights[0], weights[-1]) == (0.5, 0.25)
 
 
 def test_the_next_prompt_of_a_topic_repeats_the_last(openai_server: OpenAIServer) -> None:
@@ -456,7 +451,7 @@ def test_prompts_stay_within_a_small_window(openai_server: OpenAIServer) -> None
     openai_server.then(Reply(GOOD["reader"], Usage(1, 1)))
     role = Chat(chat(openai_server).model, chat(openai_server).counter, PrefixMeter(), 3_000)
     assert role.prompt_window.limit == int(2_250 / 1.15)
-    ChatReader(role).call(replace(READ, messages=stored(1, 3_000)))
+    ChatReader(role).call(replace(READ, windows=[TopicWindow(OAK, stored(1, 3_000))]))
     said = openai_server.requests[0]["messages"]
     assert sum(role.counter.text(m["content"]) + 4 for m in said) <= role.prompt_window.limit
 
@@ -471,10 +466,10 @@ def test_no_token_gets_into_the_stream_of_a_graph(openai_server: OpenAIServer, h
     reader = ChatReader(chat(openai_server))
 
     def node(state: _State) -> _State:
-        return {"score": reader.call(READ).value.score}
+        return {"score": reader.call(READ).value[0].score}
 
     async def anode(state: _State) -> _State:
-        return {"score": (await reader.acall(READ)).value.score}
+        return {"score": (await reader.acall(READ)).value[0].score}
 
     builder = StateGraph(_State)
     builder.add_node("read", node if how == "sync" else anode)

@@ -15,14 +15,14 @@ from openai_behaviours import Hang, Reply, Request, Status, Usage
 from openai_server import OpenAIServer
 from tables import each_row
 
-from topicloom import READER, ReadRequest, StoredMessage, Topic
+from topicloom import READER, ReadRequest, StoredMessage, Topic, TopicWindow
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import cache_point
 from topicloom.effects import arun_step, run_step
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.reader import ChatReader, make_reading_schema
+from topicloom.roles.reader import ChatReader
 from topicloom.roles.servers import Server, find_server
 
 READ = "<topic_result><relevance_score>0.2</relevance_score></topic_result>"
@@ -30,7 +30,8 @@ SAID = [
     StoredMessage(seq=n, role="user", text=f"word{n} " * 40, time="2026-03-01T10:00:00+00:00")
     for n in range(1, 200)
 ]
-ASKED = ReadRequest("s", Topic(id="t1", name="Oak"), SAID[:150], SAID[150:], "How deep?", "en")
+TOPIC = TopicWindow(Topic(id="t1", name="Oak"), SAID[:150])
+ASKED = ReadRequest("s", [TOPIC], SAID[150:], "How deep?", "en")
 ways = pytest.mark.parametrize("how", ["sync", "async"])
 
 
@@ -128,26 +129,26 @@ def test_an_error_names_the_context(words: str) -> None:
 
 @pytest.mark.parametrize("takes", [True, False])
 def test_a_reader_can_name_no_strangers(openai_server: OpenAIServer, takes: bool) -> None:
-    """One's own server is sent a schema with the topic's ids; one that refuses gets tags alone."""
+    """One's own server is asked for JSON by a schema with the ids; one that refuses, for tags."""
     if not takes:
         openai_server.then(Status(400, message="'response_format' is not supported"))
     said = {"relevance_score": 0.7, "referenced_messages": ["m3", "m1"], "summary": ""}
     openai_server.otherwise(Reply(json.dumps(said)) if takes else Reply(READ))
     reader = ChatReader(chat(openai_server, f"schema-{takes}"))
-    value = reader.call(replace(ASKED, messages=SAID[:3])).value
+    (value,) = reader.call(replace(ASKED, windows=[replace(TOPIC, messages=SAID[:3])])).value
     reader.call(ASKED)
     assert [q.id for q in value.quotes] == (["m3", "m1"] if takes else [])
     form = openai_server.requests[0]["response_format"]["json_schema"]["schema"]["properties"]
-    assert form["referenced_messages"]["items"]["enum"] == ["m1", "m2", "m3"]
+    fields = form["topics"]["items"]["properties"]
+    assert fields["referenced_messages"]["items"]["enum"] == ["m1", "m2", "m3"]
+    assert fields["topic"]["enum"] == ["t1"]
     later = ["response_format" in r for r in openai_server.requests[1:]]
     assert later == ([True] if takes else [False, False])
-
-
-def test_a_schema_leaves_no_large_topic_with_fewer_ids_than_tags_do() -> None:
-    ids = [f"m{n}" for n in range(1, 201)]
-    named = {m: make_reading_schema(set(ids[:m]))["properties"] for m in (3, 40, 200)}
-    most = {m: form["referenced_messages"]["maxItems"] for m, form in named.items()}
-    assert most == {3: 24, 40: 30, 200: 150}, "as many as are a choice"
+    for request in openai_server.requests:
+        system = request["messages"][0]["content"]
+        assert ("JSON" in system, "<topic_result" in system) == (
+            ("response_format" in request, "response_format" not in request)
+        ), "one form is asked for, never two"
 
 
 @ways
@@ -158,7 +159,7 @@ def test_a_prompt_that_is_too_long_is_made_smaller(openai_server: OpenAIServer, 
     reader = ChatReader(chat(openai_server, f"small-{how}"))
     for _ in range(2):
         answer = reader.call(ASKED) if how == "sync" else asyncio.run(reader.acall(ASKED))
-        assert answer.value.score == 0.2
+        assert [r.score for r in answer.value] == [0.2]
     first, *rest = map(length, openai_server.requests)
     assert len(rest) == 2
     assert all(size < first / 2 for size in rest)

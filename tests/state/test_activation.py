@@ -8,11 +8,12 @@ from pydantic import ValidationError
 from tables import each_row
 
 from topicloom.state.activation import (
+    SMALL,
     ActivationPolicy,
     activate_candidates,
     average_scores,
-    choose_read,
     find_ambiguous,
+    plan_calls,
     update_activation,
 )
 
@@ -147,32 +148,6 @@ class TestSettle:
         assert 2 <= rounds <= POLICY.window + 1
 
 
-class TestChooseRead:
-    def test_the_best_active_keep_their_readers_and_the_others_go_by_the_message(self) -> None:
-        policy = ActivationPolicy(floor=1, usual=2)
-        active = {"a": (0.9,), "b": (0.8,), "c": (0.7,), "d": (0.6,)}
-        found = {"d": 0.5, "x": 0.6, "y": 0.4, "c": 0.1}
-        assert choose_read(active, (), found, policy) == ("a", "b", "x", "d")
-        assert choose_read(active, (), {}, policy, pinned=["d"]) == ("d", "a", "b", "c")
-
-    def test_no_pinned_topic_gives_its_reader_up(self) -> None:
-        active, found = topics(20, 0.5), topics(20, 0.99, start=21)
-        near = {topic: score for topic, (score,) in found.items()}
-        assert set(choose_read(active, (), near, POLICY, pinned=list(active))) == set(active)
-
-    def test_what_a_split_took_out_of_view_comes_before_what_is_found(self) -> None:
-        policy = ActivationPolicy(floor=1, usual=1)
-        assert choose_read({"a": (0.9,), "b": (0.8,)}, ("f",), {"x": 1.0}, policy) == (
-            "a",
-            "f",
-            "x",
-        )
-
-    def test_under_the_first_threshold_nothing_is_read_for_a_message(self) -> None:
-        active = topics(12, 0.5)
-        assert set(choose_read(active, (), {"x": 0.19}, POLICY)) == set(active)
-
-
 scores = st.floats(0, 1)
 actives = st.dictionaries(
     st.integers(1, 60).map("t{}".format), st.lists(scores, min_size=1, max_size=5).map(tuple)
@@ -257,14 +232,11 @@ def test_the_user_is_asked_about_several_alike(
     assert find_ambiguous(relevance, ActivationPolicy()) == asked
 
 
-@given(actives, st.lists(st.integers(1, 60).map("t{}".format)), candidates, policies())
-def test_as_many_are_read_as_are_active(
-    active: dict[str, tuple[float, ...]],
-    fresh: list[str],
-    found: dict[str, float],
-    policy: ActivationPolicy,
-) -> None:
-    read = choose_read(active, fresh, found, policy)
-    assert len(read) == len(set(read)) == min(policy.ceiling, len({*active, *fresh}))
-    asleep = set(read) - {*active, *fresh}
-    assert all(found[topic] >= policy.base for topic in asleep)
+@given(st.dictionaries(st.integers(1, 60).map("t{}".format), st.integers(0, 900)))
+def test_large_topics_are_read_alone_and_small_ones_together(tokens: dict[str, int]) -> None:
+    calls = plan_calls(list(tokens), tokens, room=2_000)
+    assert sorted(t for call in calls for t in call) == sorted(tokens)
+    assert all(len(call) == 1 for call in calls if tokens[call[0]] > SMALL)
+    assert all(sum(tokens[t] for t in call) <= 2_000 for call in calls)
+    together = [call for call in calls if tokens[call[0]] <= SMALL]
+    assert len(together) <= 1 + sum(tokens[t] for call in together for t in call) // 1_600

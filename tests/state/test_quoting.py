@@ -11,9 +11,14 @@ from hypothesis import given, strategies as st
 from tables import each_row
 
 from topicloom.state.note_draft import PromptCosts
-from topicloom.state.quoting import compare_quotes, compose_note, select_quotes
+from topicloom.state.quoting import (
+    ReadersSay,
+    Readings,
+    compare_quotes,
+    compose_note,
+    select_quotes,
+)
 from topicloom.state.recall import (
-    OTHER_TOPICS,
     Note,
     Quote,
     Reading,
@@ -49,10 +54,25 @@ def by_index(topic: str, score: float, *quotes: tuple[str, float]) -> Reading:
     return reading(topic, score, *quotes).model_copy(update={"source": "index"})
 
 
+def gathered(*readings: Reading) -> Readings:
+    """Readings of readers and of the index, as a turn has them."""
+    models = [r for r in readings if r.source == "model"]
+    found = [r for r in readings if r.source == "index"]
+    return Readings(models, found, answered=any(not r.failed for r in models))
+
+
 def composed(
-    *readings: Reading, budget: int = FREE, seen: tuple[str, ...] = ()
+    *readings: Reading,
+    budget: int = FREE,
+    seen: tuple[str, ...] = (),
+    readers: ReadersSay = "decide",
 ) -> tuple[TopicNote, ...]:
-    return select_quotes(readings, {"t1": "Tea", "t2": "Rain"}, COSTS, budget, seen)[0]
+    read, names = gathered(*readings), {"t1": "Tea", "t2": "Rain"}
+    return select_quotes(read, names, COSTS, budget, seen, readers=readers)[0]
+
+
+def ids_of(notes: Sequence[TopicNote]) -> set[str]:
+    return {i for note in notes for i in note.quotes}
 
 
 def cost_of(notes: tuple[TopicNote, ...]) -> int:
@@ -78,13 +98,6 @@ def test_a_topic_without_a_name_goes_by_its_id() -> None:
     assert composed(reading("t9", 0.9, ("m1", 0.9)))[0].name == "t9"
 
 
-def test_quotes_of_several_topics_stand_under_their_own() -> None:
-    quotes = Quote(id="m1", weight=0.9, topic="t1"), Quote(id="m2", weight=0.8, topic="t2")
-    notes = composed(Reading(topic=OTHER_TOPICS, score=0.9, quotes=quotes), by_index("t2", 0.4))
-    found = [(n.topic, n.name, n.score, n.quotes) for n in notes]
-    assert found == [("t1", "Tea", 0.9, ("m1",)), ("t2", "Rain", 0.9, ("m2",))]
-
-
 def test_what_was_seen_is_not_quoted_again() -> None:
     notes = composed(reading("t1", 0.9, ("m1", 0.9), ("m2", 0.8)), seen=("m1",))
     assert notes[0].quotes == ("m2",)
@@ -93,7 +106,7 @@ def test_what_was_seen_is_not_quoted_again() -> None:
 
 def test_one_original_is_quoted_in_one_topic() -> None:
     notes = composed(reading("t1", 0.9, ("m1", 0.5)), reading("t2", 0.8, ("m1", 0.9), ("m2", 0.1)))
-    assert [(n.topic, n.quotes) for n in notes] == [("t2", ("m1", "m2"))]
+    assert [(n.topic, n.quotes) for n in notes] == [("t1", ("m1",)), ("t2", ("m2",))]
 
 
 def test_weights_decide_across_topics() -> None:
@@ -134,7 +147,7 @@ def test_what_was_due_and_does_not_fit_is_quoted_in_part_before_what_is_far_less
 
 def test_in_part_only_if_it_is_among_the_best() -> None:
     better = [(f"m{n}", 0.9) for n in range(1, 21)]
-    notes = composed(reading("t1", 0.9, *better, ("m900", 0.1)))
+    notes = composed(by_index("t1", 0.9, *better, ("m900", 0.1)))
     assert notes[0].partial == ()
     assert "m900" not in notes[0].quotes
 
@@ -147,92 +160,102 @@ def test_a_summary_stands_over_quotes_of_its_own_only() -> None:
 
 
 def test_quotes_of_all_topics_go_before_any_summary() -> None:
-    """A long summary gets a quarter of what the quotes take, and not what they would have."""
+    """A long summary gets a quarter of the budget, and not what they would have."""
     many = [(f"m{n}", 0.9) for n in range(1, 20)]
     first = reading("t1", 0.9, *many, summary="x" * 500)
     second = reading("t2", 0.5, ("m20", 0.1))
     notes = composed(first, second, budget=400)
     assert notes[1].quotes == ("m20",)
-    quotes = cost_of(notes) - len(notes[0].summary)
-    assert 24 <= len(notes[0].summary) <= quotes / 4
+    assert 24 <= len(notes[0].summary) <= 400 / 4
 
 
-def test_a_model_that_names_nothing_takes_nothing_away() -> None:
-    found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8))
-    silent = reading("t1", 0.1)
-    assert [n.quotes for n in composed(silent, found)] == [n.quotes for n in composed(found)]
+class TestModelsDecide:
+    """What readers named is quoted; the index adds what it is all but certain of."""
+
+    FOUND = by_index("t1", 0.9, *((f"m{n}", 1 - n / 100) for n in range(1, 30)))
+
+    def test_where_all_readers_find_nothing_three_originals_are_quoted_at_most(self) -> None:
+        refused = [reading(f"t{n}", 0.05) for n in range(1, 7)]
+        assert ids_of(composed(self.FOUND, *refused)) == {"m1", "m2", "m3"}
+
+    def test_where_the_index_is_not_sure_nothing_is(self) -> None:
+        found = by_index("t1", 0.9, *((f"m{n}", 0.8) for n in range(1, 30)))
+        assert composed(found, reading("t1", 0.05)) == ()
+
+    def test_the_quotes_are_those_of_the_reader_that_is_right(self) -> None:
+        right = reading("t2", 0.95, *((f"m{n}", 0.95) for n in range(50, 62)))
+        refused = [reading(f"t{n}", 0.05) for n in (1, 3, 4)]
+        quoted = ids_of(composed(self.FOUND, right, *refused))
+        own = {q.id for q in right.quotes}
+        assert own <= quoted
+        assert len(own) >= 0.8 * len(quoted)
+
+    def test_of_a_topic_that_is_named_whole_all_is_quoted_as_far_as_it_fits(self) -> None:
+        whole = reading("t2", 1.0, *((f"m{n}", 1.0) for n in range(50, 90)))
+        (note,) = composed(self.FOUND, whole, budget=250)
+        assert note.topic == "t2"
+        assert note.quotes == tuple(f"m{n}" for n in range(50, 50 + len(note.quotes)))
+        assert cost_of((note,)) > 230
+        assert {q.id for q in whole.quotes} <= ids_of(composed(self.FOUND, whole))
+
+    def test_the_best_topic_comes_first_in_the_order_of_its_reader(self) -> None:
+        best = reading("t1", 0.9, ("m40", 0.9), ("m20", 0.9))
+        other = reading("t2", 0.5, ("m3", 0.5))
+        room = COSTS.frame + COSTS.day_line + COSTS.quote("m40")
+        assert ids_of(composed(other, best, budget=room)) == {"m40"}
+
+    def test_what_readers_named_comes_before_what_is_certain(self) -> None:
+        named = reading("t2", 0.9, ("m40", 0.9))
+        room = COSTS.frame + COSTS.day_line + COSTS.quote("m40")
+        assert ids_of(composed(self.FOUND, named, budget=room)) == {"m40"}
+
+    def test_the_index_stands_in_for_a_reader_that_failed_and_for_no_other(self) -> None:
+        elsewhere = by_index("t2", 0.8, ("m60", 0.5), ("m61", 0.4))
+        failed = reading("t2", 0.0).model_copy(update={"failed": True})
+        notes = composed(self.FOUND, elsewhere, failed, reading("t1", 0.05))
+        assert ids_of(notes) == {"m1", "m2", "m3", "m60", "m61"}
+
+    def test_where_no_reader_answered_all_is_as_without_one(self) -> None:
+        failed = reading("t1", 0.0).model_copy(update={"failed": True})
+        assert ids_of(composed(self.FOUND, failed)) == ids_of(composed(self.FOUND))
+
+    @given(st.deferred(lambda: readings), st.deferred(lambda: readings), st.integers(0, 400))
+    def test_whatever_was_read_at_most_three_are_quoted_that_nobody_named(
+        self, read: list[Reading], found: list[Reading], budget: int
+    ) -> None:
+        found = [r.model_copy(update={"source": "index", "summary": ""}) for r in found]
+        named = {q.id for r in read for q in r.quotes}
+        notes = composed(*read, *found, budget=budget)
+        assert not read or len(ids_of(notes) - named) <= 3
 
 
-def test_what_a_model_found_goes_before() -> None:
-    found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8), ("m3", 0.7))
-    right = reading("t1", 0.9, ("m3", 0.9), ("m40", 0.88))
-    room = COSTS.frame + 2 * COSTS.day_line + COSTS.quote("m3") + COSTS.quote("m40")
-    assert composed(right, found, budget=room + COSTS.quote("m1"))[0].quotes == ("m1", "m3", "m40")
+class TestModelsAdvise:
+    """Half of the room is filled as if there were no model."""
 
+    FOUND = by_index("t1", 0.9, *((f"m{n}", 1 - n / 100) for n in range(1, 60)))
 
-def test_a_reader_that_names_everything_takes_no_place_from_the_index() -> None:
-    """But what it names is quoted where there is room."""
-    found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8))
-    everything = reading("t1", 0.9, ("m3", 0.9), ("m1", 0.88), ("m4", 0.86), ("m2", 0.84))
-    everything = everything.model_copy(update={"selective": False})
-    room = COSTS.frame + COSTS.day_line + COSTS.quote("m1") + COSTS.quote("m2")
-    assert composed(everything, found, budget=room)[0].quotes == ("m1", "m2")
-    assert composed(everything, found)[0].quotes == ("m1", "m2", "m3", "m4")
+    @given(st.lists(st.integers(100, 800), max_size=120, unique=True))
+    def test_nonsense_costs_half_of_the_room_at_most(self, numbers: list[int]) -> None:
+        nonsense = reading("t2", 1.0, *((f"m{n}", 1.0) for n in numbers))
+        notes = composed(nonsense, self.FOUND, budget=400, readers="advise")
+        half = ids_of(composed(self.FOUND, budget=200))
+        assert half <= ids_of(notes)
 
+    def test_what_readers_name_has_the_other_half(self) -> None:
+        named = reading("t2", 0.9, *((f"m{n}", 0.9) for n in range(100, 110)))
+        notes = composed(named, self.FOUND, budget=400, readers="advise")
+        assert {q.id for q in named.quotes} <= ids_of(notes)
 
-def test_a_reader_that_names_everything_has_chosen_where_five_others_name_nothing() -> None:
-    found = by_index("t1", 0.8, *((f"m{n}", 0.9) for n in range(1, 40)))
-    everything = reading("t2", 0.9, ("m50", 0.9), ("m51", 0.88)).model_copy(
-        update={"selective": False}
-    )
-    silent = [reading(f"t{n}", 0.1) for n in range(3, 8)]
-
-    def is_quoted(budget: int, *readers: Reading) -> bool:
-        return any(n.topic == "t2" for n in composed(found, everything, *readers, budget=budget))
-
-    assert is_quoted(150, *silent)
-    assert not is_quoted(150, *silent[1:])
-    both = COSTS.quote("m50") + COSTS.quote("m51")
-    assert not is_quoted(2 * both - 1, *silent)
-
-
-@given(st.lists(st.integers(100, 800), max_size=120, unique=True), st.integers(0, 20))
-def test_nonsense_costs_its_share_and_no_more(numbers: list[int], silent: int) -> None:
-    """Of what a model names that the index knows nothing of, x of a budget is cut to b / (b + x),
-    b from 4/3 to 4: to less than five sixths, headings and all, and the less the more it names."""
-    found = by_index("t1", 0.8, *((f"m{n}", 1 - n / 100) for n in range(1, 60)))
-    nonsense = reading("t2", 1.0, *((f"m{n}", 1.0) for n in numbers))
-    nothing = [reading(f"t{n}", 0.1) for n in range(3, 3 + silent)]
-    budget, one_more = 400, 11 + COSTS.day_line
-    most = 5 / 6 if silent or len(numbers) < 60 else 0.55
-    composed_of = composed(nonsense, found, *nothing, budget=budget)
-    notes = tuple(n for n in composed_of if n.topic == "t1")
-    assert cost_of(notes) >= (1 - most) * budget - one_more
-
-
-def test_the_more_the_index_agrees_with_models_the_more_they_may_add() -> None:
-    assert added(*(f"m{n}" for n in range(1, 8))) > added("m1")
-
-
-def test_the_more_readers_name_nothing_the_more_the_others_may_add() -> None:
-    silent = [reading(f"t{n}", 0.1) for n in range(3, 10)]
-    talkative = [reading(f"t{n}", 0.1, ("m1", 0.1)) for n in range(3, 10)]
-    assert added("m1", others=silent) > added("m1", others=talkative)
-
-
-def added(*agreed: str, others: Sequence[Reading] = ()) -> int:
-    """Messages quoted that a reader names and the index did not find, beside those that it did."""
-    found = by_index("t1", 0.8, *((f"m{n}", 1 - n / 100) for n in range(1, 60)))
-    quotes = [(i, 0.9) for i in agreed] + [(f"m{n}", 0.5) for n in range(100, 140)]
-    notes = composed(reading("t1", 1.0, *quotes), found, *others, budget=200)
-    return sum(parse_message_number(i) >= 100 for i in notes[0].quotes)
+    def test_readers_that_name_nothing_take_nothing_away(self) -> None:
+        notes = composed(reading("t1", 0.1), self.FOUND, budget=400, readers="advise")
+        assert ids_of(notes) == ids_of(composed(self.FOUND, budget=400))
 
 
 def test_a_passage_is_quoted_once_and_a_whole_original_never_again() -> None:
     def compose(passage: int, notes: list[Note]) -> Note:
         part = (passage, passage + PART)
         costs = replace(COSTS, passage=lambda _: passage, excerpt=lambda *_: ((part,), PART))
-        shown = [reading("t1", 1.0, ("m900", 1.0))]
+        shown = gathered(reading("t1", 1.0, ("m900", 1.0)))
         given: dict[str, Any] = {"after": 1, "in_view": set(), "search": None}
         return compose_note(shown, {}, costs, 100, notes=notes, **given).note
 
@@ -271,7 +294,7 @@ readings = st.lists(
 def test_never_over_budget_and_nothing_twice(
     found: list[Reading], budget: int, seen: set[str]
 ) -> None:
-    notes, _ = select_quotes(found, {}, COSTS, budget, seen)
+    notes, _ = select_quotes(gathered(*found), {}, COSTS, budget, seen)
     assert cost_of(notes) <= max(budget, 0)
     quoted = [i for n in notes for i in n.quotes]
     assert len(quoted) == len(set(quoted))
@@ -292,14 +315,15 @@ def test_never_over_budget_and_nothing_twice(
 def test_the_order_of_readings_does_not_matter(found: list[Reading], budget: int) -> None:
     distinct = {q.weight for r in found for q in r.quotes}
     if len(distinct) == sum(len(r.quotes) for r in found):
-        assert select_quotes(found, {}, COSTS, budget, ()) == select_quotes(
-            found[::-1], {}, COSTS, budget, ()
+        one, other = gathered(*found), gathered(*found[::-1])
+        assert select_quotes(one, {}, COSTS, budget, ()) == select_quotes(
+            other, {}, COSTS, budget, ()
         )
 
 
 @given(readings)
 def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
-    notes, _ = select_quotes(found, {}, COSTS, FREE, ())
+    notes, _ = select_quotes(gathered(*found), {}, COSTS, FREE, ())
     quoted = {i for n in notes for i in n.quotes}
     assert quoted - {"m900"} == {q.id for r in found for q in r.quotes} - {"m900"}
 
@@ -333,7 +357,7 @@ class TestNote:
         search: Search | None = None,
     ) -> Note:
         return compose_note(
-            readings,
+            gathered(*readings),
             self.NAMES,
             COSTS,
             FREE,
@@ -350,6 +374,21 @@ class TestNote:
         assert [(t.quotes, t.summary) for t in note.topics] == [(("m2",), "")]
         assert note.after == 50
 
+    def test_a_summary_stands_once_though_a_search_reads_its_topic_again(self) -> None:
+        first = self.note(reading("t1", 0.9, ("m1", 0.9), summary="Green tea."))
+        again = reading("t1", 0.9, ("m2", 0.9), summary="Green tea, as it was said.")
+        note = self.note(again, notes=(first,), search=Search(query="tea"))
+        assert [(t.quotes, t.summary) for t in note.topics] == [(("m2",), "")]
+
+    def test_one_that_was_cut_is_known_again(self) -> None:
+        shown = TopicNote(
+            topic="t1", name="Tea", score=0.9, quotes=("m1",), summary="Green tea ..."
+        )
+        before = Note(after=10, topics=(shown,))
+        found = reading("t1", 0.9, ("m2", 0.9), summary="Green tea is what she takes.")
+        (topic,) = self.note(found, notes=(before,)).topics
+        assert (topic.quotes, topic.summary) == (("m2",), "")
+
     def test_a_search_that_adds_nothing_says_so(self) -> None:
         search = Search(query="rain", candidates=("t2", "t9"))
         note = self.note(search=search)
@@ -358,93 +397,25 @@ class TestNote:
         assert (found.searched, found.candidates) == ("", ("Rain",))
 
 
-class TestWhatReadersLeaveOut:
-    """A reader that read something and did not name it has a say; the index alone, where sure."""
-
-    FOUND = by_index("t1", 0.9, ("m1", 0.9), ("m2", 0.5), ("m3", 0.4))
-
-    def test_without_a_reader_all_is_quoted(self) -> None:
-        assert composed(self.FOUND)[0].quotes == ("m1", "m2", "m3")
-
-    def test_a_reader_leaves_out_what_is_doubtful(self) -> None:
-        (note,) = composed(self.FOUND, reading("t1", 0.1))
-        assert note.quotes == ("m1",)
-
-    def test_what_it_names_is_quoted(self) -> None:
-        (note,) = composed(self.FOUND, reading("t1", 0.8, ("m3", 0.8)))
-        assert note.quotes == ("m1", "m3")
-
-    def test_what_it_was_not_shown_is_no_business_of_its(self) -> None:
-        read = reading("t1", 0.1).model_copy(update={"since": 3})
-        assert composed(self.FOUND, read)[0].quotes == ("m1", "m2")
-
-    def test_topics_that_nobody_read_are_quoted_as_found(self) -> None:
-        notes = composed(self.FOUND, reading("t2", 0.1))
-        assert notes[0].quotes == ("m1", "m2", "m3")
-
-    def test_their_room_is_not_filled_with_what_the_index_alone_would_not_have_quoted(self) -> None:
-        found = by_index("t1", 0.9, ("m1", 0.9), ("m2", 0.54), ("m3", 0.52))
-        worse = by_index("t2", 0.4, ("m4", 0.37), ("m5", 0.35))
-        room = COSTS.frame + COSTS.day_line + sum(map(COSTS.quote, ("m1", "m2", "m3")))
-        (alone,) = composed(found, worse, budget=room)
-        assert alone.quotes == ("m1", "m2", "m3")
-        (note,) = composed(found, worse, reading("t1", 0.1), budget=room)
-        assert note.quotes == ("m1",)
-        notes = composed(found, worse, reading("t1", 0.1), reading("t2", 0.8, ("m5", 0.8)))
-        assert [n.quotes for n in notes] == [("m5",), ("m1",)]
-
-    @given(readings, readings, st.integers(0, 400), st.sets(ids, max_size=10))
-    def test_what_no_reader_named_is_quoted_only_if_the_index_alone_would_have(
-        self, read: list[Reading], found: list[Reading], budget: int, seen: set[str]
-    ) -> None:
-        found = [r.model_copy(update={"source": "index", "summary": ""}) for r in found]
-        _, alone = select_quotes(found, {}, COSTS, budget, seen)
-        notes, _ = select_quotes([*read, *found], {}, COSTS, budget, seen)
-        changed = compare_quotes(notes, alone)
-        assert set(changed.added) <= {q.id for r in read for q in r.quotes}
-
-    @pytest.mark.parametrize("changes", [{"failed": True}, {"selective": False}])
-    def test_one_that_failed_or_named_everything_has_no_say(self, changes: dict[str, bool]) -> None:
-        read = reading("t1", 0.1).model_copy(update=changes)
-        assert composed(self.FOUND, read)[0].quotes == ("m1", "m2", "m3")
-
-
 class TestSummaries:
-    """Summaries of the best topics that are quoted have up to a quarter of what a note holds."""
-
-    def test_a_summary_comes_before_what_is_doubtful(self) -> None:
-        quotes = [(f"m{n}", 0.9) for n in range(1, 60)]
-        told = reading("t1", 0.9, ("m1", 0.9), summary="s" * 30)
-        (note,) = composed(told, by_index("t1", 0.9, *quotes), budget=400)
-        assert note.summary == "s" * 30
+    """Summaries of the best topics that are quoted have up to a quarter of the budget."""
 
     def test_it_has_a_quarter_at_most(self) -> None:
         quotes = [(f"m{n}", 0.9) for n in range(1, 60)]
-        told = reading("t1", 0.9, ("m1", 0.9), summary="s" * 1_000)
-        (note,) = composed(told, by_index("t1", 0.9, *quotes), budget=400)
+        told = reading("t1", 0.9, *quotes, summary="s" * 1_000)
+        (note,) = composed(told, budget=400)
         assert 24 <= len(note.summary) <= 100
 
     def test_its_heading_counts_into_that_quarter(self) -> None:
-        quotes = [(f"m{n}", 0.9) for n in range(1, 30)]
-        told = reading("t1", 0.9, *quotes, summary="s" * 1_000)
-        (alone,) = composed(told.model_copy(update={"summary": ""}))
-        (note,) = composed(told)
-        assert note.quotes == alone.quotes
-        assert HEADING + len(note.summary) == cost_of((alone,)) // 4
-
-    def test_a_reader_that_names_everything_sums_nothing_up(self) -> None:
-        told = reading("t1", 0.9, ("m1", 0.9), ("m2", 0.88), summary="s" * 24)
-        found = by_index("t1", 0.9, *((f"m{n}", 0.9) for n in range(1, 30)))
-        (note,) = composed(told, found)
-        assert note.summary == "s" * 24
-        (note,) = composed(told.model_copy(update={"selective": False}), found)
-        assert note.summary == ""
+        told = reading("t1", 0.9, ("m1", 0.9), summary="s" * 1_000)
+        (note,) = composed(told, budget=400)
+        assert HEADING + len(note.summary) == 100
 
     def test_three_topics_are_summed_up(self) -> None:
         told = [
             reading(f"t{n}", 0.9 - n / 10, (f"m{n}", 0.9), summary="s" * 24) for n in range(1, 6)
         ]
-        many = by_index("t9", 0.9, *((f"m{n}", 0.9) for n in range(10, 90)))
+        many = reading("t9", 0.3, *((f"m{n}", 0.3) for n in range(10, 90)))
         notes = composed(*told, many, budget=2_000)
         assert [n.topic for n in notes if n.summary] == ["t1", "t2", "t3"]
 

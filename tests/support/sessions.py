@@ -26,13 +26,19 @@ from topicloom import (
     SessionStore,
     Settings,
     StoredMessage,
+    TopicWindow,
     TurnOptions,
     build_session_graph,
     get_session,
 )
 from topicloom.hosting import Graph, get_text
 from topicloom.state.rounds import group_rounds
-from topicloom.testing import Clock, fake_roles
+from topicloom.testing import Clock, SteadyReader, fake_roles
+
+
+def windows_of(reader: SteadyReader) -> list[TopicWindow]:
+    """The topics that a reader was given so far, in whatever calls."""
+    return [window for request in reader.requests for window in request.windows]
 
 
 def open_graph(

@@ -14,7 +14,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom import (
-    READER,
     RESPONDER,
     SPLITTER,
     Absence,
@@ -175,7 +174,8 @@ class MemoryEvaluation:
     def setup(self) -> dict[str, object]:
         """The keys that distinguish the rows of this run in a shared file."""
         keys = ("recent", "window", "topic_window", "reviews", "agent", "topics", "splitter")
-        return {key: getattr(self, key) for key in keys} | {"readers": str(self.readers)}
+        weight = {"readers_say": self.settings.readers}
+        return {key: getattr(self, key) for key in keys} | {"readers": str(self.readers)} | weight
 
     def run(
         self, conversation: Conversation, folder: Path
@@ -347,9 +347,9 @@ def _explain(absence: Absence | None) -> Reason:
 
 def _find_summary(receipt: Receipt) -> bool | None:
     """See `MemoryRow.summed_up`. Where the stand-in of a model read, no model said anything."""
-    calls = (c for c in receipt.calls if c.role == READER.name and not c.failure)
-    read = {call.topic for call in calls if call.model != "embedded"}
-    matter = (t for t in receipt.quoted if t.topic in read and t.score >= _MATTERS)
+    if receipt.reading is None:
+        return None
+    matter = (t for t in receipt.quoted if receipt.scores.get(t.topic, 0.0) >= _MATTERS)
     best = next(matter, None)
     return None if best is None else bool(best.summary)
 

@@ -17,6 +17,7 @@ from topicloom.lab import (
     Messages,
     PromptCosts,
     RankedSentences,
+    Readings,
     Recipe,
     Stretches,
     parse_message_number,
@@ -122,7 +123,7 @@ class Case:
             day_line=0,
             frame=0,
         )
-        notes, _ = select_quotes([reading], {}, prices, budget, ())
+        notes, _ = select_quotes(Readings([], [reading]), {}, prices, budget, ())
         whole = [i for note in notes for i in note.quotes if i not in note.partial]
         whole += [f"m{place}" for place in range(self.first_in_view, len(self.spoken))]
         parts = [pair for note in notes for pair in note.excerpts.items()]

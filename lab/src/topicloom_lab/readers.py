@@ -48,20 +48,24 @@ _SUMMARY = 400
 """Characters of a summary at most."""
 _NOTHING_SAID = "What the newest message asks for was said here."
 _BOTH = (get_wording("en"), get_wording("zh"))
-_NOW = re.compile("|".join(re.escape(words.now) for words in _BOTH))
+_NAMES = re.compile("|".join(re.escape(words.these_topics) for words in _BOTH))
+_HEADS = (head for words in _BOTH for head in (words.topic_head, words.found_head))
+_HEAD = re.compile("|".join(re.escape(h).replace(r"\{id\}", r"(t\d+)") for h in _HEADS))
 _TOPICS = re.compile("|".join(re.escape(words.topics) for words in _BOTH))
 _LISTED = re.compile(r"^\[([mt]\d+)\] ", re.M)
 
-_READING = """<topic_result>
-<relevance_score>{score}</relevance_score>
+_READING = """<topic_result topic="{topic}">
 <referenced_messages>
 {ids}
 </referenced_messages>
+<relevance_score>{score}</relevance_score>
 <summary>
 {summary}
 </summary>
 </topic_result>"""
-_NO_READING = "<topic_result>\n<relevance_score>0.1</relevance_score>\n</topic_result>"
+_NO_READING = (
+    '<topic_result topic="{topic}">\n<relevance_score>0.1</relevance_score>\n</topic_result>'
+)
 _ROUTE = "<topic_routing>\n<matched_topics>\n{topics}\n</matched_topics>\n</topic_routing>"
 _ROUTED = '<topic id="{id}" relevance="{relevance}">it is about that</topic>'
 _NO_ROUTE = """<topic_routing>
@@ -74,9 +78,13 @@ RUBBISH: Mapping[SimulatedRole, Mapping[str, str]] = {
         "empty": "",
         "prose": "Happy to help! What a lovely conversation this is, m1 above all.",
         "truncated": "<topic_result>\n<relevance_score>0.",
-        "strangers": _READING.format(score=0.9, ids="m900001\nm900002", summary=_NOTHING_SAID),
-        "huge": _READING.format(score=10**30, ids="m" + "9" * 40, summary=_NOTHING_SAID),
-        "everything": _READING.format(score=0.9, ids="m1-m9999", summary=_NOTHING_SAID),
+        "strangers": _READING.format(
+            topic="t1", score=0.9, ids="m900001\nm900002", summary=_NOTHING_SAID
+        ),
+        "huge": _READING.format(
+            topic="t1", score=10**30, ids="m" + "9" * 40, summary=_NOTHING_SAID
+        ),
+        "everything": _READING.format(topic="t1", score=0.9, ids="m1-m9999", summary=_NOTHING_SAID),
     },
     "router": {
         "empty": "",
@@ -163,35 +171,52 @@ class SimulatedReaders:
 
     def answer(self, role: SimulatedRole, prompt: Sequence[BaseMessage]) -> str:
         """The answer to a prompt: always the same to the same question about the same topic."""
-        if self._choice.kind == "silent":
-            return self._write_answer(role, ())
-        listed = _ids_to_choose_from(role, prompt)
+        text = "\n".join(map(get_text, prompt[1:]))
+        if role == "router":
+            listed = _LISTED.findall(_TOPICS.split(text)[-1])
+            ids = self._choose(role, listed)
+            if ids is None or isinstance(ids, str):
+                return ids or ""
+            topics = "\n".join(_ROUTED.format(id=i, relevance="high") for i in ids)
+            return _ROUTE.format(topics=topics) if ids else _NO_ROUTE
+        parts = []
+        for topic, listed in _list_topics(text).items():
+            ids = self._choose(role, listed)
+            if ids is None or isinstance(ids, str):
+                return ids or ""
+            parts.append(self._write_reading(topic, ids))
+        return "\n".join(parts)
+
+    def _choose(self, role: SimulatedRole, listed: Sequence[str]) -> Sequence[str] | str | None:
+        """What it names of some ids; None for no answer, or an answer that is rubbish."""
         draw = random.Random(f"{role} {self._question} {listed[:1]}")
         if self._choice.kind == "garbage":
             return draw.choice(list(RUBBISH[role].values()))
+        if self._choice.kind == "silent":
+            return []
         right = [i for i in listed if i in self._gold]
         if draw.random() >= self._choice.share:
-            return self._write_answer(role, right)
+            return right
         others = [i for i in listed if i not in self._gold]
         wrong = [None, draw.sample(others, min(_MOST_WRONG, len(others)))]
-        named = draw.choice([*wrong, []] if right else wrong)
-        return "" if named is None else self._write_answer(role, named)
+        return draw.choice([*wrong, []] if right else wrong)
 
-    def _write_answer(self, role: SimulatedRole, ids: Sequence[str]) -> str:
-        if role == "reader":
-            said = [self._texts[i] for i in ids if i in self._texts]
-            summary = summarize_said(said, self._query)
-            listed = "\n".join(ids)
-            return _READING.format(score=0.9, ids=listed, summary=summary) if ids else _NO_READING
-        topics = "\n".join(_ROUTED.format(id=i, relevance="high") for i in ids)
-        return _ROUTE.format(topics=topics) if ids else _NO_ROUTE
+    def _write_reading(self, topic: str, ids: Sequence[str]) -> str:
+        if not ids:
+            return _NO_READING.format(topic=topic)
+        said = [self._texts[i] for i in ids if i in self._texts]
+        summary = summarize_said(said, self._query)
+        return _READING.format(topic=topic, score=0.9, ids="\n".join(ids), summary=summary)
 
 
-def _ids_to_choose_from(role: SimulatedRole, prompt: Sequence[BaseMessage]) -> list[str]:
-    """Ids of the topic's messages in a reader's prompt, of the candidates in a router's."""
-    text = "\n".join(map(get_text, prompt[1:]))
-    part = _NOW.split(text)[0] if role == "reader" else _TOPICS.split(text)[-1]
-    return _LISTED.findall(part)
+def _list_topics(text: str) -> dict[str, list[str]]:
+    """Ids of the messages of each topic in a reader's prompt."""
+    _, *parts = _HEAD.split(_NAMES.split(text)[0])
+    groups = _HEAD.groups
+    return {
+        next(filter(None, parts[n : n + groups])): _LISTED.findall(parts[n + groups])
+        for n in range(0, len(parts), groups + 1)
+    }
 
 
 def summarize_said(texts: Sequence[str], query: str) -> str:

@@ -118,7 +118,12 @@ class PromptWindow:
         It says when a topic is divided and what its reader is shown of it: so none is ever cut. The
         conversation has a quarter. Where the instructions fill the window, the stand-in reads.
         """
-        texts = [self.prompts("reader", language) for language in LANGUAGES]
+        forms = ("reader_tags", "reader_json")
+        texts = [
+            f"{self.prompts('reader', language)}\n\n{self.prompts(form, language)}"
+            for language in LANGUAGES
+            for form in forms
+        ]
         left = self.limit - max(measure_each(texts, self.counter)) - RESERVE
         return max(left, self.limit // 4) * 3 // 4
 
@@ -139,7 +144,15 @@ class PromptWindow:
 def topic_messages(
     messages: Sequence[StoredMessage], counter: TokenCounter, language: Language, room: int
 ) -> list[HumanMessage]:
-    """The rounds of a topic, a message each: whole if they fit so many tokens.
+    """The rounds of a topic, a message each; see `topic_texts`."""
+    texts = topic_texts(messages, counter, language, room)
+    return [*map(HumanMessage, texts[:-1]), *map(cache_point, texts[-1:])]
+
+
+def topic_texts(
+    messages: Sequence[StoredMessage], counter: TokenCounter, language: Language, room: int
+) -> list[str]:
+    """The rounds of a topic, a text each: whole if they fit so many tokens.
 
     Else long messages are shown in part: of a few, or of one round, all fit. And if that is not
     enough the oldest are left out, much at a time.
@@ -152,7 +165,7 @@ def topic_messages(
         texts = TranscriptFormatter(counter, cap, language).format_messages(messages)
         cut = count_left_out(measure_each(texts, counter), room, max(1, room // 8))
         texts = drop_leading(texts, cut, get_wording(language).missing.format(count=cut))
-    return [*map(HumanMessage, texts[:-1]), *map(cache_point, texts[-1:])]
+    return texts
 
 
 def cache_point(text: str) -> HumanMessage:

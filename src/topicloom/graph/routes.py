@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -20,7 +21,6 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import ReadTask, SessionState, TurnOptions
 from topicloom.state.messages import find_edit_calls, find_other_calls
-from topicloom.state.recall import OTHER_TOPICS
 from topicloom.state.session import Session, Turn
 
 Graph = StateGraph[Any, TurnOptions, Any, Any]
@@ -169,11 +169,11 @@ class Routes:
         return FORGOTTEN if state["turn"].get("request") else self.after_amnesia(state)
 
     def after_amnesia(self, state: SessionState) -> Next:
-        """To one reader for each topic that has to be read, and to the domain's streams."""
+        """To the readers of all topics that have to be read, and to the domain's streams."""
         return [*_readers(state), *self.streams] or NONE
 
     def after_activate(self, state: SessionState) -> Next:
-        """To one reader for each topic that was activated."""
+        """To the readers of the topics that were activated."""
         return [*_readers(state)] or NONE
 
     def after_generate(self, state: SessionState) -> str:
@@ -213,15 +213,16 @@ def _readers(state: SessionState) -> list[Send]:
     turn = Turn.model_validate(state["turn"])
     session = Session.model_validate(state["session"]).for_readers()
     seen = session.model_dump(mode="json", exclude_defaults=True)
-    # Readers read no archived topic that was not activated.
-    lookup = turn.lookup.model_copy(update={"archived": False})
     task = ReadTask(
-        topic=OTHER_TOPICS,
-        read=(),
+        topics=(),
+        others=False,
         session=seen,
-        lookup=lookup.model_dump(mode="json", exclude_defaults=True),
+        lookup=turn.lookup.model_dump(mode="json", exclude_defaults=True),
         search=len(turn.searches),
     )
-    others = [{**task, "read": turn.unread}] if turn.reads_others else []
-    tasks = [*({**task, "topic": topic} for topic in turn.unread), *others]
+    tasks = [{**task, "topics": topics} for topics in turn.unread]
+    if turn.reads_others:
+        active = state["session"].get("active", ())
+        known = (*chain.from_iterable(turn.unread), *active)
+        tasks.append({**task, "topics": known, "others": True})
     return [Send("read_topic", task) for task in tasks]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
@@ -12,7 +13,8 @@ from pydantic import BaseModel, Field
 from topicloom.context.transcript import find_named_media
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, emit, node, open_turn
+from topicloom.nodes.read_topic import plan_reading
+from topicloom.nodes.step import Update, dump, emit, load_readings, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
@@ -97,7 +99,10 @@ def _search_node(search: TopicSearch, name: str) -> Runnable[SessionState, Updat
                 found = Search(query=turn.request.query, media=media)
                 update = {"searches": (*turn.searches, found), "request": None}
                 return dump(turn=turn.model_copy(update=update))
-        return (yield from search.search(workspace, session, turn))
+        queries = [turn.query, *(search.query for search in turn.searches)]
+        again = (r for r in load_readings(state) if queries[r.search] == turn.request.query)
+        read = {r.topic for r in again if r.source == "model"}
+        return (yield from search.search(workspace, session, turn, read))
 
     return node(step, name)
 
@@ -205,8 +210,12 @@ class TopicSearch:
     archive: Role[ArchiveQuery, Route] | None = None
     """Asked for archived topics, last of all."""
 
-    def search(self, workspace: Workspace, session: Session, turn: Turn) -> Step[Update]:
+    def search(
+        self, workspace: Workspace, session: Session, turn: Turn, read: Collection[str] = ()
+    ) -> Step[Update]:
         """Make the search that the turn requests, and activate what is found.
+
+        Topics that a model has `read` for the same query are not read again.
 
         Where something was forgotten the threshold is relaxed: better one topic too many. The
         archive is searched too, unless another topic is meant for sure and the index agrees.
@@ -219,16 +228,18 @@ class TopicSearch:
         days = parse_when(request.when, self.deps.clock()) if request.when else None
         query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
         found = yield from self._find(query, turn, policy)
-        waiting = turn.unread
         session, turn = activate_topics(
             workspace.store, session, turn, found.route.relevance, policy, asked=found.asked
         )
         active = tuple(t for t in found.best if t in session.active)
-        # What was read before in this turn was not read for this query.
-        unread = tuple(dict.fromkeys((*waiting, *active)))
+        due = dict.fromkeys((*chain.from_iterable(turn.unread), *active))
+        unread = tuple(t for t in due if t not in read)
         search = found.describe(active, len(unread), policy)
-        update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
+        update = {"searches": (*turn.searches, search), "request": None}
         turn = turn.model_copy(update=update)
+        hits = workspace.look_up(session, turn.lookup)
+        table = workspace.store.topic_table(session)
+        turn = plan_reading(self.deps, table, session, turn, unread, hits)
         return dump(session, turn, calls=query.calls)
 
     def _find(self, query: _Query, turn: Turn, policy: ActivationPolicy) -> Step[_Found]:
@@ -354,8 +365,8 @@ def activate_topics(
 ) -> tuple[Session, Turn]:
     """Activate topics by rank, as far as there is room; others may be deactivated for it.
 
-    The turn says which were, and that activated ones have to be read. Nothing but being `asked` for
-    revives archived topics. Raises `TransitionError` if a topic cannot be activated.
+    The turn says which were. Nothing but being `asked` for revives archived topics. Raises
+    `TransitionError` if a topic cannot be activated.
     """
     table = store.topic_table(session)
     result = activate_candidates(session.active, relevance, policy, table.pinned())
@@ -363,7 +374,6 @@ def activate_topics(
     session = store.save_topics(session, [row for row in rows if row != table[row.id]])
     return session.model_copy(update={"active": result.active}), turn.model_copy(
         update={
-            "unread": result.activated,
             "activated": (*turn.activated, *result.activated),
             "deactivated": (*turn.deactivated, *result.deactivated),
         }

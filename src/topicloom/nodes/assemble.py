@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from langgraph.types import Overwrite
 
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
+from topicloom.nodes.activate_topic import activate_topics
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, load_readings, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
@@ -20,7 +21,7 @@ from topicloom.search.hits import EXCERPT_PARTS, Hits
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.note_draft import PromptCosts
-from topicloom.state.quoting import Recall, compose_note, read_named
+from topicloom.state.quoting import Readings, Recall, compose_note, read_named
 from topicloom.state.recall import Note, Reading, Stretches, parse_message_number
 from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
@@ -45,13 +46,16 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         store = workspace.store
         table = store.topic_table(session)
         known = load_readings(state)
+        by_models = [r for r in known if r.source == "model" and not r.failed]
+        session, turn = _activate_read(deps, store, session, turn, by_models)
         # What was read before the newest search stands in the note before this one.
-        readings = [r for r in known if r.search == len(turn.searches)]
+        newest = [r for r in known if r.search == len(turn.searches)]
+        found = list[Reading]()
         if not (turn.fast or (turn.searches and turn.searches[-1].media)):
-            read = {r.topic for r in readings if r.source == "index"}
             hits = workspace.look_up(session, turn.lookup)
-            readings += read_by_index(hits, table, read, archived=turn.lookup.archived)
-        note, effect = _compose(store, session, turn, table, readings, window)
+            found = read_by_index(hits, table, archived=turn.lookup.archived)
+        read = Readings(newest, found, answered=bool(by_models))
+        note, effect = _compose(deps, store, session, turn, table, read)
         if effect is not None:
             effect = (turn.effect or ReadingEffect()).join(effect)
             turn = turn.model_copy(update={"effect": effect})
@@ -95,20 +99,27 @@ def load_layers(state: Mapping[str, Any]) -> tuple[Layer, ...]:
     return tuple(sorted(layers, key=lambda layer: layer.kind))
 
 
+def _activate_read(
+    deps: Deps, store: SessionStore, session: Session, turn: Turn, readings: Sequence[Reading]
+) -> tuple[Session, Turn]:
+    """Activate dormant topics by what their readers say of them."""
+    dormant = {t.id for t in store.topic_table(session).open()} - session.active.keys()
+    relevance = {r.topic: r.score for r in readings if r.topic in dormant}
+    if not relevance:
+        return session, turn
+    return activate_topics(store, session, turn, relevance, deps.settings.activation)
+
+
 def _compose(
-    store: SessionStore,
-    session: Session,
-    turn: Turn,
-    table: TopicTable,
-    readings: list[Reading],
-    window: MainWindow,
+    deps: Deps, store: SessionStore, session: Session, turn: Turn, table: TopicTable, read: Readings
 ) -> Recall:
     """The note of this turn, without what the prompt shows already."""
-    layout = window.layout
+    window, layout = deps.window, deps.window.layout
     notes = layout.select_shown(store.notes(session), turn.user)
     search = turn.searches[-1] if turn.searches else None
-    readings = [*read_named(notes, search), *readings]
-    numbers = (parse_message_number(q.id) for r in readings for q in r.quotes)
+    read = read._replace(by_readers=[*read_named(notes, search), *read.by_readers])
+    quotes = (q for r in (*read.by_readers, *read.by_index) for q in r.quotes)
+    numbers = (parse_message_number(q.id) for q in quotes)
     picked = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
     originals = {message.id: message for message in picked.values()}
 
@@ -119,7 +130,7 @@ def _compose(
     names = {t.id: t.name for t in table}
     in_view = {i for i, m in originals.items() if m.seq >= session.view and layout.shows_all(m)}
     return compose_note(
-        readings,
+        read,
         names,
         _make_costs(session, turn, originals, names, window),
         window.recall,
@@ -133,6 +144,7 @@ def _compose(
             for i in (search.media if search else ())
             if parse_message_number(i) < session.view
         },
+        readers=deps.settings.readers,
     )
 
 
@@ -176,21 +188,18 @@ def _make_costs(
     )
 
 
-def read_by_index(
-    hits: Hits, table: TopicTable, read: Collection[str], *, archived: bool
-) -> list[Reading]:
-    """Readings of all topics that it has not `read` yet, by what the index found for the turn.
+def read_by_index(hits: Hits, table: TopicTable, *, archived: bool) -> list[Reading]:
+    """Readings of all topics, by what the index found for the turn.
 
-    They compete with those of models, so that none of these hides what the index finds. And an
-    answer may rest on a message each of many topics: dormant ones are quoted without being
+    An answer may rest on a message each of many topics: dormant ones are quoted without being
     activated, archived ones too if the user asked about earlier messages.
     """
     topics = table.open() + table.loose() + (table.archived() if archived else [])
-    unread = {topic.id for topic in topics} - set(read)
+    known = {topic.id for topic in topics}
     weights: dict[str, dict[str, float]] = {}
     for message, weight in hits.weights.items():
         topic = hits.owners[message]
-        if topic in unread:
+        if topic in known:
             weights.setdefault(topic, {})[message] = weight
     best = max(hits.weights.values(), default=0.0)
     return [read_by_weights(t, hits.topics[t], found, best) for t, found in weights.items()]

@@ -1,9 +1,9 @@
-"""read_topic: one reader, one topic window; or the messages found in topics that none reads."""
+"""read_topic: one call of a reader, for whole topics or for what the index finds in the others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable
 
@@ -12,92 +12,136 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, node, open_session
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
-from topicloom.roles.reader import READER, ReadRequest
+from topicloom.roles.reader import READER, ReadRequest, TopicWindow
+from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days
+from topicloom.state.activation import plan_calls
 from topicloom.state.channels import ReadTask
-from topicloom.state.recall import OTHER_TOPICS, Reading
+from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
-from topicloom.state.session import Lookup
-from topicloom.state.topics import Topic
+from topicloom.state.session import Lookup, Session, Turn
+from topicloom.state.topics import TopicTable
 from topicloom.storage.references import pick_fitting, read_topic_window
+from topicloom.storage.sessions import SessionStore
 
-_FOUND, _LATEST = 2_000, 6
-"""Tokens that are read of several topics, without ids and days, and messages of the conversation
-shown with them: no cache has such a prompt. With 4,000, ideal readers find .0001 more in meetings
-(`docs/research/benchmarks.md`)."""
-_STEP = 256
-"""Messages by which the beginning of the conversation moves that readers are shown: in longer
-steps than the main window's, so that a split does not change the prompt of every topic."""
+_LATEST = 6
+"""Messages of the conversation that are shown beside what the index found: no cache has them."""
+
+
+def plan_reading(
+    deps: Deps,
+    table: TopicTable,
+    session: Session,
+    turn: Turn,
+    topics: Sequence[str],
+    hits: Hits,
+) -> Turn:
+    """The turn with the calls of readers that come next.
+
+    Args:
+        deps: Has the readers.
+        table: The topics.
+        session: Its active topics are read whole in every turn.
+        turn: The turn so far.
+        topics: Those to read whole now.
+        hits: What the index found; where models read, they read it in all other topics too.
+    """
+    known = {*topics, *session.active}
+    tokens = {t: table[t].tokens for t in topics}
+    others = hits.find_in_other_topics(known, deps.settings.activation.base)
+    return turn.model_copy(
+        update={
+            "unread": plan_calls(topics, tokens, deps.reader_window.topic_room()),
+            "reads_others": bool(others) and not deps.roles.by_index(READER),
+        }
+    )
 
 
 def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
-    """The node that has one topic read; the embedded reader stands in for one that fails.
-
-    The reader of messages in other topics has no stand-in: what the index found counts anyway.
-    """
+    """The node that has topics read; the embedded reader stands in for one that fails."""
 
     def step(task: ReadTask) -> Step[Update]:
         session, workspace = open_session(deps.workspaces, task)
         store, words = workspace.store, get_wording(session.language)
-        table = store.topic_table(session)
         lookup = Lookup.model_validate(task["lookup"])
-        query, window = lookup.query, deps.reader_window
         hits = workspace.look_up(session, lookup)
-        tail = store.tail(session, session.view // _STEP * _STEP)
-        readers, owners = deps.roles.in_turn(READER), dict[str, str]()
-        if task["topic"] == OTHER_TOPICS:
-            readers, owners = readers[:1], dict(hits.owners)
-            topic = Topic(id=OTHER_TOPICS, name=words.other_topics)
-            found = hits.find_in_other_topics(task["read"], deps.settings.activation.base)
-            room = min(deps.window.recall, window.topic_room() // 2, _FOUND)
-            messages = pick_fitting(store, session, found, window.counter.text, room)
+        tail = store.tail(session, min(session.tail, session.count))
+        if task["others"]:
+            windows = _show_found(deps, store, session, hits, task["topics"])
             tail = tail[-_LATEST:]
         else:
-            topic = table[task["topic"]]
-            messages = read_topic_window(store, session, topic, window.measure, deps.topic_tokens)
-        if not messages:  # a search that came between found nothing there
+            windows = _show_whole(deps, store, session, hits, task["topics"])
+        if not windows:  # a search that came between found nothing there
             return dump(calls=[], readings=[])
         dated = words.days.format(days=Days.of(lookup.days)) if lookup.days else ""
         request = ReadRequest(
             session=session.id,
-            topic=topic,
-            messages=messages,
+            windows=windows,
             tail=tail,
-            query=query,
+            query=lookup.query,
             language=session.language,
             weights=hits.weights,
-            prior=hits.topics.get(topic.id, 0.0),
-            sought=f"{query} {dated}".strip() if dated or query != tail[-1].text else "",
+            sought=f"{lookup.query} {dated}".strip()
+            if dated or lookup.query != tail[-1].text
+            else "",
         )
         calls, waits = list[Call](), deps.waits.of(session.id)
-        reading = yield from ask_first(
-            "reader", readers, request, calls, topic.id or None, waits=waits
-        )
-        if reading is None:
-            reading = Reading(topic=topic.id, score=0.0, failed=True)
-        reading = _restrict_reading(reading, request, task["search"], owners)
-        return dump(calls=calls, readings=[reading])
+        about = windows[0].topic.id if len(windows) == 1 else None
+        readers = deps.roles.in_turn(READER)
+        readings = yield from ask_first("reader", readers, request, calls, about, waits=waits)
+        if readings is None:
+            failed = [Reading(topic=w.topic.id, score=0.0, failed=True) for w in windows]
+            readings = tuple(failed)
+        return dump(calls=calls, readings=_restrict_readings(readings, request, task["search"]))
 
     return node(step, "read_topic")
 
 
-def _restrict_reading(
-    reading: Reading, request: ReadRequest, search: int, owners: Mapping[str, str]
-) -> Reading:
-    """The reading of this topic, with a score from 0 to 1 and only with ids that are in it.
+def _show_whole(
+    deps: Deps, store: SessionStore, session: Session, hits: Hits, topics: Sequence[str]
+) -> list[TopicWindow]:
+    """Topics with all of their messages."""
+    table, measure = store.topic_table(session), deps.reader_window.measure
+    windows = []
+    for topic in map(table.__getitem__, topics):
+        messages = read_topic_window(store, session, topic, measure, deps.topic_tokens)
+        windows.append(TopicWindow(topic, messages, hits.topics.get(topic.id, 0.0)))
+    return [w for w in windows if w.messages]
 
-    Where messages of several topics are read, `owners` has the topic of each, by its short id.
-    """
-    known = {r.id for r in request.messages}
-    score = reading.score if math.isfinite(reading.score) else 0.0
-    quotes = (q for q in reading.quotes if q.id in known)
-    return reading.model_copy(
-        update={
-            "topic": request.topic.id,
-            "search": search,
-            "since": min(m.seq for m in request.messages),
-            "score": min(max(score, 0.0), 1.0),
-            "quotes": tuple(q.model_copy(update={"topic": owners.get(q.id, "")}) for q in quotes),
-            "summary": "" if owners else reading.summary,
-        }
-    )
+
+def _show_found(
+    deps: Deps, store: SessionStore, session: Session, hits: Hits, topics: Sequence[str]
+) -> list[TopicWindow]:
+    """All topics but these with what the index found in them."""
+    window, table = deps.reader_window, store.topic_table(session)
+    room = min(deps.window.recall, window.topic_room() // 2)
+    found = hits.find_in_other_topics(topics, deps.settings.activation.base)
+    messages = pick_fitting(store, session, found, window.counter.text, room)
+    owners = dict.fromkeys(hits.owners[m.id] for m in messages)
+    return [
+        TopicWindow(
+            table[topic],
+            [m for m in messages if hits.owners[m.id] == topic],
+            hits.topics.get(topic, 0.0),
+            whole=False,
+        )
+        for topic in owners
+    ]
+
+
+def _restrict_readings(
+    readings: Sequence[Reading], request: ReadRequest, search: int
+) -> list[Reading]:
+    """Those of the topics that were read, with scores from 0 to 1 and only with ids in them."""
+    known = {w.topic.id: {m.id for m in w.messages} for w in request.windows}
+    return [
+        reading.model_copy(
+            update={
+                "search": search,
+                "score": min(max(reading.score, 0.0), 1.0) if math.isfinite(reading.score) else 0.0,
+                "quotes": tuple(q for q in reading.quotes if q.id in known[reading.topic]),
+            }
+        )
+        for reading in readings
+        if reading.topic in known
+    ]

@@ -11,7 +11,7 @@ from datetime import date
 
 from topicloom.reflection.facts import Claim, Fact, Said
 from topicloom.reflection.statements import find_assertions, is_of_another, is_wish
-from topicloom.roles.reader import find_unsaid
+from topicloom.reflection.unsaid import find_unsaid
 from topicloom.roles.values import clip
 from topicloom.search.encoders import default_embedder
 from topicloom.search.words import words_of

@@ -107,6 +107,11 @@ class Server:
         return self._sees and "images" not in self.refused
 
     @property
+    def holds_schema(self) -> bool:
+        """True if it holds answers to a JSON schema, as far as is known."""
+        return self.own and "json_schema" not in self.refused
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """The needs that it refuses, a line each, for receipts."""
         return tuple(f"no {need}: {why}" for need, why in self.refused.items())
@@ -200,7 +205,7 @@ class Server:
             body["max_tokens"] = tokens
         if not self.own:
             return options | body
-        if schema is not None and "json_schema" not in self.refused:
+        if schema is not None and self.holds_schema:
             named = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         # As it is: the client writes OpenAI's newer name of a limit, and parses by a schema.

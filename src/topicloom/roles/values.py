@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_patterns
 from topicloom.roles.markup import extract_answers
 from topicloom.state.folding import fold
+from topicloom.state.recall import parse_message_number
 from topicloom.state.safe_text import clip as clip
 
 _NUMBER = re.compile(
@@ -54,16 +55,29 @@ def parse_score(text: str) -> float | None:
 
 
 def parse_message_ids(text: str, most: int) -> tuple[str, ...]:
-    """Short ids of messages in a text, each once, in order of mention.
+    """Short ids of messages in a text, each once, in order of mention; cut after `most`.
+
+    They are written as `parse_message_ranges` says.
+    """
+    ranges = (
+        range(parse_message_number(first), parse_message_number(last) + 1)
+        for first, last in parse_message_ranges(text)
+    )
+    numbers = islice(chain.from_iterable(ranges), most)
+    return tuple(dict.fromkeys(f"m{n}" for n in numbers))
+
+
+def parse_message_ranges(text: str) -> tuple[tuple[str, str], ...]:
+    """First and last short id of each range of messages in a text, in order of mention.
 
     `m42`, `[M42]`, `msg-042`, `message 42`, `m42-m45` and lists of these in any punctuation; bare
-    numbers if the text holds nothing but numbers. Cut after `most`.
+    numbers if the text holds nothing but numbers. A message is a range of its own.
     """
     folded = fold(text[:_LONGEST_LIST])
-    numbers = list(islice(_message_numbers(folded), most))
-    if not numbers and _BARE.fullmatch(folded):
-        numbers = [int(n) for n in _DIGITS.findall(folded)]
-    return tuple(dict.fromkeys(f"m{n}" for n in numbers if n > 0))
+    found = [(int(m[1]), int(m[2] or m[3] or m[1])) for m in _MESSAGES.finditer(folded)]
+    if not found and _BARE.fullmatch(folded):
+        found = [(int(n), int(n)) for n in _DIGITS.findall(folded)]
+    return tuple((f"m{first}", f"m{max(first, last)}") for first, last in found if first > 0)
 
 
 def parse_topic_id(text: str) -> str | None:
@@ -78,13 +92,6 @@ def parse_topic_ids(text: str, most: int) -> tuple[str, ...]:
     if not numbers and _BARE.fullmatch(folded):
         numbers = _DIGITS.findall(folded)
     return tuple(dict.fromkeys(f"t{int(n)}" for n in numbers))[:most]
-
-
-def _message_numbers(text: str) -> Iterator[int]:
-    for match in _MESSAGES.finditer(text):
-        first = int(match[1])
-        last = int(match[2] or match[3] or first)
-        yield from range(first, last + 1) if last > first else (first,)
 
 
 _LONGEST_VERDICT = 4_000

@@ -100,25 +100,24 @@ def activate_candidates(
     return ActivationChange(after, tuple(activated), tuple(t for t in active if t not in after))
 
 
-def choose_read(
-    active: Mapping[str, Sequence[float]],
-    fresh: Sequence[str],
-    relevance: Mapping[str, float],
-    policy: ActivationPolicy,
-    pinned: Collection[str] = (),
-) -> tuple[str, ...]:
-    """The topics that models read for a message: as many as are active or `fresh`, up to `ceiling`.
+def plan_calls(
+    topics: Sequence[str], tokens: Mapping[str, int], room: int
+) -> tuple[tuple[str, ...], ...]:
+    """The calls of readers by which some topics are read: a large one alone, small ones together.
 
-    Pinned active ones come first, with others up to the `usual` best, and `fresh` ones, which a
-    split has just taken out of view. The other readers go by the message alone: to the topics of
-    most relevance to it, active or dormant, if these reach the first threshold.
+    Args:
+        topics: Ids, each once.
+        tokens: The size of each.
+        room: Tokens of topics that fit one call.
     """
-    standing = sorted(active, key=lambda t: (t not in pinned, -average_scores(active[t]), t))
-    found = {*active, *(t for t, value in relevance.items() if value >= policy.base)}
-    near = sorted(found, key=lambda t: (-relevance.get(t, 0.0), t))
-    kept = max(policy.usual, sum(t in pinned for t in active))
-    due = dict.fromkeys((*standing[:kept], *fresh, *near))
-    return tuple(due)[: min(policy.ceiling, len({*active, *fresh}))]
+    alone = [(t,) for t in topics if tokens[t] > SMALL]
+    calls, left = list[list[str]](), 0
+    for topic in (t for t in topics if tokens[t] <= SMALL):
+        if not calls or tokens[topic] > left:
+            calls, left = [*calls, []], room
+        calls[-1].append(topic)
+        left -= tokens[topic]
+    return (*alone, *map(tuple, calls))
 
 
 def find_ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple[str, ...]:
@@ -130,6 +129,8 @@ def find_ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> 
     return tuple(alike[:4]) if len(alike) > 1 else ()
 
 
+SMALL = 400
+"""Tokens of a topic up to which it is read together with others: a call of its own costs more."""
 CLEAR = 0.7
 """Relevance from which a topic is meant for sure (the design's value)."""
 _ALIKE = 0.1

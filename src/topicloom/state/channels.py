@@ -50,12 +50,12 @@ class SessionInput(TypedDict):
 
 
 class ReadTask(TypedDict):
-    """Payload of one reader."""
+    """Payload of one call of a reader."""
 
-    topic: str
-    """Id of the topic; `OTHER_TOPICS` for what the index finds in those without a reader."""
-    read: tuple[str, ...]
-    """The topics with readers, where it is for the others."""
+    topics: tuple[str, ...]
+    """Ids of the topics to read whole, together."""
+    others: bool
+    """True to read what the index finds in all topics but these instead."""
     session: dict[str, Any]
     """The part of the session that a reader needs, a dumped `Session`."""
     lookup: dict[str, Any]

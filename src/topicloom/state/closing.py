@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from topicloom.state.activation import ActivationPolicy, average_scores, update_activation
-from topicloom.state.recall import OTHER_TOPICS, Note, Reading, parse_message_number
+from topicloom.state.recall import Note, Reading, parse_message_number
 from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
 from topicloom.state.topics import TopicTable
@@ -43,7 +43,7 @@ def close_turn(
     Topics fall asleep by the scores of their readers.
     """
     ranked = sorted(record.readings, key=lambda r: r.score)
-    scores = {r.topic: r.score for r in ranked if r.topic != OTHER_TOPICS and not r.failed}
+    scores = {r.topic: r.score for r in ranked if not r.failed}
     result = update_activation(session.active, scores, policy, table.pinned())
     session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
     deactivated = (*turn.deactivated, *result.deactivated)

@@ -12,7 +12,7 @@ _MIN_QUOTE_TOKENS = 5
 _MUST_QUOTE = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 _SUMMED_UP, _SUMMARY_SHARE = 3, 1 / 4
-"""Topics whose summaries are shown, and the share of what the note holds that they may add."""
+"""Topics whose summaries are shown, and the share of the budget that these may have."""
 _MIN_SUMMARY_TOKENS = 16
 """Tokens under which no beginning of a summary is worth its heading."""
 
@@ -66,7 +66,7 @@ class NoteDraft:
         """Leave room for the summaries of the best readings until they are added."""
         summed_up = readings[:_SUMMED_UP]
         prices = sum(self._costs.heading(r.topic) + self._costs.text(r.summary) for r in summed_up)
-        self._kept = min(prices, int(self._left * _SUMMARY_SHARE / (1 + _SUMMARY_SHARE)))
+        self._kept = min(prices, int(self._budget * _SUMMARY_SHARE))
         self._left -= self._kept
 
     def add_summaries(self, readings: Sequence[Reading]) -> None:
@@ -76,7 +76,7 @@ class NoteDraft:
             readings: The best first. One counts if any of its quotes stands in the prompt.
         """
         self._left, self._kept = self._left + self._kept, 0
-        room = min(self._left, int(_SUMMARY_SHARE * (self._budget - self._left)))
+        room = min(self._left, int(self._budget * _SUMMARY_SHARE))
         for reading in readings:
             if len(self._summaries) == _SUMMED_UP:
                 return
@@ -92,29 +92,26 @@ class NoteDraft:
                 self._summaries[reading.topic] = text
                 self._left, room = self._left - price, room - price
 
-    def add_quotes(
-        self, quotes: RankedQuotes, limit: int | None = None, *, in_part: bool = False
-    ) -> None:
+    def add_quotes(self, quotes: RankedQuotes, *, leave: int = 0, in_part: bool = False) -> None:
         """Enter originals, best first, as long as anything fits.
 
         Args:
             quotes: The originals.
-            limit: Tokens that they may take together; None for all that are left.
+            leave: Tokens to leave for others.
             in_part: True to quote those that do not fit in part.
         """
-        floor = 0 if limit is None else max(0, self._left - limit)
         for place, (topic, quote) in enumerate(quotes):
-            if self._left - floor < _MIN_QUOTE_TOKENS:
+            if self._left - leave < _MIN_QUOTE_TOKENS:
                 return
             whole = place >= _MUST_QUOTE or self._could_hold(quote.id)
-            self._add_quote(topic, quote.id, floor, in_part=in_part or not whole)
+            self._add_quote(topic, quote.id, leave, in_part=in_part or not whole)
 
     def _could_hold(self, message_id: str) -> bool:
         """True if the budget could hold an original, had it nothing else to hold."""
         around = self._costs.frame + self._costs.day_line
         return around + self._costs.quote(message_id) <= self._budget
 
-    def _add_quote(self, topic: str, message_id: str, floor: int, *, in_part: bool) -> None:
+    def _add_quote(self, topic: str, message_id: str, leave: int, *, in_part: bool) -> None:
         """Enter an original whole if it fits, else in part if it may be."""
         if message_id in self.taken:
             return
@@ -124,7 +121,7 @@ class NoteDraft:
             return
         day = self._costs.day(message_id)
         frame = 0 if day in self._days else self._costs.day_line
-        room, price = self._left - floor - frame, self._costs.quote(message_id)
+        room, price = self._left - leave - frame, self._costs.quote(message_id)
         if price > room:
             if not in_part:
                 return

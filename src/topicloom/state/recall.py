@@ -12,8 +12,6 @@ from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.session import SearchScope
 from topicloom.state.thread_quotes import ThreadQuote
 
-OTHER_TOPICS = ""
-"""Stands for the id of a topic where what the index finds in topics without a reader is read."""
 Stretches = tuple[tuple[int, int], ...]
 """Where the parts of a text begin and end, in characters, in their order."""
 
@@ -25,15 +23,13 @@ class Quote(BaseModel, frozen=True):
     """Short id of the message."""
     weight: float
     """How much it is worth against the quotes of all topics, 0 to 1."""
-    topic: str = ""
-    """Id of its topic, if the reading is of several."""
 
 
 class Reading(BaseModel, frozen=True):
-    """The answer of a topic's reader."""
+    """A reader's answer on one topic."""
 
     topic: str
-    """Id of the topic; `OTHER_TOPICS` if it is of messages of several."""
+    """Id of the topic."""
     score: float
     """Relevance of the topic to the current conversation, 0 to 1."""
     quotes: tuple[Quote, ...] = ()
@@ -42,15 +38,11 @@ class Reading(BaseModel, frozen=True):
     """What the quotes don't show by themselves."""
     failed: bool = False
     """True if the reader failed; its topic keeps its average."""
-    selective: bool = True
-    """False if it names nearly everything that it read: then it has not said what matters."""
     source: Literal["model", "index", "asked"] = "model"
     """Who found the quotes: a model that read the topic, or the local index; or the main model
     asked for them by their ids."""
     search: int = 0
     """Number of the turn's search that it was read for; 0 if there was none."""
-    since: int = 0
-    """Number of the oldest message that the reader was shown."""
 
 
 class TopicNote(BaseModel, frozen=True):

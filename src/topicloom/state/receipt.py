@@ -20,7 +20,7 @@ class Call(BaseModel, frozen=True):
     model: str = "embedded"
     """The model that answered."""
     topic: str | None = None
-    """For readers, the topic."""
+    """For readers, the topic; None for a call that reads several."""
     seconds: float = 0.0
     input_tokens: int = 0
     """Prompt tokens: reported by the provider, else estimated; 0 for embedded roles."""
@@ -74,7 +74,7 @@ class Receipt(BaseModel, frozen=True):
     seconds: float
     """Wall time from `ingest` to `finalize`."""
     scores: dict[str, float]
-    """Relevance by topic, of the readers that ran."""
+    """Relevance by topic, of those that were read, whole or in part."""
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
     other_threads: tuple[ThreadQuote, ...] = ()

@@ -110,7 +110,7 @@ class Session(BaseModel, frozen=True, extra="allow"):
 
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""
-        needed = {"id", "transcript", "count", "superseded", "roster", "ranges", "view", "language"}
+        needed = {"id", "transcript", "count", "superseded", "roster", "ranges", "tail", "language"}
         return Session(**self.model_dump(include=needed))
 
 
@@ -236,8 +236,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Searches so far."""
     request: SearchRequest | None = None
     """The search that the model asked for last, until it is made."""
-    unread: tuple[str, ...] = ()
-    """Topics whose readers have to run next."""
+    unread: tuple[tuple[str, ...], ...] = ()
+    """Topics whose readers have to run next: those of each call."""
     reads_others: bool = False
     """True if one more reads what the index finds in other topics."""
     idle: bool = False

@@ -306,6 +306,6 @@ def _breaches(trial: _Trial, total: int, *, bounded: bool) -> Iterator[str]:
         yield f"the key is in {places}"
     if any(KEY in text for text in trial.streamed):
         yield "the key was streamed to the user"
-    prompts = ("You read one topic", "You sort messages", "You find the topics", "You rewrite the")
+    prompts = ("You read topics", "You sort messages", "You find the topics", "You rewrite the")
     if any(prompt in text for text in trial.streamed for prompt in prompts):
         yield "a prompt was streamed to the user"

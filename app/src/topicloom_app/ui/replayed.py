@@ -44,7 +44,8 @@ def replay_activation(receipts: Iterable[Receipt], policy: ActivationPolicy) -> 
 def _count(replayed: ReplayedTurns, receipt: Receipt, active: Mapping[str, object]) -> None:
     replayed.turns += 1
     replayed.read += len(active)
-    calls = (call for call in receipt.calls if call.role == "reader" and call.topic in active)
+    read = {None, *active}
+    calls = (call for call in receipt.calls if call.role == "reader" and call.topic in read)
     replayed.tokens += sum(call.input_tokens for call in calls)
     for note in (n for n in receipt.quoted if n.topic in receipt.scores):
         if note.topic in active:

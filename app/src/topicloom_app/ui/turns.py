@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 
 from topicloom import Session
-from topicloom.hosting import OTHER_TOPICS, CompiledSessionGraph, get_text
+from topicloom.hosting import CompiledSessionGraph, get_text
 from topicloom_app.ui.answers import Moment
 
 Event = dict[str, Any]
@@ -39,10 +40,11 @@ def _describe_update(
 ) -> Iterator[Event]:
     match node:
         case "read_topic":
-            for reading in (r for r in update["readings"] if r["topic"] != OTHER_TOPICS):
+            for reading in update["readings"]:
                 yield {"type": "read", "topic": reading["topic"], "score": reading["score"]}
         case "retrieve" | "activate_topic" | "amnesia":
-            yield {"type": "reading", "topics": update["turn"].get("unread", ())}
+            topics = chain.from_iterable(update["turn"].get("unread", ()))
+            yield {"type": "reading", "topics": [*topics]}
         case "split":
             yield {"type": "moved", "topics": update["turn"].get("split", ())}
         case "assemble":

@@ -81,15 +81,15 @@ class Recorder:
 
 
 @dataclass(slots=True)
-class ShadowedReader(LocalRole[ReadRequest, Reading]):
+class ShadowedReader(LocalRole[ReadRequest, tuple[Reading, ...]]):
     """One reader decides; another is asked the same for the sake of its prompt."""
 
     decides: Reader
     asked: Reader
 
-    def call(self, request: ReadRequest) -> Answer[Reading]:
+    def call(self, request: ReadRequest) -> Answer[tuple[Reading, ...]]:
         """The answer of the deciding reader."""
-        token = _WINDOW.set(f"reader:{request.topic.id}")
+        token = _WINDOW.set(f"reader:{'+'.join(w.topic.id for w in request.windows)}")
         try:
             self.asked.call(request)
         finally:

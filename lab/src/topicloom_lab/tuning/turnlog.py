@@ -91,7 +91,9 @@ def sought_in(receipt: Receipt, policy: ActivationPolicy) -> set[str]:
 def read_without_model(receipt: Receipt) -> set[str]:
     """Topics whose score is the index's own rating."""
     readers = {c.topic: c.model for c in receipt.calls if c.role == "reader" and not c.failure}
-    return {topic for topic in receipt.scores if readers.get(topic) == "embedded"}
+    # A call that read several topics names none.
+    together = readers.get(None)
+    return {topic for topic in receipt.scores if readers.get(topic, together) == "embedded"}
 
 
 def ranking(scores: Mapping[str, float]) -> dict[str, int]:
