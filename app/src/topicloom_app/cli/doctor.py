@@ -171,7 +171,7 @@ def _ask_model(context: CliContext) -> str:
 
 
 def _try_reader(context: CliContext, model: str) -> str:
-    use, said = describe_trial(try_reader(open_reader(context, model)))
+    use, said = describe_trial(try_reader(open_reader(context.settings, model)))
     if use not in ("decide", context.settings.readers):
         raise ConfigurationError(said)
     return said

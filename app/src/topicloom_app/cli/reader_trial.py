@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
@@ -13,21 +13,22 @@ from topicloom import (
     READER,
     Reader,
     ReadRequest,
+    Settings,
     StoredMessage,
     Topic,
     TopicWindow,
     UnusableAnswerError,
+    open_roles,
 )
 from topicloom.hosting import FilledText
-from topicloom_app.cli.context import CliContext, open_roles
 
 Use = Literal["decide", "advise", "none"]
 
 _DECIDES = 0.8
-"""Share of cases to read right to decide: wrong one time in five, readers still find on LoCoMo what
-no model finds (`docs/research/benchmarks.md`, "Readers")."""
+"""Share of cases to read right to decide: readers that are wrong one time in five keep .9 of the
+evidence of LoCoMo (`docs/research/benchmarks.md`)."""
 _ADVISES = 0.5
-"""Share of cases to read right to advise: under it, more of what a model says is wrong than not."""
+"""Share of cases to read right to advise: under it, what readers cost is mostly spent on errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,11 @@ def load_cases() -> Iterator[Case]:
             yield Case(request, frozenset(f"m{seq}" for seq in case["right"]))
 
 
-def open_reader(context: CliContext, model: str) -> Reader:
-    """The reader that a context would have with another cheap model."""
-    others = {role: own for role, own in context.settings.role_models.items() if role != "reader"}
+def open_reader(settings: Settings, model: str) -> Reader:
+    """The reader that settings would have with another cheap model."""
+    others = {role: own for role, own in settings.role_models.items() if role != READER.name}
     changed = {"cheap_model": model, "role_models": others}
-    settings = context.settings.model_copy(update=changed)
-    return open_roles(replace(context, settings=settings))[READER]
+    return open_roles(settings=settings.model_copy(update=changed))[READER]
 
 
 def try_reader(reader: Reader) -> list[CaseResult]:
