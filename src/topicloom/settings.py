@@ -90,8 +90,8 @@ class Settings(BaseSettings):
     cheap_model: str | None = None
     """The cheap model (readers, router, briefs); None for the strong one."""
     role_models: dict[str, str] = {}
-    """A model of its own for a role; `arbiter` works only if it is given one, and
-    `rewriter` if it is or `cheap_model` is set. The arbiter may be a cross-encoder:
+    """A model of its own for a role, or `embedded` for none; `arbiter` works only if it is given
+    one, and `rewriter` if it is or `cheap_model` is set. The arbiter may be a cross-encoder:
     `rerank:BAAI/bge-reranker-v2-m3`, or `rerank:` and a folder."""
     base_url: str | None = None
     """Base URL of an OpenAI-compatible server, for all models `openai:...`."""

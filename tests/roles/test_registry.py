@@ -129,6 +129,11 @@ class TestChoice:
         assert strong == {"responder", "splitter"}
         assert {spec.name for spec in SPECS if models.of(spec.name) is None} == {"arbiter"}
 
+    def test_a_role_that_is_named_embedded_has_no_model(self) -> None:
+        chosen = self.chosen(RoleModels(strong="a", by_role={"reader": "embedded"}))
+        assert chosen["reader"] == "embedded"
+        assert chosen["router"] == "FakeListChatModel"
+
     def test_a_domain_needs_a_planner(self) -> None:
         chosen = self.chosen(RoleModels(cheap="b"), domain=True)
         assert chosen["planner"] == chosen["selector"] == "FakeListChatModel"

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from command_line import Run
-from openai_behaviours import Reply
+from openai_behaviours import Reply, Request
 from openai_server import OpenAIServer
+from tables import each_row
+
+READER_CASES = json.loads(
+    files("topicloom_app").joinpath("samples", "reader_cases.json").read_text("utf-8")
+)
 
 
 def test_what_is_here_and_works(run: Run, tmp_path: Path) -> None:
@@ -49,6 +57,82 @@ def test_a_model_that_answers(
     monkeypatch.setenv("TOPICLOOM_MODEL", "openai:some")
     monkeypatch.setenv("TOPICLOOM_BASE_URL", openai_server.base_url)
     assert "✓ model     openai:some answered in " in run("doctor").out
+
+
+def read_case(request: Request) -> tuple[dict[str, int], str]:
+    """The numbers of the messages that a reader is shown, by their texts, and what is asked."""
+    said = [str(m["content"]) for m in request["messages"][1:]]
+    shown = re.findall(r"^\[m(\d+)\] \w+: (.+)$", "\n".join(said), re.M)
+    *topic, (_, asked) = shown
+    return {text: int(number) for number, text in topic}, asked
+
+
+def name_messages(ids: Sequence[int], score: float) -> Reply:
+    """A reader's answer."""
+    listed = ", ".join(f"m{n}" for n in ids)
+    return Reply(
+        f"<topic_result>\n<referenced_messages>{listed}</referenced_messages>\n"
+        f"<relevance_score>{score}</relevance_score>\n<summary></summary>\n</topic_result>"
+    )
+
+
+def read_rightly(request: Request) -> Reply:
+    """Name just what the cases have as right."""
+    _, asked = read_case(request)
+    (right,) = (c["right"] for t in READER_CASES for c in t["cases"] if c["query"] == asked)
+    return name_messages(right, 0.9 if right else 0.0)
+
+
+def read_sloppily(request: Request) -> Reply:
+    """Name what is right, but also two thirds of what has nothing to do with it."""
+    shown, asked = read_case(request)
+    off_topic = [c for t in READER_CASES for c in t["cases"] if not c["right"]]
+    wrong = [c["query"] for c in off_topic][:5]
+    return name_messages([*shown.values()], 0.5) if asked in wrong else read_rightly(request)
+
+
+def read_everything(request: Request) -> Reply:
+    """Name the whole topic, whatever is asked."""
+    return name_messages([*read_case(request)[0].values()], 1.0)
+
+
+@each_row(
+    ("reads", "code", "right", "advice"),
+    [
+        (read_rightly, 0, "20 of 20 cases right", "set TOPICLOOM_READERS=decide"),
+        (read_sloppily, 1, "15 of 20 cases right", "set TOPICLOOM_READERS=advise"),
+        (read_everything, 1, "2 of 20 cases right", "name `embedded` as the reader"),
+        (lambda _: Reply("What a lovely day!"), 1, "0 answers could be read", "name `embedded`"),
+    ],
+)
+def test_a_model_that_is_tried_as_the_reader(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    openai_server: OpenAIServer,
+    reads: Callable[[Request], Reply],
+    code: int,
+    right: str,
+    advice: str,
+) -> None:
+    openai_server.otherwise(reads)
+    monkeypatch.setenv("TOPICLOOM_BASE_URL", openai_server.base_url)
+    outcome = run("doctor", "--model", "openai:small", "--json")
+    rows = {row["check"]: row for row in map(json.loads, outcome.out.splitlines())}
+    assert right in rows["reader"]["found"]
+    assert advice in rows["reader"]["found"]
+    assert outcome.code == code
+    assert {request["model"] for request in openai_server.requests} == {"small"}
+
+
+def test_advice_that_is_followed_is_well(
+    run: Run, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
+) -> None:
+    openai_server.otherwise(read_sloppily)
+    monkeypatch.setenv("TOPICLOOM_BASE_URL", openai_server.base_url)
+    monkeypatch.setenv("TOPICLOOM_READERS", "advise")
+    said = run("--language", "zh", "doctor", "--model", "openai:small")
+    assert said.code == 0
+    assert "20 题读对 15 题" in said.out
 
 
 @pytest.mark.slow

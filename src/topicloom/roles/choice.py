@@ -21,6 +21,8 @@ from topicloom.search.embedder import Embedder
 ModelSpec = str | Runnable[Any, Any]
 RoleModelSpec = ModelSpec | BaseCrossEncoder
 """A model of its own for a role; only the arbiter takes a cross-encoder."""
+EMBEDDED = "embedded"
+"""In the place of a model: the role that needs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class RoleModels:
     def of(self, role: RoleName) -> RoleModelSpec | None:
         """The model of a role; None for the embedded one."""
         if role in self.by_role:
-            return self.by_role[role]
+            own = self.by_role[role]
+            return None if own == EMBEDDED else own
         spec = spec_of(role)
         if spec.played == "if named" or (spec.played == "with a cheap model" and not self.cheap):
             return None

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -17,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicloom import (
+    ConfigurationError,
     Fault,
     StorageUnavailableError,
     TopicLoomError,
@@ -43,6 +45,7 @@ from topicloom_app.cli.console import (
     to_one_line,
 )
 from topicloom_app.cli.context import CliContext, describe_model, find_reply_model, open_context
+from topicloom_app.cli.reader_trial import describe_trial, open_reader, try_reader
 from topicloom_app.cli.words import say
 
 _PACKAGES = ("langgraph", "langchain-core", "langchain-openai")
@@ -55,13 +58,16 @@ _EXTRAS = {
 """What else can be installed, by its module: what it is for, and the command that installs it."""
 
 
-def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
+def run_doctor(cli: CliOptions, model: str | None, *, as_json: bool) -> None:
     """Check each part and print a line; exits by `SystemExit` with 1 if something is wrong.
 
-    A model that is set is asked for one word.
+    A model that is set is asked for one word. A `model` that is given reads twenty cases.
     """
     context, console, well = open_context(cli), open_console(), True
-    for name, look in _CHECKS.items():
+    checks = dict(_CHECKS)
+    if model is not None:
+        checks["reader"] = partial(_try_reader, model=model)
+    for name, look in checks.items():
         try:
             said, fine = look(context), True
         except TopicLoomError as error:
@@ -162,6 +168,13 @@ def _ask_model(context: CliContext) -> str:
     chat.invoke("Say yes.")
     seconds = time.perf_counter() - began
     return FilledText("{model} answered in {seconds:.1f} s", model=name, seconds=seconds)
+
+
+def _try_reader(context: CliContext, model: str) -> str:
+    use, said = describe_trial(try_reader(open_reader(context.settings, model)))
+    if use not in ("decide", context.settings.readers):
+        raise ConfigurationError(said)
+    return said
 
 
 def _describe_terminal(context: CliContext) -> str:

@@ -7,11 +7,22 @@ import typer
 from topicloom_app.cli.options import AsJson, Name
 
 
-def doctor(context: typer.Context, json: AsJson = False) -> None:
+def doctor(
+    context: typer.Context,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Model to try as the reader, such as openai:qwen3. It reads twenty short topics,"
+            " which may take minutes; then you see whether to let it decide, or advise.",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
     """Check versions, folder, encoder and model. Exits with 1 if one of them does not work."""
     from topicloom_app.cli.doctor import run_doctor
 
-    run_doctor(context.obj, as_json=json)
+    run_doctor(context.obj, model, as_json=json)
 
 
 def check(
