@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -343,18 +343,18 @@ class SessionStore:
         """
         count = execute_purge(self.log, plan)
         # All of them: this may finish a purge that was killed, and any copy may have what is gone.
-        self.copy_topics(plan.session, plan.session, {"*"})
+        self.copy_topics(plan.session, anew=True)
         return count
 
     def copy_topics(
-        self, session: Session, before: Session | None = None, anew: Collection[str] = ()
+        self, session: Session, before: Session | None = None, *, anew: bool = False
     ) -> None:
         """Bring the copies of topics for people up to date, where the storage has any.
 
         Args:
             session: The session that they are to show.
             before: The session that they show if this process has written none yet.
-            anew: Ids of topics whose copies are written though they seem up to date; `*` for all.
+            anew: True to write all of them, though they seem up to date.
 
         Raises:
             StorageUnavailableError: What was purged cannot be removed from them.
@@ -362,15 +362,14 @@ class SessionStore:
         files = self.log.topic_files
         if files is None:
             return
-        before, known = files.session or before, dict[str, Topic]()
+        before, known = None if anew else files.session or before, dict[str, Topic]()
         try:
             known.update(self.topic_table(before).topics if before else {})
         except StorageError:  # it was repaired since
             before = None
         table = self.topic_table(session)
-        every = before is None or "*" in anew
-        changed = [t.id for t in table if every or known.get(t.id) != t or t.id in anew]
-        gone = ["*"] if every else [i for i in (*known, *anew) if i not in table]
+        changed = [t.id for t in table if known.get(t.id) != t]
+        gone = ["*"] if before is None else [i for i in known if i not in table]
         if changed or gone:
             # A purge does this last of all: what it left is what is read here, or read by it later.
             with self._log.hold():
