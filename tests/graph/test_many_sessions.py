@@ -94,15 +94,15 @@ class _CountingStore(InMemoryStore):
 
 
 class TestRoundTrips:
-    def test_of_a_turn_there_are_thirteen(self) -> None:
+    def test_of_a_turn_there_are_fifteen(self) -> None:
         """Three looks at what other writers did, two at what was purged; two for each of the
-        question, the reply, the receipt and the session's head."""
+        question, the reply, the receipt and the session's head; what was said is read once."""
         store = _CountingStore()
         graph = over(store)
         for n in range(3):
             store.asked = 0
             tell(graph, CONFIG, f"Hello {n}")
-        assert store.asked == 13
+        assert store.asked == 15
 
     def test_what_is_longer_than_a_page_is_read_whole(self) -> None:
         store = _CountingStore()
