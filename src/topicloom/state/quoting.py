@@ -91,12 +91,12 @@ def select_quotes(
             _add_found(draft, found, leave=budget // 2)
         draft.keep_room([r for r in chosen if r.summary and r.quotes])
         draft.add_quotes(named)
-        draft.add_quotes(named, in_part=True)
         if readers == "decide":
             draft.add_quotes(_select_certain(found, named))
             failed = {r.topic for r in ranked if r.source == "index" or r.failed}
             found = [pair for pair in found if pair[0] in failed]
         draft.add_summaries(chosen)
+        draft.add_quotes(named, in_part=True)
         _add_found(draft, found)
     scores: dict[str, float] = {}
     for reading in (*ranked, *read.by_index):
