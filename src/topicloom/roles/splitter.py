@@ -102,9 +102,9 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
 def messages_room(window: PromptWindow, language: Language, *texts: str) -> int:
     """Tokens that messages to sort may have in a prompt; the rest is for topics and `texts`.
 
-    Where the instructions fill the window, they have a quarter of it.
+    Where the instructions fill the window, they have half of it.
     """
-    return max(window.room("splitter", language, *texts) * 2 // 3, window.limit // 4)
+    return max(window.room("splitter", language, *texts) * 2 // 3, window.limit // 2)
 
 
 def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
