@@ -164,7 +164,8 @@ class Memory:
     ) -> Step[list[FoundMessage]]:
         """The messages that fit a text best, archived ones and those in no topic too, best first.
 
-        One that fits it neither in meaning nor in words is not among them, however few there are.
+        One that fits it neither in meaning nor in words is not among them, unless none fits: then
+        up to three that are closest in meaning are returned, with `fits` False.
 
         Args:
             text: What to look for, in any words.

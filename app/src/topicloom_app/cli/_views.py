@@ -43,6 +43,8 @@ def print_messages(console: Console, messages: Sequence[StoredMessage]) -> None:
 
 def print_found(console: Console, found: Sequence[FoundMessage]) -> None:
     """Print what a search found, a line each."""
+    if found and not found[0].fits:
+        print_dim(console, "no message fits this; closest in meaning:")
     for hit in found:
         place = f"{hit.topic:>4}" if hit.topic else "   –"
         head = Text(f"{hit.message.id:>5} {hit.message.day} {place} ", style="dim")
