@@ -49,7 +49,8 @@ def talked(over: str, folder: Path) -> Iterator[tuple[CompiledSessionGraph, str,
                 graph.invoke({"messages": [HumanMessage(text)]}, name_thread(over))
             yield graph, over, CHATS[over]
     else:
-        (rows,) = (r["messages"] for r in map(json.loads, lzma.open(REALMEM)) if r["id"] == over)
+        lines = lzma.decompress(REALMEM.read_bytes()).splitlines()
+        (rows,) = (r["messages"] for r in map(json.loads, lines) if r["id"] == over)
         kinds = {"user": HumanMessage, "assistant": AIMessage}
         said = [kinds[m["role"]](m["text"]) for m in rows]
         with open_folder(folder, settings={"window": 32_000}) as graph:
@@ -83,8 +84,6 @@ def count_right(over: str, folder: Path) -> dict[tuple[bool, bool], tuple[int, i
             key = row["kept"], bool(row["said"])
             done, asked = counts.get(key, (0, 0))
             counts[key] = done + right, asked + 1
-            print("right" if right else "WRONG", row["ask"], shown)
-    print(over, counts)
     return counts
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.prompts.loader import load_rows
-from topicloom.prompts.wording import Wording, get_wording, strip_own_replies
+from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import is_chinese
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 _CLOSE = 0.47
 """Closeness from which a passage is shown: of questions that nothing said before answers, four of
 five are shown nothing."""
-_WORDS, _OWN, _ABROAD = 0.1, 0.1, 0.2
-"""What is added to a cosine: for all of a message's words, for the user's own words, and for what is
-in another language, which lies farther away. Without one of them, 3 of 100 answers are lost."""
+_WORDS, _OWN, _ABROAD = 0.2, 0.1, 0.2
+"""What is added to a cosine: for all of a message's words, for what the user tells, and for another
+language, which lies farther away. Without these, 6 of 100 answers are lost."""
 _READ, _SHOWN = 32, 3
 """Passages that are read, and that are shown at most."""
-_PASSAGE, _PART = 300, 160
+_PASSAGE, _PART = 240, 160
 """Characters of the whole sentences that are shown together, and of those that are compared."""
-_SAME = 0.7
+_SAME = 0.6
 """Cosine from which two passages are versions of one statement."""
+_ASKS = "?", "？"
 _WISH_TO_FORGET = re.compile("|".join(load_rows("cues/wish_to_forget")), re.I)
 
 
@@ -106,7 +107,7 @@ def _cut_passages(messages: Sequence[StoredMessage], asked: frozenset[str]) -> l
     return [
         _Passage(message, text)
         for text, message in reversed(said.items())
-        if text and not (text.endswith(("?", "？")) and telling_words(text) <= asked)
+        if text and not (text.endswith(_ASKS) and telling_words(text) <= asked)
     ]
 
 
@@ -116,7 +117,7 @@ def _rate_words(query: str, passages: Sequence[_Passage]) -> NDArray[np.float64]
     for passage in passages:
         index.add("", passage.text)
     scores, cover = index.scores(query)
-    own = np.array([p.message.role == "user" for p in passages])
+    own = np.array([p.message.role == "user" and not p.text.endswith(_ASKS) for p in passages])
     abroad = np.array([is_chinese(p.text) != chinese for p in passages])
     shared = cover * scores / scores.max(initial=1e-9)
     return _WORDS * shared + _OWN * own + _ABROAD * abroad
