@@ -22,8 +22,6 @@ from topicloom import (
 from topicloom.hosting import extract_keywords, strip_own_replies
 from topicloom.roles.responder import EmbeddedResponder
 from topicloom.state.stored_message import MessageRole
-from topicloom_app import find_sample
-from topicloom_app.recordings.replay import load_first_conversation
 
 FOUND = {
     "en": "No model is set. Closest to this in what was said:",
@@ -98,11 +96,9 @@ def test_what_is_closest_stands_with_its_day_its_speaker_and_its_topic() -> None
 
 
 def test_the_words_of_a_question_count_beside_its_meaning() -> None:
-    """Of the sample's messages on electrics, one has what was found, and others are more alike."""
-    sample = load_first_conversation(find_sample(), None).messages
-    said = [sample[number - 1].text for number in (33, 34, 35, 36, 112, 139, 142, 183, 184, 207)]
-    reply = talk(*said, "What did the electrician find behind the old switch?")[-1]
-    assert "a newspaper of 12 June 1931" in reply
+    jars = [f"The {kind} jar is on shelf {n}." for n, kind in enumerate(("red", "blue", "tall"))]
+    for jar, kind in zip(jars, ("red", "blue", "tall"), strict=True):
+        assert shown_in(talk(*jars, f"On which shelf is the {kind} jar?")[-1])[0] == jar
 
 
 @each_row(
