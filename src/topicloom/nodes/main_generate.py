@@ -185,8 +185,8 @@ class _MainWindow:
         if not self.deps.roles.by_index(RESPONDER):
             return {}
         ranges, table = store.ranges(session), store.topic_table(session)
-        owners = {m.seq: ranges.topic_of(m.seq) for m in messages}
-        return {seq: table[owner].name for seq, owner in owners.items() if owner in table}
+        owners = {m.seq: table.get(ranges.topic_of(m.seq) or "") for m in messages}
+        return {seq: topic.name for seq, topic in owners.items() if topic}
 
     def _conclude(
         self, prepared: _Prepared, answer: AIMessage, seen: bool, written: Sequence[Call]

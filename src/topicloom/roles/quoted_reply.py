@@ -120,4 +120,4 @@ def _rate_words(query: str, passages: Sequence[_Passage]) -> NDArray[np.float64]
     own = np.array([p.message.role == "user" and not p.text.endswith(_ASKS) for p in passages])
     abroad = np.array([is_chinese(p.text) != chinese for p in passages])
     shared = cover * scores / scores.max(initial=1e-9)
-    return _WORDS * shared + _OWN * own + _ABROAD * abroad
+    return np.asarray(_WORDS * shared + _OWN * own + _ABROAD * abroad)
