@@ -96,9 +96,13 @@ def test_what_is_closest_stands_with_its_day_its_speaker_and_its_topic() -> None
 
 
 def test_the_words_of_a_question_count_beside_its_meaning() -> None:
-    jars = [f"The {kind} jar is on shelf {n}." for n, kind in enumerate(("red", "blue", "tall"))]
-    for jar, kind in zip(jars, ("red", "blue", "tall"), strict=True):
-        assert shown_in(talk(*jars, f"On which shelf is the {kind} jar?")[-1])[0] == jar
+    said = [
+        "Behind the old switch he found a newspaper of 1931.",
+        "That is a job for a registered electrician.",
+        "An electrician may leave holes in the wall.",
+        "The electrician comes on Monday at eight.",
+    ]
+    assert shown_in(talk(*said, "What was behind the old switch, electrician?")[-1])[0] == said[0]
 
 
 @each_row(

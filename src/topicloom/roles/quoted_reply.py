@@ -36,7 +36,7 @@ _READ, _SHOWN = 32, 3
 """Passages that are read, and that are shown at most."""
 _PASSAGE, _PART = 240, 160
 """Characters of the whole sentences that are shown together, and of those that are compared."""
-_SAME = 0.6
+_SAME = 0.65
 """Cosine from which two passages are versions of one statement."""
 _ASKS = "?", "？"
 _WISH_TO_FORGET = re.compile("|".join(load_rows("cues/wish_to_forget")), re.I)
