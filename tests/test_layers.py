@@ -164,7 +164,7 @@ print(turn["messages"][-1].content)
     environment = os.environ | {"TOPICLOOM_FOLDER": str(tmp_path)}
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("Hello!"), done.stderr
+    assert done.stdout.startswith("Kept."), done.stderr
 
 
 def test_hosting_has_no_more_than_the_application_uses() -> None:

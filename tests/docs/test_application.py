@@ -156,7 +156,7 @@ def look_after(folder: str) -> list[str]:
 
 def test_the_application_of_the_docs_runs(tmp_path: Path) -> None:
     folder = str(tmp_path)
-    assert talk(folder, "My mother has gout.").startswith("Noted.")
+    assert talk(folder, "My mother has gout.").startswith("Kept.")
     assert "My mother has gout." in look(folder)
     assert count_topics(folder) == 0
     assert policies().floor == 5

@@ -101,3 +101,21 @@ def test_few_sentences_are_counted_of_a_text_that_says_nothing_of_the_query(unit
     stretches = RankedSentences.of(unit * 20_000, "Who is the piano tuner?").select(400, count)
     assert stretches
     assert len(counted) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("I met Prof. Weiss. He is kind.", ["I met Prof. Weiss.", "He is kind."]),
+        ("It is v3.8, e.g. here. No. I read it.", ["It is v3.8, e.g. here.", "No.", "I read it."]),
+        (
+            "It is at 4 a.m. on Monday. “Really?” Yes.",
+            ["It is at 4 a.m. on Monday.", "“Really?”", "Yes."],
+        ),
+        ("Dr. Li来了。“真的吗？”是3.5元。", ["Dr. Li来了。", "“真的吗？”", "是3.5元。"]),
+    ],
+)
+def test_no_abbreviation_number_or_small_letter_ends_a_sentence(
+    text: str, sentences: list[str]
+) -> None:
+    assert [text[slice(*s)] for s in sentences_of(text)] == sentences

@@ -75,10 +75,14 @@ class _Tools:
     ) -> list[dict[str, Any]]:
         """Find the messages that fit some words best, from all topics and days, best first.
 
-        按内容查找消息，可限定日期；最相关的在前。
+        Where `fits` is false, nothing fits: these are only the closest in meaning.
+
+        按内容查找消息，可限定日期；最相关的在前。`fits` 为 false 表示没有符合的，只是意思最接近的。
         """
         found = await _explain_failure(self.memory.asearch(text, since, until, limit))
-        return [_show(hit.message) | {"topic": hit.topic or None} for hit in found]
+        return [
+            _show(hit.message) | {"topic": hit.topic or None, "fits": hit.fits} for hit in found
+        ]
 
     async def quote(self, message: Message) -> dict[str, Any]:
         """Give one message, word for word.

@@ -19,6 +19,7 @@ from topicloom.memory.absence import Absence, explain_absence
 from topicloom.memory.access import Access, StorageAccess, open_access, open_facts
 from topicloom.memory.journal import invert_entry, list_changes
 from topicloom.memory.persons import PersonMemory
+from topicloom.memory.provisional import sort_unsplit
 from topicloom.memory.searching import search_messages
 from topicloom.memory.stored import Graph
 from topicloom.memory.user_facts import (
@@ -155,6 +156,13 @@ class Memory:
         table = store.topic_table(session)
         return show_topic(get_topic(table, topic_id, session), table, session, store)
 
+    def _provisional(self) -> Step[dict[str, list[StoredMessage]]]:
+        """The messages that are in no topic yet, by the name of the topic that they would open.
+
+        It is worked out anew at each call and without a model; "" has what would be a loose end.
+        """
+        return sort_unsplit((yield from self._access.open()))
+
     def _search(
         self,
         text: str,
@@ -164,7 +172,8 @@ class Memory:
     ) -> Step[list[FoundMessage]]:
         """The messages that fit a text best, archived ones and those in no topic too, best first.
 
-        One that fits it neither in meaning nor in words is not among them, however few there are.
+        One that fits it neither in meaning nor in words is not among them, unless none fits: then
+        up to three that are closest in meaning are returned, with `fits` False.
 
         Args:
             text: What to look for, in any words.
@@ -456,6 +465,7 @@ class Memory:
     session, asession = both(_session)
     topics, atopics = both(_topics)
     topic, atopic = both(_topic)
+    provisional, aprovisional = both(_provisional)
     search, asearch = both(_search)
     quote, aquote = both(_quote)
     history, ahistory = both(_history)

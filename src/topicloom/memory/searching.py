@@ -12,12 +12,15 @@ from topicloom.state.folding import fold
 from topicloom.state.recall import parse_message_number
 
 _EVER = Days(date.min, date.max)
+_CLOSEST = 3
+"""Messages that are returned where none fits."""
 
 
 def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMessage]:
     """The messages of some days that fit a text, best first.
 
-    One that is as likely to fit by chance is left out unless it holds the text itself.
+    One that is as likely to fit by chance is left out unless it holds the text itself. Where
+    none fits, those that are closest in meaning are returned, marked as such.
     """
     session, store, full_index = opened
     tail = enter_all(full_index, store, session)
@@ -25,9 +28,14 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
     hits = full_index.search(text, asked, include_archived=True, priced=False)
     numbers = {parse_message_number(i): weight for i, weight in hits.weights.items()}
     said = store.pick(session, numbers)
-    return [
-        FoundMessage(said[n], hits.owners[f"m{n}"].replace(tail, ""), round(weight, 4))
+    found = [
+        FoundMessage(
+            said[n],
+            hits.owners[f"m{n}"].replace(tail, ""),
+            round(weight, 4),
+            fits=f"m{n}" not in hits.doubtful or fold(text) in fold(said[n].text),
+        )
         for n, weight in numbers.items()
         if n in said and said[n].day in days
-        if f"m{n}" not in hits.doubtful or fold(text) in fold(said[n].text)
     ]
+    return [hit for hit in found if hit.fits] or found[:_CLOSEST]

@@ -77,6 +77,8 @@ class FoundMessage:
     """Id of the topic that has it; "" if none has it yet."""
     relevance: float
     """0 to 1, by its place among what was found."""
+    fits: bool = True
+    """False if nothing fits the text: then it is only the closest in meaning."""
 
 
 @dataclass(frozen=True, slots=True)

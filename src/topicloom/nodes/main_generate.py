@@ -42,9 +42,6 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
 
-_BEGINNING = 8
-"""Messages among which the first one of the user is looked for."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
@@ -63,13 +60,11 @@ class _Prepared:
 
 def _rank_sources(
     sources: Sequence[StoredMessage], readings: Sequence[Reading]
-) -> tuple[list[StoredMessage], list[StoredMessage]]:
-    """The quoted originals that readings of the turn name, the best first, and the others."""
+) -> list[StoredMessage]:
+    """The quoted originals: those that readings of the turn name, the best first, then others."""
     quotes = sorted((q for r in readings for q in r.quotes), key=lambda q: q.weight)
     weights = {q.id: q.weight for q in quotes}  # the most that any of them gives it
-    named = [m for m in sources if m.id in weights]
-    others = [m for m in sources if m.id not in weights]
-    return sorted(named, key=lambda m: -weights[m.id]), others
+    return sorted(sources, key=lambda m: -weights.get(m.id, 0.0))
 
 
 def offers_search(deps: Deps, session: Session, turn: Turn, options: TurnOptions) -> bool:
@@ -156,20 +151,20 @@ class _MainWindow:
         may_search = offers_search(self.deps, session, turn, options)
         asked = prompt.messages
         begun = options.begun if isinstance(asked[-1], HumanMessage) else ""
-        ranked, earlier = _rank_sources(prompt.sources, load_readings(state))
+        recalled = _rank_sources(prompt.sources, load_readings(state))
+        sources = [*recalled, *reversed(view[:-1])]
         request = ReplyRequest(
             session=session.id,
             messages=[*asked, *_ask_to_go_on(begun, session)],
             tools=window.list_tools(session, search=may_search),
             query=turn.query,
-            sources=[*ranked, *earlier, *reversed(view[:-1])],
+            sources=sources,
             language=session.language,
             search=window.search.name if may_search else "",
             callers_tools=options.tools,
             form=options.reply_form,
             days=turn.searches[-1].days if turn.searches else None,
-            ranked=len(ranked),
-            first=self._find_first(store, session),
+            topics=self._name_topics(store, session, sources),
         )
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:
@@ -183,12 +178,15 @@ class _MainWindow:
         )
         return _Prepared(store, session, turn, prompt, reply, begun, window.size)
 
-    def _find_first(self, store: SessionStore, session: Session) -> list[StoredMessage]:
-        """The user's first message, where no model replies; it may have been purged."""
+    def _name_topics(
+        self, store: SessionStore, session: Session, messages: Sequence[StoredMessage]
+    ) -> dict[int, str]:
+        """The names of the messages' topics by number, where no model replies."""
         if not self.deps.roles.by_index(RESPONDER):
-            return []
-        first = store.messages(session, 1, min(_BEGINNING, session.count))
-        return [m for m in first if m.role == "user" and m.text.strip()][:1]
+            return {}
+        ranges, table = store.ranges(session), store.topic_table(session)
+        owners = {m.seq: table.get(ranges.topic_of(m.seq) or "") for m in messages}
+        return {seq: topic.name for seq, topic in owners.items() if topic}
 
     def _conclude(
         self, prepared: _Prepared, answer: AIMessage, seen: bool, written: Sequence[Call]

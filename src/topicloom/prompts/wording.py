@@ -43,18 +43,6 @@ def strip_own_replies(text: str) -> str:
 
 @cache
 def _own_replies() -> re.Pattern[str]:
-    forms = []
-    for words in map(get_wording, LANGUAGES):
-        fixed = (
-            words.nothing_said,
-            words.no_writing,
-            words.greeted,
-            words.noted,
-            words.thanked,
-            words.farewell,
-        )
-        said = "|".join(map(re.escape, fixed))
-        forms.append(re.escape(words.abilities))
-        forms.append(rf"(?:{said})\s?(?:{re.escape(words.quoting_only)}|$)")
-        forms.append(rf"{re.escape(words.quotes_follow)}(?:\n– .*)+")
-    return re.compile(rf"^(?:{'|'.join(forms)})", re.M)
+    words = [get_wording(language) for language in LANGUAGES]
+    begins = "|".join(re.escape(line) for w in words for line in (w.closest, w.nothing_close))
+    return re.compile(rf"^(?:{begins})(?:\n[– ].*)*", re.M)

@@ -65,10 +65,8 @@ class ReplyRequest:
     """The form of the reply: `TurnOptions.reply_form`."""
     days: tuple[str, str] | None = None
     """The first and the last day that the newest search was for, if it was for any."""
-    ranked: int = 0
-    """Number of the sources that were recalled for the query."""
-    first: Sequence[StoredMessage] = ()
-    """The first message that the user sent, for a responder without a model."""
+    topics: Mapping[int, str] = field(default_factory=dict)
+    """The names of the sources' topics, by the number of the message, for one without a model."""
 
     @property
     def all_tools(self) -> list[ToolLike]:
@@ -180,8 +178,7 @@ class ChatResponder:
 
 
 class EmbeddedResponder:
-    """Answers a question with the sentences of the recalled originals that are nearest to it, and
-    anything else in a word or two."""
+    """Shows what was said that is closest to the message, and says that this is a search."""
 
     model = "embedded"
     by_index: ClassVar[bool] = True

@@ -6,15 +6,21 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from topicloom.prompts.loader import load_rows
 from topicloom.search.encoders import is_chinese
 from topicloom.state.safe_text import place_cut
 
 PASSAGE, _PASSAGE_ZH = 400, 250
 """Characters of a passage, and of one in Chinese, in which fewer say as much."""
-_MARK = 3
-"""Characters of a number with its full stop."""
-_CUT = re.compile(r"((?<=[.!?])\s+|\n(?:[^\S\n]*+\n)*+|(?<=[。！？])(?![。！？]))")
-"""Ends of sentences and of lines; of blank lines in a row, one."""
+_CUT = re.compile(
+    r"""([.!?…]++[)\]"'”’»]*+(?=\s++(?![a-zß-öø-ÿ]))|[。！？]++[”』」）]*+|(?=\n))\s*+"""
+)
+"""Ends of sentences as Unicode has them (UAX 29): closing marks go with a sentence, and before a
+small letter none ends. Ends of lines too."""
+_LONGEST = 9
+"""Characters of what ends no sentence."""
+_NO_END = re.compile(rf"(?:\b(?:[A-Z]|{'|'.join(load_rows('cues/abbreviations'))})|^\W*\d+)\.$")
+"""What ends no sentence: an abbreviation, an initial, and a number that counts."""
 
 
 def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
@@ -33,22 +39,22 @@ def passages_of(text: str, size: int = 0) -> list[str]:
     size = size or (_PASSAGE_ZH if len(text) > _PASSAGE_ZH and is_chinese(text) else PASSAGE)
     if len(text) <= size * 3 // 2:
         return [text]
-    found = list[str]()
-    for piece in (text[slice(*span)].strip() for span in sentences_of(text, size)):
+    found = list[tuple[int, int]]()
+    for begin, end in sentences_of(text, size):
         # One that is too long by itself stands alone.
-        if found and len(found[-1]) + len(piece) <= size:
-            found[-1] = f"{found[-1]}\n{piece}"
+        if found and end - found[-1][0] <= size:
+            found[-1] = found[-1][0], end
         else:
-            found.append(piece)
-    return found or [""]
+            found.append((begin, end))
+    return [text[slice(*span)].strip() for span in found] or [""]
 
 
 def _cut(text: str, size: int) -> Iterator[tuple[int, int]]:
     """Where sentences begin and end, those that are blank as well."""
     begin = 0
     for gap in _CUT.finditer(text):
-        end, after = gap.span()
-        if end - begin <= _MARK and after < len(text) and "\n" not in gap[0]:
+        end, after = gap.end(1), gap.end()
+        if "\n" not in gap[0] and _NO_END.search(text[max(begin, end - _LONGEST) : end]):
             continue
         yield from _cut_long(text, begin, end, size)
         begin = after

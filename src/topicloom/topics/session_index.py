@@ -72,6 +72,11 @@ class SessionIndex:
         self._lock = RLock()
         self._begin()
 
+    @property
+    def embedder(self) -> Embedder:
+        """What makes its vectors."""
+        return self._encoder
+
     def _begin(self) -> None:
         self._embedder = FixedEmbedder(self._encoder)
         self._vectors = StoredVectors(self._embedder, self._log)

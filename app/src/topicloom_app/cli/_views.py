@@ -43,6 +43,8 @@ def print_messages(console: Console, messages: Sequence[StoredMessage]) -> None:
 
 def print_found(console: Console, found: Sequence[FoundMessage]) -> None:
     """Print what a search found, a line each."""
+    if found and not found[0].fits:
+        print_dim(console, "no message fits this; closest in meaning:")
     for hit in found:
         place = f"{hit.topic:>4}" if hit.topic else "   –"
         head = Text(f"{hit.message.id:>5} {hit.message.day} {place} ", style="dim")
@@ -102,12 +104,23 @@ def render_topics(memory: Memory, width: int, most: int | None = None) -> Render
             active = topic.state == "active"
             sums = _format_sums(parts[topic.id], axis, tallest, "green" if active else "blue")
             table.add_row(*_format_topic(topic, active=active), *sums)
-    if view:
-        name = Text(say("not in a topic yet"), style="dim")
-        table.add_row("", name, *_format_sums(view, axis, tallest))
+    for provisional, held in memory.provisional().items():
+        name = say("{name} (provisional)", name=to_one_line(provisional)) if provisional else ""
+        row = Text(name or say("not in a topic yet"), style="dim")
+        table.add_row("", row, *_format_sums(held, axis, tallest))
     left_out = len(topics) - len(parts)
     rest = say(" · {left_out} smaller topics not shown", left_out=left_out) if left_out else ""
-    return Group(table, Text(f"{say('● active ○ dormant')} · {axis.unit}{rest}", style="dim"))
+    legend = Text(f"{say('● active ○ dormant')} · {axis.unit}{rest}", style="dim")
+    return Group(table, legend, Text(_describe_window(memory), style="dim"))
+
+
+def _describe_window(memory: Memory) -> str:
+    """How full the main window was at the newest reply, and what happens when it fills."""
+    newest = next(iter(memory.receipts(1)), None)
+    if newest is None or not newest.window:
+        return ""
+    full = round(100 * sum(newest.sections.values()) / newest.window)
+    return say("main window {full} % full; as it fills, messages move into topics", full=full)
 
 
 def _make_table(axis: TimelineAxis) -> Table:

@@ -106,7 +106,10 @@ def show_found(
     """Print what fits a text best, best first, a line each."""
     found = open_context(cli).open_memory(name).search(text, since, until, limit)
     if as_json:
-        extra = [{"topic": hit.topic or None, "relevance": hit.relevance} for hit in found]
+        extra = [
+            {"topic": hit.topic or None, "relevance": hit.relevance, "fits": hit.fits}
+            for hit in found
+        ]
         print_json(to_row(hit.message) | more for hit, more in zip(found, extra, strict=True))
     else:
         print_found(open_console(), found)

@@ -166,6 +166,7 @@ class SessionPages:
         if text and not (since or until or self._has_index(memory, name)):
             return send([show_message(m) for m in _find_words(memory, fold(text))])
         found = memory.search(text, since, until, _FOUND) if text else []
+        found = [hit for hit in found if hit.fits]
         found.sort(key=lambda hit: fold(text) not in fold(hit.message.text))
         return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
 
