@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from hypothesis import given, strategies as st
@@ -48,6 +49,7 @@ def talk(
         speaker=np.array(speaker or [i % len(names) for i in range(count)]),
         topics=np.array(topics or [0] * count),
         opens=np.zeros(count, dtype=np.bool_),
+        newer=np.arange(count)[::-1],
     )
 
 
@@ -170,21 +172,38 @@ class TestRemarks:
 
 
 class TestTopics:
+    def with_assistant(self, count: int, **given: Any) -> Messages:
+        half = count // 2
+        return talk(count, users=range(0, count, 2), topics=[1] * half + [2] * half, **given)
+
     def test_what_fits_comes_earlier_in_a_topic_that_the_turn_is_in(self) -> None:
-        messages = talk(40, topics=[1] * 20 + [2] * 20)
+        messages = self.with_assistant(40)
         asked = ask("q", peaks(40, 10, 30), peaks(40, 10, 30), messages)
         in_second = replace(asked, in_turn=np.where(messages.topics == 2, 0.9, 0.1))
         assert first(RECALL.rank(in_second)) == 30
 
+    def test_where_people_left_off_and_where_they_began_comes_first_in_it(self) -> None:
+        messages = self.with_assistant(200)
+        scores, begins = peaks(200, 110, 120, 198), np.arange(200) == 110
+        messages = replace(messages, opens=begins)
+        in_second = np.where(messages.topics == 2, 0.9, 0.1)
+        found = RECALL.rank(replace(ask("q", scores, scores, messages), in_turn=in_second))
+        assert found[120] < min(found[110], found[198])
+
     def test_what_does_not_fit_stays_where_it_is(self) -> None:
-        messages = talk(60, topics=[1] * 30 + [2] * 30)
+        messages = self.with_assistant(60)
         asked = ask("q", peaks(60, 10), peaks(60, 10), messages)
         in_second = replace(asked, in_turn=np.where(messages.topics == 2, 1.0, 0.0))
         assert RECALL.rank(in_second).tolist() == RECALL.rank(asked).tolist()
 
+    def test_among_people_no_topic_is_preferred(self) -> None:
+        messages = talk(40, names=("Ann", "Ben"), topics=[1] * 20 + [2] * 20)
+        asked = ask("q", peaks(40, 10, 30), peaks(40, 10, 30), messages)
+        in_second = replace(asked, in_turn=np.where(messages.topics == 2, 1.0, 0.0))
+        assert RECALL.rank(in_second).tolist() == RECALL.rank(asked).tolist()
+
     def test_where_nothing_is_quoted_neither_topics_nor_length_count(self) -> None:
-        costs = [20.0] * 39 + [400.0]
-        messages = talk(40, costs=costs, topics=[1] * 20 + [2] * 20)
+        messages = self.with_assistant(40, costs=[20.0, 100.0] * 20)
         asked = ask("q", peaks(40, 39), peaks(40, 39), messages)
         assert first(LOOK_UP.rank(replace(asked, in_turn=np.arange(40.0)[::-1]))) == 39
 

@@ -44,6 +44,7 @@ class MessageView:
             speaker=rows["speaker"],
             topics=rows["topic"],
             opens=rows["opens"] & (rows["from_user"] > 0),
+            newer=self.grouping.newer,
         )
 
     @cached_property

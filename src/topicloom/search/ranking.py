@@ -41,14 +41,14 @@ class RankWeights:
     there is less around, which is no merit."""
     user: float = 1.0
     """Bonus for the user's own words in talk with an assistant, and for a question about them."""
-    fits: float = 1.0
+    fits: float = 0.5
     """Spreads over the mean from which a message rises with its topic. Others do not, or a large
     topic would fill the budget, whatever its messages say."""
     topic: float = 1.0
-    """Spreads by which messages of a topic rise that the turn is surely in."""
-    began: float = 0.5
-    """Spreads by which those of the user rise on top with which a stretch of it began: they say
-    what it is about."""
+    """Spreads by which messages of a topic rise that the turn is surely in. Its newest message, and
+    those of the user with which a stretch of it began, rise by as much once more."""
+    fading: float = 20.0
+    """Later messages of the topic after which a third of that is left."""
     price: float = 1.0
     """Weight of the logarithm of what a quote costs."""
     frame: float = 4.0
@@ -80,6 +80,8 @@ class Messages:
     """The number of each one's topic."""
     opens: NDArray[np.bool_]
     """True for the user's messages with which a stretch of their topic began."""
+    newer: NDArray[np.integer]
+    """The number of messages of its topic that come after each one."""
 
     @property
     def weights(self) -> RankWeights:
@@ -184,10 +186,17 @@ def prefer_user(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
 
 
 def prefer_topics(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
-    """The messages of the topics that the turn is in."""
+    """The messages of the topics that the turn is in, and of these where people left off.
+
+    In talk with an assistant: people among themselves seldom go back to where they were.
+    """
+    messages = asked.messages
+    if not messages.with_assistant:
+        return scores
     fits = standardize(scores) >= weights.fits
-    raised = weights.topic + weights.began * asked.messages.opens
-    return np.asarray(scores + float(scores.std()) * fits * asked.in_turn * raised)
+    ends = np.exp(-messages.newer / weights.fading) + messages.opens
+    rise = weights.topic * float(scores.std()) * (1 + ends)
+    return np.asarray(scores + rise * fits * asked.in_turn)
 
 
 def charge_price(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:

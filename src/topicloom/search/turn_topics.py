@@ -19,8 +19,8 @@ from topicloom.state.stored_message import StoredMessage
 
 _SHARED = 0.9
 """Share of the conversation's mean vector that is taken off: what all texts have in common."""
-_NEAR, _BEST = 5.0, 3
-"""Weight of a topic's nearness, relative to the mean fit of so many of its best messages."""
+_NEAR = 5.0
+"""Weight of a topic's nearness, relative to the fit of its best message."""
 _MESSAGE = 2.0
 """Weight of the message itself, relative to the rounds before it."""
 
@@ -54,6 +54,8 @@ class Grouping:
     """Where each of the `present` topics begins in `order` [t]."""
     present: NDArray[np.intp]
     """The topics that have messages, ascending [t]."""
+    newer: NDArray[np.intp]
+    """The number of messages of its topic that come after each message [n]."""
 
     @property
     def newest(self) -> NDArray[np.intp]:
@@ -67,7 +69,10 @@ def group_by_topic(code: NDArray[np.integer], means: Vectors) -> Grouping:
     order = np.argsort(code, kind="stable")
     ordered = code[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp))
+    ends = np.append(starts[1:], len(code))
+    newer = np.empty(len(code), dtype=np.intp)
+    newer[order] = np.repeat(ends, ends - starts) - 1 - np.arange(len(code))
+    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer)
 
 
 def weigh_topics(
@@ -91,7 +96,7 @@ def weigh_topics(
         ignored: Numbers of topics that the turn is in none of, such as archived ones or loose ends.
     """
     fit = np.zeros(len(topics.means))
-    fit[topics.present] = _mean_of_best(standardize(flat), topics)
+    fit[topics.present] = np.maximum.reduceat(standardize(flat)[topics.order], topics.starts)
     centred = unit_rows(topics.means - _SHARED * mean)
     chosen = np.zeros(len(topics.means), dtype=np.bool_)
     chosen[topics.present] = True
@@ -106,22 +111,6 @@ def weigh_topics(
         (about,) = unit_rows((continues * context.sum(axis=0) + _MESSAGE * query)[None, :])
         found = continues * weigh(about) + (1 - continues) * found
     return found
-
-
-def _mean_of_best(fit: Floats, topics: Grouping) -> Floats:
-    """Mean fit of the `_BEST` best messages of each present topic [t]; 0 for a missing one."""
-    ordered = fit[topics.order].copy()
-    sizes = np.diff(np.append(topics.starts, len(ordered)))
-    total = np.zeros(len(sizes))
-    for _ in range(_BEST):
-        best = np.maximum.reduceat(ordered, topics.starts)
-        total += np.where(np.isfinite(best), best, 0.0)
-        # The first of equal ones is taken off.
-        is_best = np.flatnonzero(ordered == np.repeat(best, sizes))
-        owner = np.searchsorted(topics.starts, is_best, "right") - 1
-        _, first = np.unique(owner, return_index=True)
-        ordered[is_best[first]] = -np.inf
-    return np.asarray(total / _BEST)
 
 
 def _softmax(values: Floats, chosen: NDArray[np.bool_]) -> Floats:
