@@ -295,14 +295,14 @@ class TestLate:
         tell(graph, CONFIG, "好的", keep=2)
         say(graph, "船的事情")
         let_go(selector)
-        assert [c.id for c in selector.requests[0].candidates] == ["topic_t1", "topic_t3"]
-        Memory.of(graph, CONFIG).forget("t3")
+        assert "topic_t2" in [c.id for c in selector.requests[0].candidates]
+        Memory.of(graph, CONFIG).forget("t2")
         selector.free.clear()
         say(graph, "好，还有吗")
         selector.free.set()
         assert curation_of(tmp_path, graph).failure == "not done within 0.05 s"
-        assert "雨的第1次" not in prompt_of(responder.requests[-1])
-        assert "雨的第1次" not in "".join(p.read_text("utf-8") for p in tmp_path.rglob("*.jsonl"))
+        assert "船的第1次" not in prompt_of(responder.requests[-1])
+        assert "船的第1次" not in "".join(p.read_text("utf-8") for p in tmp_path.rglob("*.jsonl"))
 
     def test_no_other_session_gets_it(self, tmp_path: Path) -> None:
         selector, responder = Waiting(), ScriptedResponder()
