@@ -135,7 +135,11 @@ def test_answers_that_name_what_is_not_there_cost_nothing(
     for garbage in ("m1-m9999", "m900001, m900002"):
         for weight in ("decide", "advise"):
             folder = tmp_path / f"{garbage} {weight}"
-            roles = play(openai_server, lambda name, ids, named=garbage: answer(0.9, [named]))
+
+            def name_garbage(name: str, ids: Sequence[str], named: str = garbage) -> str:
+                return answer(0.9, [named])
+
+            roles = play(openai_server, name_garbage)
             receipt = ask(folder, roles, readers=weight)
             assert quotes(receipt) == quotes(alone)
 

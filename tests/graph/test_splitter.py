@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -46,8 +47,8 @@ def sort_by(name: Callable[[str], str], most: int = 10_000) -> Callable[[Request
         for id_, text in shown(request):
             last = name(text) or last
             rows.append(f'<assignment msg_id="{id_}" {last}></assignment>')
-        reason = "length" if len(rows) > most else None
-        return Reply(f"<topic_split>{''.join(rows[:most])}", finish_reason=reason)
+        text = f"<topic_split>{''.join(rows[:most])}"
+        return Reply(text, finish_reason="length") if len(rows) > most else Reply(text)
 
     return split
 
@@ -79,8 +80,9 @@ def split(
     graph = build_session_graph(
         model="openai:strong", cheap_model="openai:cheap", settings=settings
     ).compile(checkpointer=InMemorySaver())
-    graph.invoke({"messages": list(said)}, CONFIG, context=TurnOptions(answer=False))
-    hello = {"messages": [HumanMessage("Hello!")]}
+    told: Any = {"messages": list(said)}
+    graph.invoke(told, CONFIG, context=TurnOptions(answer=False))
+    hello: Any = {"messages": [HumanMessage("Hello!")]}
     graph.invoke(hello, CONFIG, context=TurnOptions(keep_messages=0))
     return graph
 

@@ -75,13 +75,14 @@ class WatchedReader(ChatReader):
         """No topic was cut but those of one round that is too large."""
         window = self.prompt_window
         for request, shown in self.read:
-            rounds = group_rounds(request.messages)
+            messages = [message for topic in request.windows for message in topic.messages]
+            rounds = group_rounds(messages)
             if len(rounds) == 1 and window.measure(rounds[0]) > window.topic_room():
                 assert CUT.search(shown)
                 continue
             assert not CUT.search(shown)
-            assert all(f"[{m.id}]" in shown for m in request.messages)
-            assert all(describe_content(m, request.language) in shown for m in request.messages)
+            assert all(f"[{m.id}]" in shown for m in messages)
+            assert all(describe_content(m, request.language) in shown for m in messages)
         self.read.clear()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -103,7 +104,7 @@ def test_a_message_that_needs_nothing_lost_nothing_for_want_of_room(
 
 @pytest.mark.parametrize("least", [0.0, 0.9])
 def test_what_is_hardly_needed_is_told_from_what_has_no_room(tmp_path: Path, least: float) -> None:
-    settings = {"recall_least": least, "recall_tokens": 80 if least == 0 else 200}
+    settings: dict[str, Any] = {"recall_least": least, "recall_tokens": 80 if least == 0 else 200}
     roles = embedded_roles(default_embedder())
     graph = open_graph(tmp_path, roles, embedder="default", **settings)
     said = [f"The oak for kitchen floor {n} comes in May." for n in "abcdefghijkl"]

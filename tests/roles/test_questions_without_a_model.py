@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -54,7 +55,7 @@ def talked(over: str, folder: Path) -> Iterator[tuple[CompiledSessionGraph, str,
         said = [kinds[m["role"]](m["text"]) for m in rows]
         with open_folder(folder, settings={"window": 32_000}) as graph:
             for first in range(0, len(said), TURNS):
-                part = {"messages": said[first : first + TURNS]}
+                part: Any = {"messages": said[first : first + TURNS]}
                 graph.invoke(part, name_thread(over), context=RECORD)
             yield graph, over, [m["text"] for m in rows]
 

@@ -23,7 +23,7 @@ def numbers_in(module: str) -> Iterator[str]:
             continue
         for node in ast.walk(statement.value):
             if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-                yield f"{module}:{node.lineno} {node.value}"
+                yield f"{module}:{node.lineno} {node.value!r}"
 
 
 def test_few_numbers_are_tuned() -> None:

@@ -169,6 +169,21 @@ def test_quotes_of_all_topics_go_before_any_summary() -> None:
     assert 24 <= len(notes[0].summary) <= 400 / 4
 
 
+ids = st.integers(1, 40).map("m{}".format)
+quotes = st.lists(st.tuples(ids | st.just("m900"), st.floats(0, 1)), max_size=12)
+readings = st.lists(
+    st.builds(
+        lambda n, s, q, text: reading(f"t{n}", s, *q, summary=text),
+        st.integers(1, 6),
+        st.floats(0, 1),
+        quotes,
+        st.text(max_size=40),
+    ),
+    max_size=6,
+    unique_by=lambda r: r.topic,
+)
+
+
 class TestModelsDecide:
     """What readers named is quoted; the index adds what it is all but certain of."""
 
@@ -219,7 +234,7 @@ class TestModelsDecide:
         failed = reading("t1", 0.0).model_copy(update={"failed": True})
         assert ids_of(composed(self.FOUND, failed)) == ids_of(composed(self.FOUND))
 
-    @given(st.deferred(lambda: readings), st.deferred(lambda: readings), st.integers(0, 400))
+    @given(readings, readings, st.integers(0, 400))
     def test_whatever_was_read_at_most_three_are_quoted_that_nobody_named(
         self, read: list[Reading], found: list[Reading], budget: int
     ) -> None:
@@ -273,21 +288,6 @@ def test_a_topic_with_nothing_to_say_is_not_named() -> None:
 @each_row("budget", [0, 1, 5, -3])
 def test_without_a_budget_nothing_is_said(budget: int) -> None:
     assert composed(reading("t1", 0.9, ("m1", 0.9), summary="x"), budget=budget) == ()
-
-
-ids = st.integers(1, 40).map("m{}".format)
-quotes = st.lists(st.tuples(ids | st.just("m900"), st.floats(0, 1)), max_size=12)
-readings = st.lists(
-    st.builds(
-        lambda n, s, q, text: reading(f"t{n}", s, *q, summary=text),
-        st.integers(1, 6),
-        st.floats(0, 1),
-        quotes,
-        st.text(max_size=40),
-    ),
-    max_size=6,
-    unique_by=lambda r: r.topic,
-)
 
 
 @given(readings, st.integers(0, 400), st.sets(ids, max_size=10))
