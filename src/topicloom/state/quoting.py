@@ -4,8 +4,10 @@ With `readers="decide"` a note has, in this order and as far as it fits:
 
 1. originals that the main model asked for by their ids,
 2. what readers named: the most relevant topic first, its ids in the order of the reader,
-3. at most three originals that the index is all but certain of, though no reader named them,
-4. what the index found in topics whose reader failed, or in all of them if no reader answered.
+3. at most three originals in a turn that the index is all but certain of, though no reader named
+   them,
+4. what the index found in topics whose reader failed, or in all of them if no reader answered, and
+   what no budget could hold: of that a reader may have seen a part alone.
 
 With `readers="advise"` the index first fills half of the room, as if there were no model. What
 readers named comes second, and what is left goes to the index.
@@ -22,6 +24,8 @@ from topicloom.state.recall import Note, Quote, Reading, TopicNote, parse_messag
 from topicloom.state.session import ReadingEffect, Search
 from topicloom.state.topics import Topic
 
+MOST_CERTAIN = 3
+"""Originals that the index is all but certain of and a turn quotes besides, at most."""
 ReadersSay = Literal["decide", "advise"]
 """The weight of what readers say."""
 
@@ -54,6 +58,7 @@ def select_quotes(
     in_view: Collection[str] = (),
     *,
     readers: ReadersSay = "decide",
+    most_certain: int = MOST_CERTAIN,
 ) -> tuple[tuple[TopicNote, ...], list[str]]:
     """Choose quotes and summaries for the prompt, by the rule of this module.
 
@@ -70,6 +75,7 @@ def select_quotes(
         seen: Short ids already quoted; never quoted again.
         in_view: Short ids of messages that the prompt shows anyway; never quoted.
         readers: How far models are followed.
+        most_certain: Originals that the index is all but certain of, at most.
 
     Returns:
         The topics with something to say, by score, best first (`render_note` lists their quotes by
@@ -92,9 +98,9 @@ def select_quotes(
         draft.keep_room([r for r in chosen if r.summary and r.quotes])
         draft.add_quotes(named)
         if readers == "decide":
-            draft.add_quotes(_select_certain(found, named))
+            draft.add_quotes(_select_certain(found, named)[:most_certain])
             failed = {r.topic for r in ranked if r.source == "index" or r.failed}
-            found = [pair for pair in found if pair[0] in failed]
+            found = [(t, q) for t, q in found if t in failed or costs.quote(q.id) > budget]
         draft.add_summaries(chosen)
         draft.add_quotes(named, in_part=True)
         _add_found(draft, found)
@@ -113,8 +119,7 @@ def _list_quotes(readings: Iterable[Reading]) -> RankedQuotes:
 def _select_certain(found: RankedQuotes, named: RankedQuotes) -> RankedQuotes:
     """What the index is all but certain of, without what readers named."""
     ids = {quote.id for _, quote in named}
-    certain = (pair for pair in found if pair[1].weight >= _CERTAIN and pair[1].id not in ids)
-    return list(certain)[:_MOST_CERTAIN]
+    return [pair for pair in found if pair[1].weight >= _CERTAIN and pair[1].id not in ids]
 
 
 def _add_found(draft: NoteDraft, found: RankedQuotes, leave: int = 0) -> None:
@@ -181,7 +186,14 @@ def compose_note(
         for r in read.by_readers
     ]
     topics, alone = select_quotes(
-        read._replace(by_readers=new), names, costs, budget, quoted, in_view, readers=readers
+        read._replace(by_readers=new),
+        names,
+        costs,
+        budget,
+        quoted,
+        in_view,
+        readers=readers,
+        most_certain=0 if any(note.after == after for note in notes) else MOST_CERTAIN,
     )
     note = Note(
         after=after,
@@ -239,8 +251,8 @@ def _list_topics(found: Sequence[Topic], costs: PromptCosts, budget: int) -> dic
     return listed
 
 
-_CERTAIN, _MOST_CERTAIN = 0.9, 3
-"""Weight from which the index is all but certain of an original, and how many of these at most."""
+_CERTAIN = 0.9
+"""Weight from which the index is all but certain of an original."""
 _DUE = 1 / 2
 """Share of the best weight from which an original is quoted in part where it does not fit whole.
 Half of the best weight means that all better ones together just fill the budget."""
