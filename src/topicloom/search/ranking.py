@@ -39,7 +39,7 @@ class RankWeights:
     pull: float = 30.0
     """Tokens of a message with no score that stands beside each one: at the ends of a conversation
     there is less around, which is no merit."""
-    user: float = 1.0
+    user: float = 2.0
     """Bonus for the user's own words in talk with an assistant, and for a question about them."""
     fits: float = 0.5
     """Spreads over the mean from which a message rises with its topic. Others do not, or a large
