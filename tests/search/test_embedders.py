@@ -478,7 +478,7 @@ def begin(
 ) -> tuple[Callable[[str], tuple[str, ...]], Callable[[], tuple[Session, SessionStore]]]:
     """What asks a session and tells the events of the turn, and what opens what is stored of it."""
     graph = build_session_graph(
-        settings=Settings(folder=folder, window=1_500, fsync=False),
+        settings=Settings(folder=folder, window=1_500, recall_tokens=300, fsync=False),
         roles=fake_roles(responder),
         embedder=encoder,
     ).compile(checkpointer=InMemorySaver())
