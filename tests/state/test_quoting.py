@@ -169,6 +169,13 @@ def test_quotes_of_all_topics_go_before_any_summary() -> None:
     assert 24 <= len(notes[0].summary) <= 400 / 4
 
 
+def test_a_summary_of_a_few_words_stands_whole_beside_quotes_that_fill_the_note() -> None:
+    many = [(f"m{n}", 0.9) for n in range(1, 99)]
+    (note,) = composed(reading("t1", 0.9, *many, summary="Paid."), budget=200)
+    assert note.summary == "Paid."
+    assert cost_of((note,)) > 200 - COSTS.quote("m7")
+
+
 ids = st.integers(1, 40).map("m{}".format)
 quotes = st.lists(st.tuples(ids | st.just("m900"), st.floats(0, 1)), max_size=12)
 readings = st.lists(

@@ -14,7 +14,7 @@ _MUST_QUOTE = 5
 _SUMMED_UP, _SUMMARY_SHARE = 3, 1 / 4
 """Topics whose summaries are shown, and the share of the budget that these may have."""
 _MIN_SUMMARY_TOKENS = 16
-"""Tokens under which no beginning of a summary is worth its heading."""
+"""Tokens under which no beginning of a longer summary is worth its heading."""
 
 RankedQuotes = list[tuple[str, Quote]]
 """Quotes with the ids of their topics, best first."""
@@ -84,7 +84,7 @@ class NoteDraft:
                 continue
             frame = self._costs.heading(reading.topic)
             rest = min(room, self._left) - frame
-            if rest < _MIN_SUMMARY_TOKENS:
+            if rest < min(_MIN_SUMMARY_TOKENS, self._costs.text(reading.summary)):
                 return
             text = self._costs.shorten(reading.summary, rest)
             if text:
