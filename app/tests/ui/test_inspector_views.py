@@ -55,6 +55,7 @@ def walk(page: Page) -> Iterator[str]:
     page.locator("#say").fill("On which day is Nell's speech contest?")
     page.locator(".composer .main").click()
     expect(page.locator("#why .whole")).to_be_visible()
+    expect(page.locator("#why [aria-busy]")).to_have_count(0)
     expect(page.locator(".lit")).to_have_count(0)
     yield "ui"
     page.locator("#missed").fill("m5")
