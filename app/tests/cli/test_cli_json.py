@@ -34,7 +34,7 @@ def test_a_replay_is_given_as_json_lines(run: Run, recording: Path) -> None:
     assert session["messages"] == 32
     assert session["topics"]
     assert [q["expected"] for q in questions] == ["140", "1", "4"]
-    assert questions[0]["complete"]
+    assert questions[1]["complete"]
     assert not questions[2]["evidence"][0]["found"]
 
 
