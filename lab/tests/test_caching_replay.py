@@ -69,7 +69,8 @@ def test_readers_are_asked_about_their_topics_once_there_are_some(
     assert not any(p.window != MAIN for p in turns[0])
     for prompt in readers:
         first, topic, last = prompt.breakpoints
-        assert (first, last) == (1, len(prompt.parts))
+        # What the index proposes stands behind the last of them: it changes each time.
+        assert (first, len(prompt.parts) - last) in {(1, 0), (1, 1)}
         assert get_wording("en").now in prompt.parts[topic].text.split("\n")
 
 

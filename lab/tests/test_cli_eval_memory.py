@@ -102,7 +102,13 @@ def test_results_that_name_no_readers_are_of_the_embedded_ones(
         "lost": {},
     }
     row |= {"message_ids": ["a0"], "tokens": 90, "calls": {"reader": 1}, "reviews": "none"}
-    row |= {"budget": 200, "recent": None, "window": 1000, "topic_window": 2000}
+    row |= {
+        "budget": 200,
+        "recent": None,
+        "window": 1000,
+        "topic_window": 2000,
+        "readers_say": "decide",
+    }
     out = tmp_path / "rows.jsonl"
     rows = [json.dumps(row | {"question": name}) for name in ("q1", "q2", "q3")]
     out.write_text("".join(f"{line}\n" for line in rows), "utf-8")

@@ -189,7 +189,7 @@ class TestModelAsks:
         reader = SteadyReader(summary=summary)
         graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder, reader=reader))
         tell(graph, CONFIG, "Well?", keep=0)
-        assert len(reader.requests) == 4
+        assert len(reader.requests) == 3
         held = [str(s.values.get("readings")) for s in graph.get_state_history(CONFIG)]
         assert max(text.count("Much has been said. " * 50) for text in held) == 2
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable
+from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from topicloom.effects import Step
@@ -53,6 +54,9 @@ from topicloom.texts import FilledText
 
 def begin_turn(deps: Deps, state: SessionState) -> bool:
     """The entry of a turn; True if others left something for `reconcile` to settle."""
+    # `update_state(..., as_node=START)` asks for the way outside of any run.
+    if getattr(get_runtime(), "execution_info", None) is None:
+        return True
     deps.waits.of(current_session(state).id).begin(waited=turn_options().answer)
     try:
         known, workspace = open_session(deps.workspaces, state)
