@@ -11,6 +11,7 @@ from sessions import (
     last_receipt,
     open_after,
     past,
+    prompt_of,
     tell,
     thread,
     windows_of,
@@ -60,11 +61,13 @@ def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(
     tmp_path: Path, tags: tuple[str, ...], question: str
 ) -> None:
     reader = embedded_roles(HashingEmbedder(256))[READER]
-    graph, _responder = asked(tmp_path, reader, tags, question)
+    graph, responder = asked(tmp_path, reader, tags, question, recall=1_800)
     receipt = last_receipt(tmp_path, graph, CONFIG)
     assert len(receipt.active) == 1
     assert list(receipt.scores) == list(receipt.active)
-    assert len({t.name for t in receipt.quoted} & set(tags)) > 2
+    assert {t.name for t in receipt.quoted} == set(tags)
+    prompt = prompt_of(responder.requests[-1])
+    assert all(f"{tag}：第1次" in prompt for tag in tags)
 
 
 @pytest.mark.slow
