@@ -48,7 +48,6 @@ from topicloom import (
     SessionStore,
     Settings,
     SplitRequest,
-    build_review_graph,
     build_session_graph,
     default_embedder,
     embedded_roles,
@@ -190,8 +189,7 @@ class Bench:
             "clock": self.clock,
         }
         self.graph: Any = build_session_graph(**options).compile(checkpointer=saver)
-        app = build_review_graph(self.graph, **options).compile()
-        self.daily = DailyReviews(app, self.clock, "year")
+        self.daily = DailyReviews(self.graph, self.clock, "year")
 
     @property
     def session(self) -> Session:

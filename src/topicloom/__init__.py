@@ -28,7 +28,7 @@ Storages
     Storage FileStorage StoreStorage
 Reviews
     Looking back at a session, and its topics beside other memories.
-    review_session areview_session build_review_graph ReviewOptions ReviewReport forget_topics
+    review_session areview_session ReviewReport forget_topics
 
 Reflection
     Durable facts about the user.

@@ -93,9 +93,7 @@ from .memory.repair import (
     repair_session as repair_session,
 )
 from .memory.review import (
-    ReviewOptions as ReviewOptions,
     areview_session as areview_session,
-    build_review_graph as build_review_graph,
     review_session as review_session,
 )
 from .memory.stored import (
@@ -142,9 +140,6 @@ from .reflection.store import (
 from .review.archive_index import (
     forget_topics as forget_topics,
 )
-from .review.channels import (
-    ReviewReport as ReviewReport,
-)
 from .review.decisions import (
     Assessment as Assessment,
     ReviewPolicy as ReviewPolicy,
@@ -153,6 +148,9 @@ from .review.merger import (
     MERGER as MERGER,
     Merger as Merger,
     MergeRequest as MergeRequest,
+)
+from .review.report import (
+    ReviewReport as ReviewReport,
 )
 from .review.reviewer import (
     REVIEWER as REVIEWER,

@@ -74,11 +74,6 @@ from .prompts.loader import (
 from .prompts.wording import (
     get_wording as get_wording,
 )
-from .review.channels import (
-    ReviewInput as ReviewInput,
-    ReviewState as ReviewState,
-    build_report as build_report,
-)
 from .roles.brief import (
     ChatBriefWriter as ChatBriefWriter,
     EmbeddedBriefWriter as EmbeddedBriefWriter,

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from reviewed import CONFIG, World
 from sessions import last_receipt, record, tell, thread
 
 from topicloom import (
-    REVIEWER,
     Receipt,
     StorageError,
     areview_session,
@@ -273,10 +273,11 @@ class TestHandingOver:
         assert held(simple) == []
 
     def test_on_the_event_loop(self, world: World) -> None:
-        report = asyncio.run(areview_session(world.graph, CONFIG, **world.options()))
+        again = partial(areview_session, world.graph, CONFIG, archive_index=world.index)
+        report = asyncio.run(again())
         assert [c.remarks for c in report.calls if c.role == "router"] == [("4 added",)]
         assert len(held(world)) == 4
-        assert asyncio.run(areview_session(world.graph, CONFIG, **world.options())).calls == ()
+        assert asyncio.run(again()).calls == ()
 
 
 class TestAskedLast:
@@ -378,8 +379,7 @@ class TestTenants:
         world.graph.update_state(other, state, as_node="finalize")
         world.clock.now += timedelta(days=30)
         world.reviewer.importance = {"茶": 0.0, "Hello": 0.0, "云": 0.0}
-        options = world.options(world.roles.replace(REVIEWER, world.reviewer))
-        assert review_session(world.graph, other, **options).archived
+        assert review_session(world.graph, other, archive_index=index).archived
         return world
 
     @pytest.mark.slow

@@ -17,15 +17,15 @@ from topicloom import (
     MERGER,
     REVIEWER,
     FileStorage,
+    InputError,
     Memory,
     SessionState,
     Settings,
     TurnOptions,
     areview_session,
-    build_review_graph,
     build_session_graph,
     check_session,
-    default_embedder,
+    open_roles,
     open_session,
     repair_session,
     review_session,
@@ -74,14 +74,6 @@ def test_a_review_of_the_graphs_store(tmp_path: Path) -> None:
     assert review_session(talk(tmp_path, storage="store"), thread()).changed
 
 
-def test_an_encoder_is_not_forgotten(tmp_path: Path) -> None:
-    graph = talk(tmp_path)
-    before = vectors_of(tmp_path)
-    storage = FileStorage(tmp_path / "own", fsync=False)
-    assert review_session(graph, thread(), storage=storage, settings=Settings()).changed
-    assert vectors_of(tmp_path) == before
-
-
 def test_what_is_given_goes_before(tmp_path: Path) -> None:
     built, given = Reviewer(), Reviewer()
     graph = talk(tmp_path, reviewer=built)
@@ -89,14 +81,12 @@ def test_what_is_given_goes_before(tmp_path: Path) -> None:
     assert review_session(graph, thread(), dry_run=True, roles=roles).changes
     assert given.requests
     assert not built.requests
-    named = Settings(cheap_model="openai:none", base_url="http://127.0.0.1:9/v1", api_key="-")
-    report = review_session(graph, thread(), dry_run=True, settings=named)
+    named = open_roles(
+        settings=Settings(cheap_model="openai:none", base_url="http://127.0.0.1:9/v1", api_key="-")
+    )
+    report = review_session(graph, thread(), dry_run=True, roles=named)
     assert {call.model for call in report.calls if call.failure} == {"none"}
     assert not built.requests
-    with pytest.raises(Exception, match="nowhere"):
-        review_session(graph, thread(), model="nowhere:none")
-    assert review_session(graph, thread(), dry_run=True, embedder=default_embedder()).changes
-    assert len(vectors_of(tmp_path)) == 2
 
 
 def test_a_review_reads_nothing_that_another_writer_purged(tmp_path: Path) -> None:
@@ -113,14 +103,12 @@ def test_a_review_reads_nothing_that_another_writer_purged(tmp_path: Path) -> No
     assert said not in [m.text for request in reviewer.requests for m in request.messages]
 
 
-def test_of_a_graph_around_it_settings_say_it(tmp_path: Path) -> None:
-    inner = build_session_graph(roles=fake_roles()).compile()
+def test_a_graph_that_is_no_session_graph_is_refused(tmp_path: Path) -> None:
     around = StateGraph(SessionState, TurnOptions)
-    around.add_node("talk", inner)
+    around.add_node("talk", build_session_graph(roles=fake_roles()).compile())
     around.add_edge(START, "talk")
-    graph = around.compile(checkpointer=InMemorySaver())
-    app = build_review_graph(graph).compile()
-    assert app.invoke({"thread": "new", "dry_run": True, "now": ""}, thread())["changes"] == []
+    with pytest.raises(InputError, match="no session graph"):
+        review_session(around.compile(checkpointer=InMemorySaver()), thread("new"))
 
 
 def test_purged_checked_and_repaired_where_it_is(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from topicloom import (
     ReviewPolicy,
     Session,
     SessionStore,
-    Settings,
     SplitRequest,
     get_session,
     review_session,
@@ -125,12 +124,11 @@ def test_no_open_topic_is_cut_for_its_reader(
     """Whatever splits, divisions, references and mergers ("!") made of it."""
     folder, reader, clock = tmp_path_factory.mktemp("room"), WatchedReader(), Clock()
     roles = fake_roles(reader=reader, splitter=Sharing(one=one)).replace(MERGER, FixedRole(1.0))
-    graph = open_graph(folder, roles, clock=clock)
     policy = ReviewPolicy(dormant_days=10**6)
-    options = Settings(folder=folder, fsync=False, window=2_000, review=policy)
+    graph = open_graph(folder, roles, clock=clock, review=policy)
     for number, (tag, characters) in enumerate(said):
         if tag == "!":
-            review_session(graph, CONFIG, settings=options, roles=roles, clock=clock)
+            review_session(graph, CONFIG)
         else:
             tell(graph, CONFIG, chatter(tag, number, characters=characters))
         reader.check_whole()

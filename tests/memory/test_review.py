@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -16,21 +17,39 @@ from sessions import last_receipt, past, record, tell, thread
 from topicloom import (
     MERGER,
     REVIEWER,
+    Answer,
     FileStorage,
+    MergeRequest,
     MissingThreadError,
     NoNewMessageError,
-    ReviewOptions,
+    ReviewReport,
     Settings,
     TurnOptions,
     areview_session,
-    build_review_graph,
     build_session_graph,
     review_session,
 )
-from topicloom.review.channels import build_report
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.testing import Clock, FailingRole, fake_roles, make_topic_search
+from topicloom.testing import Clock, FailingRole, FixedRole, fake_roles, make_topic_search
+
+
+class Meanwhile(Merger):
+    """Merges nothing; whatever else happens during a review does so before it first answers."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        super().__init__()
+        self.happens: Callable[[], object] | None = happens
+
+    def call(self, request: MergeRequest) -> Answer[float]:
+        happens, self.happens = self.happens, None
+        if happens:
+            happens()
+        return super().call(request)
+
+
+def kill(request: object) -> float:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
@@ -73,10 +92,10 @@ class TestArchive:
         world.reviewer.importance = dict.fromkeys("茶雨山海", 0.5)
         world.begin()
         flaky = Flaky(HashingEmbedder())
-        embedder = ForeignEmbedder(flaky, rest=0)
+        world.embedder = ForeignEmbedder(flaky, rest=0)
         for down in (True, False, True):  # topics that were embedded before are known in the end
             flaky.down = down
-            report = world.review(embedder=embedder, dry_run=True)
+            report = world.review(dry_run=True)
             assert (report.archived == (), len(report.reviewed)) == (down, 4)
 
     def test_not_before_its_time(self, world: World) -> None:
@@ -284,61 +303,48 @@ class TestSafety:
 
     def test_two_at_once(self, world: World) -> None:
         world.begin()
-        apps = [
-            build_review_graph(world.graph, **world.options()).compile(
-                checkpointer=InMemorySaver(), interrupt_before=["apply"]
-            )
-            for _ in range(2)
-        ]
-        for app in apps:
-            app.invoke({"thread": "s"}, CONFIG)
-        first, second = (build_report(app.invoke(None, CONFIG)) for app in apps)
+        reports = list[ReviewReport]()
+        world.merger = Meanwhile(lambda: reports.append(world.review()))
+        second = world.review()
+        (first,) = reports
         assert first.archived == (world.id_of("茶"),)
         assert (second.changed, second.archived) == ((), ())
         assert set(second.refused) == {t.id for t in world.topic_table}
         world.checked()
 
-    def test_killed_half_way_it_goes_on(self, world: World) -> None:
+    def test_killed_before_its_changes_it_is_done_again(self, world: World) -> None:
         world.begin()
-        saver = InMemorySaver()
-        graph = build_review_graph(world.graph, **world.options())
-        own = thread("topicloom:review:s")
-        graph.compile(checkpointer=saver, interrupt_before=["apply"]).invoke({"thread": "s"}, own)
-        assert world.review(checkpointer=saver, dry_run=True).changes
-        asked = len(world.reviewer.requests)
-        report = world.review(checkpointer=saver)
-        assert report.archived == (world.id_of("茶"),)
-        assert len(world.reviewer.requests) == asked, "nobody is asked twice"
-        assert saver.get_tuple(own) is None
+        before = world.graph.get_state(CONFIG)
+        world.merger = FixedRole(kill)
+        with pytest.raises(KeyboardInterrupt):
+            world.review()
+        assert world.graph.get_state(CONFIG) == before
+        world.merger = Merger()
+        assert world.review().archived == (world.id_of("茶"),)
+        world.checked()
 
     def test_a_turn_goes_on_beside_it(self, world: World) -> None:
         world.begin()
-        app = build_review_graph(world.graph, **world.options()).compile(
-            checkpointer=InMemorySaver(), interrupt_before=["apply"]
-        )
-        app.invoke({"thread": "s"}, CONFIG)
-        record(world.graph, CONFIG, *past("茶", rounds=1, characters=99))
-        tell(world.graph, CONFIG, "嗯", keep=0)
+
+        def talk() -> None:
+            record(world.graph, CONFIG, *past("茶", rounds=1, characters=99))
+            tell(world.graph, CONFIG, "嗯", keep=0)
+
+        world.merger = Meanwhile(talk)
         before = world.checked()
-        report = build_report(app.invoke(None, CONFIG))
+        report = world.review()
         tea = world.id_of("茶")
         assert report.refused[tea] == f"{tea} has changed since"
         assert world.topic_table[tea].status == "open"
-        assert world.checked() == before
+        assert world.checked()[: len(before)] == before
         events = last_receipt(world.folder, world.graph, CONFIG).events
         assert f"left {tea} as it is: {tea} has changed since" in events
 
     def test_what_woke_meanwhile_stays(self, world: World) -> None:
         world.begin()
-        app = build_review_graph(world.graph, **world.options()).compile(
-            checkpointer=InMemorySaver(), interrupt_before=["apply"]
-        )
-        app.invoke({"thread": "s"}, CONFIG)
         tea = world.id_of("茶")
-        session = world.session.model_copy(update={"active": {tea: (0.9,)}})
-        state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
-        world.graph.update_state(CONFIG, state, as_node="finalize")
-        assert build_report(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is active"
+        world.merger = Meanwhile(lambda: world.wake(tea))
+        assert world.review().refused[tea] == f"{tea} is active"
 
     def test_a_turn_that_has_no_answer_yet_is_left_alone(self, world: World) -> None:
         world.begin()
@@ -364,16 +370,13 @@ class TestSafety:
         broken = FailingRole()
         roles = world.roles.replace(REVIEWER, broken, stand_in=broken)
         world.begin()
-        report = review_session(world.graph, CONFIG, **world.options(roles))
+        report = world.review(roles=roles)
         assert report.changes == ()
         assert world.review().archived, "they are due still"
 
     def test_on_the_event_loop(self, world: World) -> None:
         world.begin()
-        saver = InMemorySaver()
-        report = asyncio.run(
-            areview_session(world.graph, CONFIG, checkpointer=saver, **world.options())
-        )
+        report = asyncio.run(areview_session(world.graph, CONFIG))
         assert report.archived == (world.id_of("茶"),)
         world.checked()
 
@@ -387,10 +390,9 @@ class TestSafety:
         record(graph, CONFIG, *past("茶", "雨", "山", rounds=3))
         tell(graph, CONFIG, "山：还有吗？", keep=0)
         clock.now += timedelta(days=8)
-        options: ReviewOptions = {"roles": roles, "storage": "store", "clock": clock}
-        report = review_session(graph, CONFIG, **options)
+        report = review_session(graph, CONFIG)
         assert len(report.reviewed) == 3
-        assert review_session(graph, CONFIG, **options).changes == ()
+        assert review_session(graph, CONFIG).changes == ()
 
     def test_a_fork_from_before_sees_it_open(self, world: World) -> None:
         world.begin()
@@ -407,7 +409,7 @@ class TestSafety:
 
     def test_what_is_missing_is_said(self, world: World) -> None:
         with pytest.raises(MissingThreadError):
-            review_session(world.graph, {}, **world.options())
+            review_session(world.graph, {})
 
     def test_a_turn_with_neither_message_nor_conversation(self, world: World) -> None:
         world.begin()

@@ -338,9 +338,7 @@ async def test_reviews_beside_a_graph(world: World) -> None:
     tell(graph, thread(), "Hello", keep=0)
 
     def review(session: str) -> Awaitable[ReviewReport]:
-        return areview_session(
-            graph, thread(session), storage=storage, roles=fake_roles(), clock=world.clock
-        )
+        return areview_session(graph, thread(session), roles=fake_roles())
 
     scheduler = reflect_beside(
         checkpointer=world.checkpointer,

@@ -19,7 +19,6 @@ from topicloom import (
     Assessment,
     LocalRole,
     MergeRequest,
-    ReviewOptions,
     ReviewReport,
     ReviewRequest,
     Roles,
@@ -92,6 +91,7 @@ class World:
     """How many topics are active."""
     seconds: float = 60.0
     """Deadline of roles in turns."""
+    embedder: Any = None
 
     @property
     def roles(self) -> Roles:
@@ -109,11 +109,13 @@ class World:
                     "fsync": False,
                     "activation": self.awake,
                     "role_seconds": self.seconds,
+                    **self.settings,
                 }
             ),
             roles=self.roles,
             clock=self.clock,
             archive_index=self.index,
+            embedder=self.embedder,
         ).compile(checkpointer=self.checkpointer)
 
     def begin(self, *tags: str, days: float = 8) -> None:
@@ -158,17 +160,8 @@ class World:
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
         self._state_graph.update_state(CONFIG, state, as_node="finalize")
 
-    def options(self, roles: Roles | None = None) -> ReviewOptions:
-        settings = {"folder": self.folder, "fsync": False, "window": 2_000, **self.settings}
-        return {
-            "roles": roles or self.roles,
-            "settings": Settings.model_validate(settings),
-            "clock": self.clock,
-            "archive_index": self.index,
-        }
-
     def review(self, **more: Any) -> ReviewReport:
-        return review_session(self.graph, CONFIG, **self.options(), **more)
+        return review_session(self.graph, CONFIG, archive_index=self.index, **more)
 
     @cached_property
     def _state_graph(self) -> Graph:

@@ -29,7 +29,6 @@ from topicloom import (
     Topic,
     TopicMiddleware,
     TurnOptions,
-    build_review_graph,
     build_session_graph,
     count_budget_tokens,
     default_embedder,
@@ -203,8 +202,7 @@ class MemoryEvaluation:
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
         interview = self._open_interview(conversation, options, saver, oracle)
         if self.reviews == "daily":
-            reviewed = build_review_graph(graph, **options).compile()
-            daily = DailyReviews(reviewed, clock, conversation.id)
+            daily = DailyReviews(graph, clock, conversation.id)
         due, turn = _group_by_round(conversation), TurnClock()
         for place, round_ in enumerate(cut_rounds(conversation)):
             moment = clock.after(round_.said)

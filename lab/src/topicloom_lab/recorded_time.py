@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from typing import Any
 
-from langgraph.graph.state import CompiledStateGraph
-
-from topicloom import ReviewReport
-from topicloom.lab import ReviewInput, ReviewState, build_report
+from topicloom import ReviewReport, review_session
+from topicloom.hosting import Graph, name_thread
 from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_app.recordings.times import parse_moment
-
-ReviewApp = CompiledStateGraph[ReviewState, None, ReviewInput, ReviewState]
 
 
 class RecordedClock:
@@ -58,8 +53,8 @@ def time_of(message: RecordedMessage) -> datetime | None:
 class DailyReviews:
     """Reviews of one session at every midnight that its clock passes."""
 
-    app: ReviewApp
-    """The compiled review graph."""
+    graph: Graph
+    """The compiled session graph."""
     clock: RecordedClock
     """The clock of session and review."""
     thread: str
@@ -69,8 +64,7 @@ class DailyReviews:
         """Set the clock forward, with a review at each midnight on the way; yields the reports."""
         for midnight in midnights(self.clock.now, moment):
             self.clock.now = midnight
-            given: Any = {"thread": self.thread, "dry_run": False, "now": midnight.isoformat()}
-            yield build_report(self.app.invoke(given))
+            yield review_session(self.graph, name_thread(self.thread), now=midnight)
         self.clock.now = max(self.clock.now, moment)
 
 

@@ -45,7 +45,7 @@ def make_scheduler(
     """
     deps = find_deps(graph)
     storage = deps.workspaces.choose_storage(store)
-    options: dict[str, Any] = {"checkpointer": checkpointer, "hold": hold or storage.lock}
+    options: dict[str, Any] = {"hold": hold or storage.lock}
 
     async def review(session: str) -> object:
         thread = name_thread(session)

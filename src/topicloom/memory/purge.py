@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
 from topicloom.graph.purged_state import MADE_IN_A_TURN
 from topicloom.memory.freed_pages import name_free_space, rewrite_files
-from topicloom.memory.stored import Graph, find_deps, get_session, make_review_thread
+from topicloom.memory.stored import Graph, find_deps, get_session
 from topicloom.nodes.step import dump
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Turn
@@ -98,7 +98,6 @@ def _drop_older(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> str:
     """Remove all checkpoints of a thread but the newest; returns what is left, "" for nothing."""
     name = thread["configurable"]["thread_id"]
     try:
-        saver.delete_thread(make_review_thread(name))  # of one that was killed
         if isinstance(saver, SqliteSaver):
             _drop_in_sqlite(saver, name)
         elif isinstance(saver, InMemorySaver):
@@ -153,7 +152,7 @@ def _delete_session(graph: Graph, thread_id: str) -> Step[None]:
     """
     _delete_stored(graph, thread_id)
     if isinstance(saver := graph.checkpointer, BaseCheckpointSaver):
-        yield from _delete_checkpoints(thread_id, saver.delete_thread, saver.adelete_thread)
+        yield from _delete_checkpoints(saver, thread_id)
     yield from rewrite_files(saver, graph.store)
 
 
@@ -169,11 +168,11 @@ def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
         saver: The server's checkpointer, by the key `checkpointer` of `langgraph.json`.
         graph: The compiled session graph: of a storage of its own, or with the store that it has.
     """
-    own = saver.delete_thread, saver.adelete_thread
+    delete, adelete = saver.delete_thread, saver.adelete_thread
 
     def _delete_thread(thread_id: str) -> Step[None]:
         _delete_stored(graph, thread_id)
-        yield from _delete_checkpoints(thread_id, *own)
+        yield from either(partial(delete, thread_id), partial(adelete, thread_id))
         yield from rewrite_files(saver, graph.store)
 
     delete_thread, adelete_thread = both(_delete_thread)
@@ -205,7 +204,7 @@ def delete_person(
     for thread in threads:
         with hold(thread):
             if isinstance(saver, BaseCheckpointSaver):
-                yield from _delete_checkpoints(thread, saver.delete_thread, saver.adelete_thread)
+                yield from _delete_checkpoints(saver, thread)
             _delete_stored(graph, thread)
     if store is not None:
         ReflectionStore(store).delete_person(user)
@@ -213,8 +212,6 @@ def delete_person(
     return (*left, *name_free_space(saver, store))
 
 
-def _delete_checkpoints(
-    thread: str, delete: Callable[[str], None], adelete: Callable[[str], Awaitable[None]]
-) -> Step[None]:
-    for name in (thread, make_review_thread(thread)):
-        yield from either(partial(delete, name), partial(adelete, name))
+def _delete_checkpoints(saver: BaseCheckpointSaver[Any], thread: str) -> Step[None]:
+    delete, adelete = partial(saver.delete_thread, thread), partial(saver.adelete_thread, thread)
+    yield from either(delete, adelete)

@@ -1,198 +1,177 @@
-"""The review graph: it reads a session, judges its topics, and changes it by one turn."""
+"""Reviews: a session is read, its topics are judged, and what follows is done by one turn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Unpack, cast
+from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import END, START, StateGraph
-from langgraph.types import RetryPolicy, Send
+from langchain_core.runnables import RunnableConfig
+from langchain_core.vectorstores import VectorStore
 
-from topicloom.effects import Step, both, either
-from topicloom.errors import InputError, MissingThreadError
-from topicloom.graph.deps import make_deps
-from topicloom.graph.parts import GraphParts, MemoryOptions
-from topicloom.memory.stored import find_deps, make_review_thread
+from topicloom.effects import Step, both
+from topicloom.errors import MissingThreadError, StorageError
+from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.repairs import find_repairs_of_review
 from topicloom.nodes.runs import name_thread
-from topicloom.review.apply import apply, index_archived, judge
-from topicloom.review.archive_index import ArchiveIndexer
-from topicloom.review.channels import (
-    AssessTask,
-    ReviewInput,
-    ReviewReport,
-    ReviewState,
-    build_report,
-)
-from topicloom.review.decisions import TopicStats
+from topicloom.review.archive_index import ArchiveIndexer, build_topic_documents
+from topicloom.review.decisions import ReviewFindings, decide_changes
 from topicloom.review.match import match_topics
-from topicloom.review.repair import repair
-from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient
-from topicloom.review.survey import assess, survey
+from topicloom.review.report import ReviewReport
+from topicloom.review.session_client import SessionClient
+from topicloom.review.survey import SurveyedSession, collect_stats
+from topicloom.roles.calls import ask_role
+from topicloom.roles.registry import Roles
+from topicloom.roles.splitter import SPLITTER
+from topicloom.state.changes import TopicChange, describe_change
+from topicloom.state.session import Session
+from topicloom.storage.sessions import SessionStore
+from topicloom.storage.writers import catch_up
 
-ReviewGraph = StateGraph[ReviewState, None, ReviewInput, ReviewState]
-
-
-class ReviewOptions(MemoryOptions, total=False):
-    """What a review is made of: `MemoryOptions`, and this. Each part is the session graph's if not
-    given, but an `archive_index` has to be given if the session graph has one.
-    """
-
-    hold: Callable[[str], AbstractContextManager[Any]]
-    """Holds a session while it is changed, such as `storage.lock`; nothing if not given, for
-    applications that see to it that a session has one turn at a time."""
-
-
-def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> ReviewGraph:
-    """A review of a session as an uncompiled graph.
-
-    It reads and judges without holding the session, which may take its turns meanwhile. First it
-    puts right what is filed wrong, and at its end it makes its changes, each by a turn of the
-    session graph without a message; changes that do not fit any more are left out. Compiled with a
-    checkpointer, under a thread of its own, a review that was killed goes on where it stopped.
-
-    Args:
-        graph: The compiled session graph.
-        options: See `ReviewOptions`.
-
-    Raises:
-        ConfigurationError: If a model cannot be opened or a setting cannot be used.
-    """
-    deps = ReviewDeps(
-        SessionClient(graph, options.get("hold", nullcontext)), _make_shared(graph, options)
-    )
-    index = options.get("archive_index")
-    seconds = deps.shared.settings.role_seconds
-    return _wire(deps, ArchiveIndexer(index, seconds) if index is not None else None)
-
-
-def _make_shared(graph: SessionApp, options: ReviewOptions) -> Deps:
-    """What the graph was built with, but for what the options say."""
-    parts = GraphParts(**_without_hold(options))
-    try:
-        own = find_deps(graph)
-    except InputError:  # of a graph around a session's, nothing is known
-        own = make_deps(GraphParts(settings=parts.settings))
-    settings = parts.settings or own.settings
-    if not (parts.settings or parts.model or parts.cheap_model or parts.role_models):
-        # The graph's own roles are kept, with the models that play them.
-        unnamed: dict[str, object] = {"model": None, "cheap_model": None, "role_models": {}}
-        settings = settings.model_copy(update=unnamed)
-    made = make_deps(
-        replace(
-            parts,
-            settings=settings,
-            storage=parts.storage or own.workspaces.storage or "store",
-            clock=parts.clock or own.clock,
-            counter=parts.counter or own.window.counter,
-            embedder=parts.embedder or own.embedder,
-        ),
-        others=own.roles,
-    )
-    if parts.storage or parts.embedder:
-        return made
-    return replace(made, workspaces=own.workspaces)
-
-
-def _without_hold(options: ReviewOptions) -> MemoryOptions:
-    given = dict(options)
-    given.pop("hold", None)
-    return cast("MemoryOptions", given)
-
-
-def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
-    graph: ReviewGraph = StateGraph(ReviewState, input_schema=ReviewInput)
-    graph.set_node_defaults(
-        retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
-    )
-    steps: dict[str, Runnable[Any, Any]] = {
-        "repair": repair(deps),
-        "survey": survey(deps),
-        "match": match_topics(deps),
-        "judge": judge(deps),
-        "apply": apply(deps),
-    }
-    if indexer is not None:
-        steps["hand_over"] = index_archived(deps, indexer)
-    for name, step in steps.items():
-        graph.add_node(name, step)
-    graph.add_node("assess", assess(deps), input_schema=AssessTask)
-    last = "hand_over" if indexer is not None else END
-    graph.add_edge(START, "repair")
-    graph.add_edge("repair", "survey")
-    graph.add_conditional_edges("survey", _route_due, ["assess", "match"])
-    graph.add_edge("assess", "match")
-    graph.add_edge("match", "judge")
-    graph.add_conditional_edges(
-        "judge", _route_after_judge, {"apply": "apply", "last": last, END: END}
-    )
-    graph.add_edge("apply", last)
-    if indexer is not None:
-        graph.add_edge("hand_over", END)
-    return graph
-
-
-def _route_due(state: ReviewState) -> list[Send] | str:
-    uses = {stats.topic: stats.uses for stats in map(TopicStats.model_validate, state["looks"])}
-    session = state["session"]
-    tasks = [AssessTask(session=session, topic=t, uses=uses[t]) for t in state["due"]]
-    return [Send("assess", task) for task in tasks] or "match"
-
-
-def _route_after_judge(state: ReviewState) -> str:
-    if state["dry_run"]:
-        return END
-    return "apply" if state["changes"] else "last"
+_PATIENCE = 3
+"""Failures of a vector store in a row after which the rest waits for the next review."""
 
 
 def _review_session(
-    graph: SessionApp,
+    graph: Graph,
     config: RunnableConfig,
     *,
     dry_run: bool = False,
     now: datetime | None = None,
-    checkpointer: BaseCheckpointSaver[Any] | None = None,
-    **options: Unpack[ReviewOptions],
+    roles: Roles | None = None,
+    archive_index: VectorStore | None = None,
+    hold: Callable[[str], AbstractContextManager[Any]] = nullcontext,
 ) -> Step[ReviewReport]:
     """Review a session: put right what is filed wrong, sum topics up, archive what is over, merge.
+
+    It reads and judges without holding the session, which may take its turns meanwhile. At its end
+    it makes its changes by a turn without a message; those that do not fit any more are left out.
+    Killed before that, it has changed nothing but what was filed wrong, and the next call does all
+    of it.
 
     Args:
         graph: The compiled session graph.
         config: Names the session's thread.
         dry_run: True to change nothing.
-        now: The time to go by, with its zone; that of the clock if not given.
-        checkpointer: Keeps a review that is killed, for the next call to finish, but for dry runs;
-            the session's own will do.
-        options: See `ReviewOptions`.
+        now: The time to go by, with its zone; that of the graph's clock if not given.
+        roles: Who judges; the graph's own roles if not given.
+        archive_index: Where archived topics are handed over to: what the graph was built with.
+        hold: Holds a session while it is changed, such as `storage.lock`; nothing if not given, for
+            applications that give a session one turn at a time.
 
     Raises:
-        ConfigurationError: If a model cannot be opened or a setting cannot be used.
-        SessionBusyError: If the session is held by another when it is to be changed.
+        InputError: The graph is no session graph.
+        MissingThreadError: The configuration names no thread.
+        SessionBusyError: The session is held by another when it is to be changed.
     """
-    thread = _get_thread(config)
-    checkpointer = None if dry_run else checkpointer
-    app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
-    given: ReviewInput | None
-    given = {"thread": thread, "dry_run": dry_run, "now": now.isoformat() if now else ""}
-    name = make_review_thread(thread)
-    own = name_thread(name)
-    if checkpointer is not None:
-        snapshot = yield from either(lambda: app.get_state(own), lambda: app.aget_state(own))
-        if snapshot.next and not snapshot.values.get("dry_run"):
-            given = None
-    state = yield from either(lambda: app.invoke(given, own), lambda: app.ainvoke(given, own))
-    if checkpointer is not None:
-        delete, adelete = checkpointer.delete_thread, checkpointer.adelete_thread
-        yield from either(lambda: delete(name), lambda: adelete(name))
-    return build_report(state)
+    thread = name_thread(_get_thread(config))
+    deps = find_deps(graph)
+    deps = deps if roles is None else replace(deps, roles=roles)
+    review = _Review(SessionClient(graph, hold), deps, thread)
+    repaired = yield from review.repair(dry_run=dry_run)
+    survey = yield from review.survey()
+    now = now or deps.clock()
+    assessed = yield from survey.assess()
+    pairs, near = yield from match_topics(survey, assessed)
+    findings = ReviewFindings(
+        looks=tuple(survey.stats.values()), assessed=assessed, pairs=tuple(pairs), near=near
+    )
+    table = survey.table
+    changes = decide_changes(table, findings, now, deps.settings.review)
+    told = tuple(describe_change(change, table) for change in changes)
+    survey.troubles.extend(survey.store.new_reports())
+    changed, refused = tuple[str, ...](), dict[str, str]()
+    if changes and not dry_run:
+        changed, refused = yield from review.apply(changes)
+    if archive_index is not None and not dry_run:
+        yield from review.hand_over(archive_index, survey)
+    return ReviewReport(
+        session=survey.session.id,
+        now=now.isoformat(),
+        dry_run=dry_run,
+        repaired=repaired,
+        changes=tuple(changes),
+        told=told,
+        changed=changed,
+        refused=refused,
+        troubles=tuple(survey.troubles),
+        calls=tuple(survey.calls),
+    )
 
 
 review_session, areview_session = both(_review_session)
+
+
+@dataclass(frozen=True, slots=True)
+class _Review:
+    """The steps of a review that read a session anew, or change it."""
+
+    client: SessionClient
+    deps: Deps
+    thread: RunnableConfig
+
+    def repair(self, *, dry_run: bool) -> Step[tuple[str, ...]]:
+        """Put right what is filed wrong; returns that in words.
+
+        It does nothing where a chat model splits: that knows more than the index. What it finds is
+        worked out again by the turn that makes the changes; so a turn of the user, or a person's
+        change, that came between is never undone by them.
+        """
+        if not self.deps.roles.by_index(SPLITTER):
+            return ()
+        session, waiting = yield from self.client.read(self.thread)
+        if waiting:
+            return ()
+        workspace = self.deps.workspaces.open(session.id, self.client.graph.store)
+        session = catch_up(workspace.store, session)
+        changes = find_repairs_of_review(self.deps, workspace, session)
+        if dry_run or not changes:
+            table = workspace.store.topic_table(session)
+            return tuple(describe_change(change, table) for change in changes)
+        turn = yield from self.client.repair(self.thread)
+        return turn.events if turn else ()
+
+    def survey(self) -> Step[SurveyedSession]:
+        """The session as it is now."""
+        session, store = yield from self._read()
+        session = catch_up(store, session)
+        return SurveyedSession(self.deps, session, store, collect_stats(store, session))
+
+    def apply(self, changes: list[TopicChange]) -> Step[tuple[tuple[str, ...], dict[str, str]]]:
+        """Make changes; returns the topics that were changed, and why others were not."""
+        turn = yield from self.client.apply_changes(self.thread, changes)
+        if turn is None:
+            return (), {c.topic: "a turn of the session is not finished" for c in changes}
+        return turn.changed, dict(turn.refused)
+
+    def hand_over(self, index: VectorStore, survey: SurveyedSession) -> Step[None]:
+        """Bring a vector store up to date: all archived topics, as a crash may have left some."""
+        session, store = yield from self._read()
+        indexer = ArchiveIndexer(index, self.deps.settings.role_seconds)
+        topics = [t for t in store.topic_table(session) if t.archived]
+        failures = 0
+        made = build_topic_documents(store, session, topics)
+        for topic, documents in zip(topics, made, strict=True):
+            if isinstance(documents, StorageError):
+                survey.troubles.append(f"{topic.id} was not handed over: {documents}")
+                continue
+            done, call = yield from ask_role("router", indexer, documents, topic.id)
+            if done is None:
+                trouble = f"{topic.id} was not handed over to {call.model}: {call.failure}"
+                survey.troubles.append(trouble)
+            if done is None or done.relevance:
+                survey.calls.append(call)
+            failures = failures + 1 if done is None else 0
+            if failures == _PATIENCE:
+                break
+
+    def _read(self) -> Step[tuple[Session, SessionStore]]:
+        session, _ = yield from self.client.read(self.thread)
+        workspace = self.deps.workspaces.open(session.id, self.client.graph.store)
+        return session, workspace.store
 
 
 def _get_thread(config: RunnableConfig) -> str:

@@ -22,11 +22,6 @@ Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 """A compiled session graph."""
 
 
-def make_review_thread(thread: str) -> str:
-    """The thread of a session's reviews, a name that no session is likely to have."""
-    return f"topicloom:review:{thread}"
-
-
 def find_deps(graph: Graph) -> Deps:
     """The collaborators of a session graph, or of an agent with `TopicMiddleware`.
 

@@ -1,4 +1,4 @@
-"""A review's collaborators: the session graph, which it reads and changes by a turn, and others."""
+"""A session graph as reviews and `Memory` use it: to read a session, and to change it by a turn."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.effects import Step, either, holding
-from topicloom.nodes.deps import Deps
-from topicloom.review.decisions import ReviewPolicy
 from topicloom.state.changes import TopicChange
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session, Turn
-from topicloom.storage.sessions import SessionStore
 
 SessionApp = CompiledStateGraph[Any, TurnOptions, Any, Any]
 T = TypeVar("T")
@@ -89,19 +86,3 @@ class SessionClient:
 
 async def _run_apart(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.create_task(work, context=Context())
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewDeps:
-    """The collaborators of a review."""
-
-    client: SessionClient
-    shared: Deps
-    """Those that it has in common with the nodes of the session graph."""
-
-    @property
-    def policy(self) -> ReviewPolicy:
-        return self.shared.settings.review
-
-    def open_store(self, session: Session) -> SessionStore:
-        return self.shared.workspaces.open(session.id, self.client.graph.store).store

@@ -1,65 +1,94 @@
-"""survey: the topics to assess, and their figures; assess: a reviewer's assessment of one."""
+"""The topics that a review assesses, their figures, and what a reviewer says of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-
-from langchain_core.runnables import Runnable
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from topicloom.effects import Step
 from topicloom.errors import StorageError
-from topicloom.nodes.runs import name_thread
-from topicloom.nodes.step import Update, dumped, node
-from topicloom.review.channels import AssessTask, ReviewState
+from topicloom.nodes.deps import Deps
 from topicloom.review.decisions import Assessment, TopicStats, is_due
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.review.session_client import ReviewDeps
-from topicloom.roles.calls import ask_first
-from topicloom.roles.registry import Roles
+from topicloom.roles.calls import ask_all, ask_first
 from topicloom.state.lifecycle import find_survivor
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.writers import catch_up
 
 _KEPT_AWAKE = {"pinned", "restored"}
 """Marks of topics that no review archives."""
 _LOOK_BACK = 500
 """Newest receipts that are read: some weeks of them."""
+_AT_ONCE = 8
+"""Topics that are read and assessed in parallel."""
 
 
-def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
-    """The node that finds which topics are due, and their figures."""
+@dataclass(frozen=True, slots=True)
+class SurveyedSession:
+    """A session as a review found it, and what came of its calls so far."""
 
-    def step(state: ReviewState) -> Step[Update]:
-        session, _ = yield from deps.client.read(name_thread(state["thread"]))
-        store = deps.open_store(session)
-        session = catch_up(store, session)
-        table = store.topic_table(session)
-        looks = collect_stats(store, session, table)
-        return {
-            "now": state.get("now") or deps.shared.clock().isoformat(),
-            "dry_run": state.get("dry_run", False),
-            "session": session.model_dump(mode="json", exclude_defaults=True),
-            "looks": [look.model_dump(mode="json", exclude_defaults=True) for look in looks],
-            "due": [t.id for t in table if is_due(t) and not t.loose],
-            "assessed": None,
-            "troubles": None,
-            "calls": None,
-            "changes": [],
-            "told": [],
-            "changed": [],
-            "refused": {},
-        }
+    deps: Deps
+    session: Session
+    store: SessionStore
+    stats: Mapping[str, TopicStats]
+    """The figures of each open topic that holds messages, by id."""
+    calls: list[Call] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
 
-    return node(step, "survey")
+    @property
+    def table(self) -> TopicTable:
+        """Its topics."""
+        return self.store.topic_table(self.session)
+
+    @property
+    def due(self) -> list[str]:
+        """Ids of the topics that have to be assessed."""
+        return [t.id for t in self.table if is_due(t) and not t.loose]
+
+    def assess(self) -> Step[dict[str, Assessment]]:
+        """Within a step: assessments of what is due; a topic that nobody could assess has none."""
+        found, due = dict[str, Assessment](), self.due
+        for begin in range(0, len(due), _AT_ONCE):
+            requests = list(self._make_requests(due[begin : begin + _AT_ONCE]))
+            answers = yield from self.ask_reviewers(requests)
+            pairs = zip(requests, answers, strict=True)
+            found |= {request.topic.id: answer for request, answer in pairs if answer}
+        return found
+
+    def _make_requests(self, topics: Sequence[str]) -> Iterator[ReviewRequest]:
+        session, table = self.session, self.table
+        for i in topics:
+            try:
+                messages = self.store.topic_messages(session, table[i])
+            except StorageError as error:
+                self.troubles.append(f"{i} cannot be read: {error}")
+                continue
+            uses = self.stats[i].uses
+            yield ReviewRequest(session.id, table[i], messages, session.language, uses)
+
+    def ask_reviewers(self, requests: Sequence[ReviewRequest]) -> Step[list[Assessment | None]]:
+        """Within a step: assessments by the reviewer or its stand-in, in parallel."""
+        reviewer, *stand_ins = self.deps.roles.in_turn(REVIEWER)
+        topics = [request.topic.id for request in requests]
+        found: list[Assessment | None] = []
+        answers = yield from ask_all("reviewer", reviewer, requests, topics)
+        for request, (answer, call) in zip(requests, answers, strict=True):
+            self.calls.append(call)
+            if answer is None:
+                about = request.topic.id
+                answer = yield from ask_first("reviewer", stand_ins, request, self.calls, about)
+            sure = answer and min(1.0, max(0.0, answer.importance))
+            found.append(answer and answer.model_copy(update={"importance": sure}))
+        return found
 
 
-def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> list[TopicStats]:
-    """The figures of each open topic that holds messages."""
+def collect_stats(store: SessionStore, session: Session) -> dict[str, TopicStats]:
+    """The figures of each open topic that holds messages, by id."""
+    table = store.topic_table(session)
     receipts = store.receipts(session, _LOOK_BACK)
     kept = {t.id: find_survivor(t, table.topics) for t in table}
     last_active = _find_last_active(store, session, receipts, kept)
@@ -67,8 +96,8 @@ def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> l
     ranges = store.ranges(session)
     for topic in (*table.open(), *table.loose(), *table.archived()):
         uses.update({ranges.topic_of(r[0]) or "" for r in ranges.references(topic.id)})
-    return [
-        TopicStats(
+    return {
+        topic.id: TopicStats(
             topic=topic.id,
             awake=topic.id in session.active or not _KEPT_AWAKE.isdisjoint(topic.by_hand),
             spoken=tuple(t for t in (topic.last_at, last_active.get(topic.id)) if t),
@@ -76,7 +105,7 @@ def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> l
         )
         for topic in table.open()
         if topic.count
-    ]
+    }
 
 
 def _find_last_active(
@@ -94,34 +123,3 @@ def _find_last_active(
             newest[owner] = max(newest.get(owner, 0), parse_message_number(receipt.user))
     fetch = store.fetcher(session)
     return {topic: fetch(number).time for topic, number in newest.items()}
-
-
-def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
-    """The node that has one topic reviewed; if every reviewer fails, it is left out."""
-
-    def step(task: AssessTask) -> Step[Update]:
-        session = Session.model_validate(task["session"])
-        store = deps.open_store(session)
-        topic = store.topic_table(session)[task["topic"]]
-        try:
-            messages = store.topic_messages(session, topic)
-        except StorageError as error:
-            return {"troubles": [f"{topic.id} cannot be read: {error}"]}
-        request = ReviewRequest(session.id, topic, messages, session.language, task["uses"])
-        calls: list[Call] = []
-        found = yield from ask_reviewer(deps.shared.roles, request, calls)
-        rows = [{"topic": topic.id, **found.model_dump(mode="json")}] if found else []
-        return {"assessed": rows, "calls": dumped(calls)}
-
-    return node(step, "assess")
-
-
-def ask_reviewer(
-    roles: Roles, request: ReviewRequest, calls: list[Call]
-) -> Step[Assessment | None]:
-    """The assessment by the reviewer or its stand-in; the calls are added to `calls`."""
-    reviewers = roles.in_turn(REVIEWER)
-    found = yield from ask_first("reviewer", reviewers, request, calls, request.topic.id)
-    if found is None:
-        return None
-    return found.model_copy(update={"importance": min(1.0, max(0.0, found.importance))})

@@ -179,13 +179,7 @@ class _Trial:
         """Review the session, and reflect upon it."""
         roles = make_deps(GraphParts(settings=self._settings)).roles
         opened = self._opened
-        review_session(
-            self._graph,
-            CONFIG,
-            checkpointer=opened.saver,
-            settings=self._settings,
-            storage=opened.storage,
-        )
+        review_session(self._graph, CONFIG)
         reflect_once(
             NAME,
             force=True,

@@ -22,7 +22,6 @@ from faults.stages import NAME, FilesStage, Stage
 from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
 from topicloom import (
     Memory,
-    Settings,
     TopicLoomError,
     reflect_once,
     review_session,
@@ -122,17 +121,8 @@ def _import(stage: Stage, patient: bool) -> None:
 
 
 def _review(stage: Stage, patient: bool) -> None:
-    with talking(stage) as (graph, opened):
-        settings = Settings(folder=stage.folder, window=2_000)
-        review_session(
-            graph,
-            CONFIG,
-            now=datetime(2026, 6, 1, tzinfo=UTC),
-            checkpointer=opened.saver,
-            settings=settings,
-            roles=roles(),
-            storage=opened.storage,
-        )
+    with talking(stage) as (graph, _):
+        review_session(graph, CONFIG, now=datetime(2026, 6, 1, tzinfo=UTC), roles=roles())
 
 
 def _reflect(stage: Stage, patient: bool) -> None:

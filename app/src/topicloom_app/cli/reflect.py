@@ -44,12 +44,11 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> N
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
-    with context.open_bare_graph(reading=dry_run) as (graph, saver):
+    with context.open_bare_graph(reading=dry_run) as (graph, _):
         report = review_session(
             graph,
             name_thread(name),
             dry_run=dry_run,
-            checkpointer=saver,
             hold=context.storage.lock,
         )
     if as_json:

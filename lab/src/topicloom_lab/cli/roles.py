@@ -200,7 +200,7 @@ def collect_requests(
     questioner = Questioner(graph, config, storage, oracle)
     for question in spread(conversation.questions, questions):
         questioner.ask(question.question)
-    review_session(graph, config, dry_run=True, **given)
+    review_session(graph, config, dry_run=True)
     return {role: noted.requests for role, noted in notes.items()}
 
 

@@ -1,58 +1,11 @@
-"""The channels of the review graph, and its report."""
+"""The report of a review."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
-
 from pydantic import BaseModel
-from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
-from topicloom.state.channels import append_or_reset
 from topicloom.state.receipt import Call
-
-
-class ReviewInput(TypedDict, total=False):
-    """The input of a review."""
-
-    thread: str
-    now: str
-    """The time to go by, ISO 8601 with offset; that of the clock if not given."""
-    dry_run: bool
-    """True to change nothing."""
-
-
-class ReviewState(ReviewInput, total=False):
-    """State of the review graph, JSON-native; what goes into the report is described there.
-
-    Dumped are a `Session`, `TopicStats`, `Assessment`s (each with its `topic`), `TopicPair`s,
-    `TopicChange`s and `Call`s.
-    """
-
-    session: dict[str, Any]
-    repaired: list[str]
-    looks: list[dict[str, Any]]
-    due: list[str]
-    assessed: Annotated[list[dict[str, Any]], append_or_reset]
-    pairs: list[dict[str, Any]]
-    near: dict[str, float]
-    """Nearness of topics to the discussion."""
-    changes: list[dict[str, Any]]
-    told: list[str]
-    changed: list[str]
-    refused: dict[str, str]
-    troubles: Annotated[list[str], append_or_reset]
-    calls: Annotated[list[dict[str, Any]], append_or_reset]
-
-
-class AssessTask(TypedDict):
-    """The input of one assessment."""
-
-    session: dict[str, Any]
-    topic: str
-    uses: int
-    """How often it was used lately."""
 
 
 class ReviewReport(BaseModel, frozen=True):
@@ -97,11 +50,3 @@ class ReviewReport(BaseModel, frozen=True):
     @property
     def _applied(self) -> tuple[TopicChange, ...]:
         return tuple(c for c in self.changes if self.dry_run or c.topic in self.changed)
-
-
-def build_report(state: Mapping[str, Any]) -> ReviewReport:
-    """The report of a review that is over."""
-    known = {k: v for k, v in state.items() if k in ReviewReport.model_fields and v is not None}
-    return ReviewReport.model_validate(
-        {"now": "", "dry_run": False, **known, "session": state["thread"]}
-    )
