@@ -194,7 +194,6 @@ ANCHORED = frozenset(
 )
 """Patterns that are only matched at the beginning of a text, or with all of it."""
 OF_SHORT_TEXTS = (
-    "topicloom.domain.edit_forms.",  # of 200 characters: `_LONGEST_EDIT`
     "topicloom.state.identity._THOUGHTS",  # only as far as the last of them ends
 )
 """Beginnings of the names of patterns that never see a long text as it came."""

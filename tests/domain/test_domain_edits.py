@@ -75,7 +75,7 @@ class TestByThePlanner:
         ],
     )
     def test_a_reply_is_made_of_the_edits(self, tmp_path: Path, said: str, reply: str) -> None:
-        """By the embedded planner, in the session's language."""
+        """In the session's language."""
         responder = ScriptedResponder()
         graph = open_domain(tmp_path, fake_roles(responder))
         state = say(graph, said, the_document())

@@ -86,7 +86,7 @@ class Fast:
         )
         deps = deps_of(
             Settings(folder=folder, fsync=False, window=8_000, recall_tokens=500),
-            roles=roles.replace(PLANNER, planner) if planner else roles,
+            roles=roles.replace(PLANNER, planner),
         )
         self.touched: list[str] = []
         workspaces = Workspaces(
@@ -125,12 +125,6 @@ NOBODY = {"index": 0, "reader": 0, "router": 0, "splitter": 0, "responder": 0}
 class TestTheFastPath:
     """Exactly one model call, of whoever knows the edit, and no index is touched."""
 
-    def test_the_embedded_planner_needs_none(self, tmp_path: Path) -> None:
-        fast = Fast(tmp_path, None)
-        state = say(fast.graph, "Set the sword count to 3", the_document())
-        assert count_of(state) == 3
-        assert fast.asked == NOBODY
-
     def test_a_planner_that_gives_the_edits_is_the_one(self, tmp_path: Path) -> None:
         planner = ScriptedPlanner()
         fast = Fast(tmp_path, planner)
@@ -166,7 +160,7 @@ class TestTheFastPath:
         (request,) = openai_server.requests
         assert "item_sword_01" in str(request["messages"])
 
-    def test_over_http_with_the_embedded_planner(
+    def test_over_http_with_a_planner_of_ones_own(
         self, openai_server: OpenAIServer, tmp_path: Path
     ) -> None:
         """The planner is sure that it is an edit, and not of which: the main model is asked."""

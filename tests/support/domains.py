@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from topicloom import (
     TurnPlan,
     build_session_graph,
 )
+from topicloom.domain.planner import EmbeddedPlanner
 from topicloom.hosting import Graph
 from topicloom.testing import Clock, fake_roles, make_tool_call
 
@@ -75,6 +77,24 @@ _DOCUMENT: dict[str, Any] = {
 }
 
 
+EDITS = (
+    (r"Set the sword count to (\d+)", "SET", SWORD, 1),
+    (r"increase the sword count by (\d+)", "INC", SWORD, 1),
+    (r"把灯笼数量改成(\d+)", "SET", "item_lamp_03.count", 1),
+    (r"把灯笼数量减(\d+)", "INC", "item_lamp_03.count", -1),
+)
+
+
+class SwordPlanner(EmbeddedPlanner):
+    """Knows a few edits, as a model would."""
+
+    def call(self, request: PlanRequest) -> Answer[TurnPlan]:
+        for form, operation, path, sign in EDITS:
+            if found := re.fullmatch(form, request.query):
+                return Answer(edit_plan((operation, path, sign * int(found[1]))))
+        return super().call(request)
+
+
 @dataclass
 class ScriptedPlanner(LocalRole[PlanRequest, TurnPlan]):
     """Plans as told, a plan a turn, and then in one way for ever."""
@@ -113,7 +133,7 @@ def open_domain(
     roles = roles or fake_roles()
     return build_session_graph(
         settings=Settings.model_validate({"folder": folder, **options}),
-        roles=roles.replace(PLANNER, planner) if planner is not None else roles,
+        roles=roles.replace(PLANNER, planner or SwordPlanner()),
         tools=tools,
         instructions=instructions,
         clock=Clock(),

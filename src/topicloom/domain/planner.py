@@ -20,14 +20,12 @@ from topicloom.domain.document import (
     index_nodes,
     to_json_native,
 )
-from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edits import parse_edits
 from topicloom.domain.plan import DomainWeights, SearchIntent, TimeFocus, TurnKind, TurnPlan
-from topicloom.domain.targets import ObjectNames
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
 from topicloom.errors import InputError
-from topicloom.prompts.loader import load_cues, load_word_groups
+from topicloom.prompts.loader import load_cues
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
@@ -53,8 +51,6 @@ _LONGEST_KEYWORD = 80
 _LONGEST = 500
 """Characters of a goal or a reply."""
 _MOST_KEYWORDS = 8
-_LONGEST_EDIT = 200
-"""Characters of a message that may only be an edit."""
 _NAMES = re.compile(r"(?<![.!?。！？] )(?<!^)\b[A-Z][\w'’-]+(?: (?:of |the )?[A-Z][\w'’-]+)*")
 _QUOTED = re.compile(r"[\"“「『《]([^\"”」』》]{2,40})[\"”」』》]")
 _WEIGHTS: Mapping[TimeFocus, DomainWeights] = {
@@ -228,16 +224,9 @@ def _parse_text(said: object) -> str:
 
 
 class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
-    """Plans by rules. A turn is a state edit only if the edit itself is certain."""
+    """Plans by rules. It takes no turn for a state edit: the main model makes edits then."""
 
     def call(self, request: PlanRequest) -> Answer[TurnPlan]:
-        if len(request.query) <= _LONGEST_EDIT:
-            things = ObjectNames(request.document, load_word_groups("fields"))
-            forms = EditFormParser(things, request.document, load_word_groups("statuses"))
-            edit = forms.parse_edit(request.query)
-            if edit is not None:
-                search = SearchIntent(enabled=False)
-                return Answer(TurnPlan(kind="state_edit", search=search, edits=(edit,)))
         focus: DocumentEvent = find_focus(request) or {}
         when, template = detect_time(request.query), focus.get("template")
         return Answer(

@@ -88,12 +88,6 @@ def load_cues(name: str, more: tuple[str, ...] = ()) -> Cues:
     return Cues.of([*(line for path in found for line in load_rows(path)), *more])
 
 
-def load_word_groups(name: str) -> tuple[frozenset[str], ...]:
-    """Words that mean the same, in lower case, a group each."""
-    rows = load_rows(f"cues/{name}")
-    return tuple(frozenset(word.strip().lower() for word in row.split(",")) for row in rows)
-
-
 def load_words(name: str) -> frozenset[str]:
     """The words of a list, which stand apart by spaces."""
     return frozenset(" ".join(load_rows(f"cues/{name}")).split())
