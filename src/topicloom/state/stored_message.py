@@ -75,6 +75,11 @@ class StoredMessage(BaseModel, frozen=True):
     chat: str | None = None
     """The imported chat that it belongs to, by the id of the chat's first message. A chat is one
     topic."""
+    origin: str | None = None
+    """The format of the export that it was imported from, such as `whatsapp`; None if it was said
+    here."""
+    of_another: bool = False
+    """True if it stands in an import as a person's words, and that person is not the user."""
     query: str | None = None
     """The text with its references resolved, where a rewriter changed it."""
     whole: dict[str, Any] | None = None
@@ -90,6 +95,11 @@ class StoredMessage(BaseModel, frozen=True):
     def id(self) -> str:
         """The short id, `m<seq>`."""
         return f"m{self.seq}"
+
+    @property
+    def of_user(self) -> bool:
+        """True for the user's own words."""
+        return self.role == "user" and not self.of_another
 
     @property
     def day(self) -> str:
@@ -134,8 +144,9 @@ class StoredMessage(BaseModel, frozen=True):
         return HumanMessage(content=self.text, name=self.speaker, id=self.source)
 
 
-MARKS = {"opens", "begins", "chat"}
-"""The fields that say where topics begin. They stay where a message is changed or purged."""
+MARKS = {"opens", "begins", "chat", "origin", "of_another"}
+"""The fields that say where topics begin and what was imported. They stay where a message is
+changed or purged."""
 
 
 def to_stored_message(

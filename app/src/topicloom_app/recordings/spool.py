@@ -11,7 +11,7 @@ import json
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -24,9 +24,10 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 
-from topicloom import StorageUnavailableError
+from topicloom import ImportedChat, StorageUnavailableError
 from topicloom.hosting import parse_iso_seconds
 from topicloom_app.recordings.exported import ExportedConversation, Mark, Unread
+from topicloom_app.recordings.formats.own import OwnLines
 
 _SITTING = 3_600.0
 """Seconds without a message behind which a conversation of many subjects may be interrupted by
@@ -48,8 +49,17 @@ class ChatInfo:
     format: str
     first_source: str
     """Id of its first message."""
+    others: tuple[str, ...] = ()
+    """The names of people in it who are not the user."""
     known: str = ""
     """The id that a session of ours knew it by, where it was exported from one; "" if not."""
+
+    def describe(self, known: str) -> ImportedChat:
+        """What a turn has to know of it, by the id that the session knows it by."""
+        origin = "" if self.format == OwnLines.name else self.format
+        return ImportedChat(
+            id=known, messages=(), title=self.title, origin=origin, others=self.others
+        )
 
 
 class ChatPiece(NamedTuple):
@@ -76,6 +86,8 @@ class ImportSummary:
     """Messages that have the time of the import, as their conversation has no times."""
     formats: Counter[str] = field(default_factory=Counter)
     """Conversations by format."""
+    without_user: int = 0
+    """Conversations of several people none of whom is known to be the user."""
     first: str = ""
     """The earliest time, ISO 8601; "" if there is none."""
     last: str = ""
@@ -98,6 +110,7 @@ class ImportSummary:
                 {"what": what, "count": n, "example": self.unread.examples[what]}
                 for what, n in self.unread.counts.most_common()
             ],
+            "without_user": self.without_user,
             "dated_by_neighbours": self.filled,
             "dated_today": self.undated,
         }
@@ -118,7 +131,9 @@ class _Place(NamedTuple):
 class ImportSpool:
     """The messages of exports, put in by conversations and taken out in the order of time."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: Collection[str] = ()) -> None:
+        """Make one for a user who has these names in conversations of several people."""
+        self._me = frozenset(me)
         self.summary = ImportSummary()
         with _writable():
             self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
@@ -179,7 +194,8 @@ class ImportSpool:
         It is one chat, except in an export of ours: that has several, and messages between them.
         """
         first = conversation.messages[0].id or ""
-        fields = conversation.id, conversation.title, name, conversation.format, first
+        others = self._find_others(conversation)
+        fields = conversation.id, conversation.title, name, conversation.format, first, others
         numbers = dict[str | None, int]()
 
         def find(message: BaseMessage) -> int:
@@ -196,6 +212,14 @@ class ImportSpool:
 
         find(conversation.messages[0])
         return find
+
+    def _find_others(self, conversation: ExportedConversation) -> tuple[str, ...]:
+        """The people of a conversation of several who are not the user."""
+        names = dict.fromkeys(m.name for m in conversation.messages if m.type == "human" and m.name)
+        if len(names) < 2 or conversation.format == OwnLines.name:
+            return ()
+        self.summary.without_user += not self._me.intersection(names)
+        return tuple(n for n in names if n not in self._me)
 
     def _note_times(self, piece: Sequence[BaseMessage]) -> None:
         for message in piece:
