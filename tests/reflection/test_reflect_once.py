@@ -23,7 +23,6 @@ from topicloom import (
     Fact,
     FactChanges,
     FileStorage,
-    ImportedChat,
     Memory,
     ReflectionPolicy,
     ReflectionResult,
@@ -104,11 +103,19 @@ class TestOnce:
         graph = place.graph()
         texts = {"a": "I live in Leeds.", "b": "I live in Rome.", "c": "I have two cats."}
         names = {"a": "Ann", "b": "Otto", "c": "Ann"}
-        chat = ImportedChat(id="a", messages=("a", "b", "c"), origin="whatsapp", others=("Otto",))
         graph.invoke(
-            {"messages": [HumanMessage(t, id=i, name=names[i]) for i, t in texts.items()]},
+            {
+                "messages": [
+                    HumanMessage(
+                        texts[i],
+                        name=name,
+                        additional_kwargs={"origin": "whatsapp", "of_another": name == "Otto"},
+                    )
+                    for i, name in names.items()
+                ]
+            },
             thread(),
-            context=TurnOptions(answer=False, chats=(chat,)),
+            context=TurnOptions(answer=False),
         )
         place.clock.now += timedelta(seconds=POLICY.idle_seconds)
         place.once(policy=ReflectionPolicy(hold_imported=True))

@@ -19,10 +19,6 @@ class ImportedChat(BaseModel, frozen=True):
     title: str | None = None
     """The name of the topic that it becomes; "" to name that by what was said. None if the
     conversation may have many topics: then only its beginning is known."""
-    origin: str = ""
-    """The format of the export, such as `whatsapp`; "" if it is none of another program."""
-    others: tuple[str, ...] = ()
-    """The names of people in it who are not the user."""
 
 
 def mark_chats(said: Sequence[StoredMessage], chats: Iterable[ImportedChat]) -> list[StoredMessage]:
@@ -34,9 +30,7 @@ def mark_chats(said: Sequence[StoredMessage], chats: Iterable[ImportedChat]) -> 
 def _mark(message: StoredMessage, chat: ImportedChat) -> StoredMessage:
     begins = message.source == chat.id and message.seq > 1  # before the first there is nothing
     whole = None if chat.title is None else chat.id
-    marks = {"opens": begins, "begins": begins, "chat": whole, "origin": chat.origin or None}
-    other = message.role == "user" and message.speaker in chat.others
-    return message.model_copy(update={**marks, "of_another": other})
+    return message.model_copy(update={"opens": begins, "begins": begins, "chat": whole})
 
 
 def list_titles(said: Iterable[StoredMessage], chats: Iterable[ImportedChat]) -> dict[str, str]:

@@ -51,7 +51,7 @@ def select_new(
                 continue
             chats[chat.number] = known
             if named is not None and held.take(named, known):
-                yield named, chat.describe(known)
+                yield named, ImportedChat(id=known, messages=(), title=chat.title)
 
 
 def _hold_all(store: SessionStore, session: Session) -> ImportedIds:

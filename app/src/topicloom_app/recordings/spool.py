@@ -24,7 +24,7 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 
-from topicloom import ImportedChat, StorageUnavailableError
+from topicloom import StorageUnavailableError
 from topicloom.hosting import parse_iso_seconds
 from topicloom_app.recordings.exported import ExportedConversation, Mark, Unread
 from topicloom_app.recordings.formats.own import OwnLines
@@ -49,17 +49,8 @@ class ChatInfo:
     format: str
     first_source: str
     """Id of its first message."""
-    others: tuple[str, ...] = ()
-    """The names of people in it who are not the user."""
     known: str = ""
     """The id that a session of ours knew it by, where it was exported from one; "" if not."""
-
-    def describe(self, known: str) -> ImportedChat:
-        """What a turn has to know of it, by the id that the session knows it by."""
-        origin = "" if self.format == OwnLines.name else self.format
-        return ImportedChat(
-            id=known, messages=(), title=self.title, origin=origin, others=self.others
-        )
 
 
 class ChatPiece(NamedTuple):
@@ -163,6 +154,8 @@ class ImportSpool:
         found.unread.update(conversation.unread)
         if not conversation.messages:
             return
+        if conversation.format != OwnLines.name:
+            self._mark_origin(conversation)
         name = conversation.title or conversation.name
         found.conversations += 1
         found.messages += len(conversation.messages)
@@ -194,8 +187,7 @@ class ImportSpool:
         It is one chat, except in an export of ours: that has several, and messages between them.
         """
         first = conversation.messages[0].id or ""
-        others = self._find_others(conversation)
-        fields = conversation.id, conversation.title, name, conversation.format, first, others
+        fields = conversation.id, conversation.title, name, conversation.format, first
         numbers = dict[str | None, int]()
 
         def find(message: BaseMessage) -> int:
@@ -213,13 +205,15 @@ class ImportSpool:
         find(conversation.messages[0])
         return find
 
-    def _find_others(self, conversation: ExportedConversation) -> tuple[str, ...]:
-        """The people of a conversation of several who are not the user."""
-        names = dict.fromkeys(m.name for m in conversation.messages if m.type == "human" and m.name)
-        if len(names) < 2 or conversation.format == OwnLines.name:
-            return ()
-        self.summary.without_user += not self._me.intersection(names)
-        return tuple(n for n in names if n not in self._me)
+    def _mark_origin(self, conversation: ExportedConversation) -> None:
+        """Mark messages with where they are from; of several people, those who are not the user."""
+        people = {m.name for m in conversation.messages if m.type == "human" and m.name}
+        others = people - self._me if len(people) > 1 else set[str | None]()
+        self.summary.without_user += len(people) > 1 and others == people
+        for message in conversation.messages:
+            message.additional_kwargs["origin"] = conversation.format
+            if message.type == "human" and message.name in others:
+                message.additional_kwargs["of_another"] = True
 
     def _note_times(self, piece: Sequence[BaseMessage]) -> None:
         for message in piece:
