@@ -23,12 +23,14 @@ from topicloom import (
     Fact,
     FactChanges,
     FileStorage,
+    Memory,
     ReflectionPolicy,
     ReflectionResult,
     ReflectionStore,
     ReflectRequest,
     SessionBusyError,
     Settings,
+    TurnOptions,
     UnusableAnswerError,
     delete_session,
     open_roles,
@@ -52,8 +54,9 @@ class Place:
         self.roles = fake_roles()
         self.kept = ReflectionStore(self.store, pause=0.001)
 
-    def graph(self) -> Graph:
-        return open_graph(self.folder, self.roles, checkpointer=self.saver, clock=self.clock)
+    def graph(self, store: InMemoryStore | None = None) -> Graph:
+        options = {"checkpointer": self.saver, "clock": self.clock, "store": store}
+        return open_graph(self.folder, self.roles, **options)
 
     def options(self, **changes: Any) -> Any:
         return {
@@ -95,6 +98,34 @@ class TestOnce:
         assert done.reason == "count"
         assert [r.upto for r in done.reflections] == [4, 8, 12, 14]
         assert place.kept.leases("s", place.clock().timestamp()) == {}
+
+    def test_facts_of_an_import_say_so_and_wait_for_a_person(self, place: Place) -> None:
+        graph = place.graph()
+        texts = {"a": "I live in Leeds.", "b": "I live in Rome.", "c": "I have two cats."}
+        names = {"a": "Ann", "b": "Otto", "c": "Ann"}
+        graph.invoke(
+            {
+                "messages": [
+                    HumanMessage(
+                        texts[i],
+                        name=name,
+                        additional_kwargs={"origin": "whatsapp", "of_another": name == "Otto"},
+                    )
+                    for i, name in names.items()
+                ]
+            },
+            thread(),
+            context=TurnOptions(answer=False),
+        )
+        place.clock.now += timedelta(seconds=POLICY.idle_seconds)
+        place.once(policy=ReflectionPolicy(hold_imported=True))
+        memory = Memory.of(place.graph(place.store), thread())
+        facts = memory.facts()
+        assert [(f.text, f.origin, f.held) for f in facts.values()] == [
+            ("Ann: I live in Leeds.", "whatsapp", True),
+            ("Ann: I have two cats.", "whatsapp", True),
+        ]
+        assert not memory.correct_fact(next(iter(facts))).held
 
     def test_silence_makes_it_due(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")

@@ -215,6 +215,64 @@ def test_questions_suppositions_quotations_and_small_talk_are_not(text: str) -> 
     assert reflected(*said(text)) == []
 
 
+NURSE = "I'm a nurse. I live in Leeds."
+
+
+@each_row(
+    "text",
+    [
+        f"Translate this letter:\n\nDear Sir,\n{NURSE}\nYours",
+        f"From: ann@example.org\nSubject: hello\n\n{NURSE}",
+        f"My aunt writes:\n{NURSE}",
+        f"He writes: I'm a baker. {NURSE}",
+        f"Dear Mr Fox,\n\n{NURSE}\n\nBest,\nAnn",
+        f"Reply to this mail please\n\nHi Ann,\n{NURSE}",
+        f"Can you translate this?\n\n{NURSE}",
+        f"{NURSE}\n\nWhat do you think of this bio?",
+        f"---------- Forwarded message ---------\n{NURSE}",
+        f"Name: Otto\nAge: 34\n\n{NURSE}",
+        f"This is her profile on the site\n\n{NURSE}",
+        f"[10:04] Otto: I'm a baker. {NURSE}\n[10:05] Eva: {NURSE}",
+        f"Pretend you are my patient. {NURSE}",
+        f"Meine Tante schreibt:\n{NURSE}",
+        f"Voici sa lettre :\n\n{NURSE}",
+        f"Liebe Eva,\n{NURSE}",
+        f"Otto dice: I'm a baker. {NURSE}",
+        f"Он сказал: «{NURSE}»",
+        "我姨妈写道：\n我住在罗马。我对花生过敏。",
+        "亲爱的妈妈，\n我住在罗马。我对花生过敏。",
+        "翻译这封信\n\n我住在罗马。",
+        "他说：我住在罗马。我对花生过敏。",
+        "发件人：王\n主题：好\n\n我住在罗马。",
+        "把下面这段话翻译成英文。\n我住在罗马。我对花生过敏。",
+        "请看看这封邮件\n\n我住在罗马。",
+    ],
+)
+def test_what_a_message_hands_on_is_not_said_by_the_user(text: str) -> None:
+    assert reflected(*said(text)) == []
+
+
+@each_row(
+    ("text", "found"),
+    [
+        (f"Hello!\n\n{NURSE}", 2),
+        (f"What should I cook tonight?\n\n{NURSE}", 2),
+        (f"A bit about me:\n{NURSE}", 2),
+        (f"Hi there\n\n{NURSE}", 2),
+        (f"I get up at 6:30. {NURSE}", 2),
+        (f"{NURSE} Translate this: I'm a baker.", 2),
+        ("关于我：\n我住在罗马。我对花生过敏。", 2),
+    ],
+)
+def test_what_is_said_beside_it_is(text: str, found: int) -> None:
+    assert len(reflected(*said(text))) == found
+
+
+def test_the_words_of_others_in_an_import_are_not_read() -> None:
+    other = [m.model_copy(update={"of_another": True}) for m in said(NURSE, speaker="Otto")]
+    assert reflected(*other) == []
+
+
 @each_row(
     ("text", "found"),
     [

@@ -69,6 +69,8 @@ export interface Fact {
   since: string;
   until: string;
   quote: string;
+  origin: string;
+  held: boolean;
 }
 export interface ForgetFact {
   do: "forget_fact";

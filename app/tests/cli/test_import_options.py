@@ -177,3 +177,22 @@ def test_what_an_import_found_is_said_in_chinese(run: Run, tmp_path: Path) -> No
         "形式不同的消息（1 处）",
     ):
         assert line in out
+
+
+def test_facts_of_a_conversation_of_several_people_are_of_whom_i_say_i_am(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "_chat.txt").write_text(
+        "[01/05/2026, 10:04:00] Otto: I live in Rome.\n"
+        "[01/05/2026, 10:05:00] Ann: I live in Leeds.\n"
+        "[01/05/2026, 10:06:00] Otto: Well.\n",
+        "utf-8",
+    )
+    file = str(tmp_path / "_chat.txt")
+    assert "say who you are with --me NAME" in run("import", file, "--session", "nobody").out
+    assert "--me" not in run("import", file, "--session", "ann", "--me", "Ann").out
+    for name in ("nobody", "ann"):
+        run("reflect", name, "--force")
+    assert read_rows(run, "facts", "nobody") == []
+    (fact,) = read_rows(run, "facts", "ann")
+    assert (fact["fact"], fact["origin"]) == ("Ann: I live in Leeds.", "whatsapp")

@@ -59,7 +59,7 @@ def correct_fact(access: Access, opened: OpenSession, key: str, text: str) -> st
 
 def _correct(old: Fact, text: str, now: datetime) -> FactChanges:
     at = now.isoformat(timespec="seconds")
-    new = replace(old, text=" ".join(text.split()) or old.text, at=at)
+    new = replace(old, text=" ".join(text.split()) or old.text, at=at, held=False)
     same = new.key == old.key
     new = replace(new, said=(*list_said(old), Said(at, "")), quote=old.quote if same else "")
     retired = () if same else (old.key,)

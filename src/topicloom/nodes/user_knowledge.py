@@ -74,7 +74,8 @@ class UserKnowledge:
         """The facts that hold now, by key, what was said last behind the rest."""
         now = self.clock().timestamp()
         known = find_facts(ReflectionStore(kept), store, session, now, alone=self._alone)
-        ordered = sorted(known.items(), key=lambda i: (parse_iso_seconds(i[1].at) or 0.0, i[0]))
+        said = ((key, fact) for key, fact in known.items() if not fact.held)
+        ordered = sorted(said, key=lambda i: (parse_iso_seconds(i[1].at) or 0.0, i[0]))
         return {k: KnownFact(f.since[:10], show_fact(f.text, f.quote)) for k, f in ordered}
 
     def find_facts(
@@ -103,7 +104,9 @@ class UserKnowledge:
         free = [
             s
             for s in spans
-            if (s.key, s.since) not in known and not (s in holding and s.key in session.facts)
+            if not s.held
+            and (s.key, s.since) not in known
+            and not (s in holding and s.key in session.facts)
         ]
         chosen = parse_iso_seconds(session.facts_chosen)
         since = (chosen if chosen is not None else seconds) - _DAY

@@ -33,6 +33,8 @@ class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     review_seconds: float = Field(default=86_400.0, gt=0)
     """Seconds from one review of a session to the next, where reviews are given to the scheduler:
     a day."""
+    hold_imported: bool = False
+    """True to keep facts of imported conversations out of prompts until a person confirms them."""
     lease_seconds: float = Field(default=900.0, gt=0)
     """Seconds that a reflection may take; after that, its lease counts no more."""
     messages: int = Field(default=200, ge=1)

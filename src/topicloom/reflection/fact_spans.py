@@ -52,6 +52,10 @@ class FactSpan:
     """When it was said last within the span."""
     quote: str = ""
     """The user's own words, where they are others."""
+    origin: str = ""
+    """As in `Fact`."""
+    held: bool = False
+    """As in `Fact`."""
 
     def holds_at(self, seconds: float) -> bool:
         """True if it holds at a time, in seconds since the epoch."""
@@ -75,6 +79,8 @@ class FactSpan:
             "scope": self.scope,
             "messages": list(self.messages),
             "quote": self.quote,
+            "origin": self.origin,
+            "held": self.held,
         }
 
 
@@ -115,6 +121,8 @@ def _say_again(before: Fact, after: Fact) -> Fact:
         at=newest.time,
         said=(said[0], *said[1:][-(_MENTIONS - 1) :]),
         quote=after.quote if newest in after.said else before.quote,
+        origin=after.origin if newest in after.said else before.origin,
+        held=before.held and after.held,
         since=before.since or after.since,
         until=after.until if newest in after.said else before.until,
     )
@@ -187,7 +195,7 @@ def _assert(
 ) -> None:
     thread, scope, fact = assertion.source
     key, opening = fact.key, assertion.opening
-    if not fact.until:  # what it says of the past ends nothing
+    if not fact.until and not fact.held:  # what it says of the past ends nothing
         for other in contradicting.get(key, ()):
             spans[other] = [_end(span, opening) for span in spans.get(other, ())]
     last = spans[key][-1] if spans[key] else None
@@ -201,6 +209,8 @@ def _assert(
         messages=fact.messages,
         at=assertion.said.time,
         quote=fact.quote,
+        origin=fact.origin,
+        held=fact.held,
     )
     if last is not None and (not last.until or last.until == fact.until):
         since = min(last.since, opening, key=lambda t: parse_iso_seconds(t) or 0.0)

@@ -57,6 +57,10 @@ class Fact:
     """The day on which it ended, if the message says so, ISO 8601."""
     quote: str = ""
     """The user's own words, where they are others."""
+    origin: str = ""
+    """The format of the export that the newest message came from; "" if it was said here."""
+    held: bool = False
+    """True if no prompt says it until a person confirms it."""
 
     @property
     def key(self) -> str:
@@ -77,6 +81,8 @@ class Fact:
             "since": self.since,
             "until": self.until,
             "quote": self.quote,
+            "origin": self.origin,
+            "held": self.held,
         }
         return needed | {key: given for key, given in more.items() if given}
 

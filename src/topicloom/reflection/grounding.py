@@ -66,7 +66,7 @@ def ground_claims(
         newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
         lasting = tuple(dict.fromkeys(ids[i] for i in claim.messages))
         since, until = _read_span(claim)
-        own = [by_id[i] for i in claim.messages if by_id[i].role == "user"]
+        own = [by_id[i] for i in claim.messages if by_id[i].of_user]
         fact = Fact(
             claim.text,
             lasting,
@@ -75,6 +75,7 @@ def ground_claims(
             since=since,
             until=until,
             quote=_find_quote(claim.text, own),
+            origin=newest.origin or "",
         )
         facts.append((fact, claim.supersedes))
     return GroundedClaims(tuple(facts), dict(dropped))
@@ -124,7 +125,7 @@ def find_flaw(claim: Claim, shown: Mapping[str, StoredMessage]) -> str:
         return "rests on no message"
     if any(i not in shown for i in claim.messages):
         return "rests on a message that was not shown"
-    own = [shown[i] for i in claim.messages if shown[i].role == "user"]
+    own = [shown[i] for i in claim.messages if shown[i].of_user]
     if not own:
         return "rests on no message of the user"
     if find_unsaid(claim.text, own):

@@ -75,6 +75,8 @@ def to_fact(span: FactSpan) -> Fact:
         since=span.since,
         until=span.until,
         quote=span.quote,
+        origin=span.origin,
+        held=span.held,
     )
 
 

@@ -6,7 +6,7 @@ By a scheduler beside a graph, or once.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Required, TypedDict, Unpack
 
@@ -93,7 +93,9 @@ class ReflectionRunner:
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
         known = find_facts(kept, store, session, self.sessions.clock())
         found = yield from self._find_facts(session, said, here, known, calls)
-        changed = record_facts(found.facts, kept.facts(thread), known)
+        hold = self.sessions.policy.hold_imported
+        new = [(replace(f, held=hold and bool(f.origin)), keys) for f, keys in found.facts]
+        changed = record_facts(new, kept.facts(thread), known)
         person = get_person(session)
         if person is not None:
             kept.set_person(thread, person)
@@ -125,7 +127,7 @@ class ReflectionRunner:
         known: Mapping[str, Fact],
         calls: list[Call],
     ) -> Step[GroundedClaims]:
-        if not any(m.role == "user" for m in said.messages):
+        if not any(m.of_user for m in said.messages):
             return GroundedClaims((), {})
         facts = tuple(known.values())
         request = ReflectRequest(session.id, said.messages, facts, session.language)

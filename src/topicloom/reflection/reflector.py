@@ -90,9 +90,11 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     cut = count_left_out([counter.text(line) + 1 for line in known], room // 3, 1)
     listed = "\n".join(known[cut:]) or words.nothing
     spare = room - counter.text(listed)
-    # A name alone does not say whose words may be facts.
+    # A name alone says that the words are another's.
     messages = [
-        m.model_copy(update={"speaker": f"{m.role} {m.speaker}"}) if m.speaker else m
+        m.model_copy(update={"speaker": f"{m.role} {m.speaker}"})
+        if m.speaker and not m.of_another
+        else m
         for m in request.messages
     ]
     for parts in (4, max(1, len(request.messages))):
@@ -168,7 +170,7 @@ class EmbeddedReflector(LocalRole[ReflectRequest, tuple[Claim, ...]]):
         claims: list[Claim] = []
         for message in request.messages:
             speaker = message.speaker or ""
-            for sentence in find_statements(message.text) if message.role == "user" else ():
+            for sentence in find_statements(message.text) if message.of_user else ():
                 text = f"{speaker}: {sentence}" if speaker else sentence
                 frame = find_frame(sentence)
                 replaced = known[speaker, frame]

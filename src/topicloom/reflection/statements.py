@@ -10,18 +10,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from topicloom.prompts.loader import LANGUAGES, load_patterns
+from topicloom.prompts.loader import LANGUAGES, load_patterns, load_rows
+from topicloom.reflection.own_words import MARK, mask_others
 
 _ASKED = re.compile(r"[?？]|(?:吗|呢|么|吧)[。！!.~～ ]*$")
-_QUOTED = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*[>|].*$|\"[^\"\n]*\"|“[^”]*”|‘[^’]*’|「[^」]*」|『[^』]*』|"
-    r"《[^》]*》|<[^<>]*>",
-    re.DOTALL | re.MULTILINE,
-)
 _SENTENCE = re.compile(
-    r"(?:\b(?:St|Mrs?|Ms|Dr|Prof)[.]|[.](?=\w)|[^.!?。！？；;\n])+[.!?。！？；;\n]*"
+    rf"(?:\b(?:{'|'.join(load_rows('cues/abbreviations'))})[.]|[.](?=\w)|[^.!?。！？；;\n])+"
+    r"[.!?。！？；;\n]*"
 )
-_MARK = "\ufffc"
 _LONGEST = 200
 """Characters of a sentence that can be a plain statement."""
 _READ = 20_000
@@ -46,7 +42,7 @@ _PATTERNS, _FORMS = _load_patterns()
 def find_statements(text: str) -> list[str]:
     """The clauses of a message in which somebody says something of himself, word for word.
 
-    Questions, suppositions and clauses with anything quoted in them are none.
+    Questions, suppositions and what another says are none.
     """
     return [c for s in _find_sentences(text) for c in _split_clauses(s) if _is_statement(c)]
 
@@ -54,13 +50,13 @@ def find_statements(text: str) -> list[str]:
 def find_assertions(text: str) -> list[str]:
     """The clauses of a message that are neither asked nor supposed, and what several come to.
 
-    What is quoted is left out.
+    What another says is left out.
     """
     found: list[str] = []
     for sentence in _find_sentences(text):
         clauses = [c for c in _split_clauses(sentence) if c and not _ASKED.search(c)]
         whole = [sentence] if len(clauses) > 1 and not _ASKED.search(sentence) else []
-        found += [c.replace(_MARK, " ") for c in (*clauses, *whole)]
+        found += [c.replace(MARK, " ") for c in (*clauses, *whole)]
     return found
 
 
@@ -84,8 +80,7 @@ def find_frame(sentence: str) -> str:
 
 
 def _find_sentences(text: str) -> list[str]:
-    bare = _QUOTED.sub(_MARK, text[:_READ])
-    return [" ".join(s.split()) for s in _SENTENCE.findall(bare)]
+    return [" ".join(s.split()) for s in _SENTENCE.findall(mask_others(text[:_READ]))]
 
 
 def _split_clauses(sentence: str) -> list[str]:
@@ -100,7 +95,7 @@ def _split_clauses(sentence: str) -> list[str]:
 
 
 def _is_statement(sentence: str) -> bool:
-    if len(sentence) > _LONGEST or _MARK in sentence or _ASKED.search(sentence):
+    if len(sentence) > _LONGEST or MARK in sentence or _ASKED.search(sentence):
         return False
     bare = _strip_punctuation(sentence)
     return not _PATTERNS["unsure"].search(sentence) and any(form.search(bare) for _, form in _FORMS)

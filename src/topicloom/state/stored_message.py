@@ -42,6 +42,8 @@ _ROLE_OF_TYPE: Mapping[str, MessageRole] = {
     "system": "system",
 }
 _EXCLUDED_FIELDS = {"usage_metadata"}
+_OF_STORED = frozenset({"time", "origin", "of_another"})
+"""The keys of a message's `additional_kwargs` that are fields of what is stored."""
 _CONTENT_KEYS = ("output_version", "model_provider")
 """What of a reply's metadata says how its content blocks are to be read."""
 
@@ -75,6 +77,11 @@ class StoredMessage(BaseModel, frozen=True):
     chat: str | None = None
     """The imported chat that it belongs to, by the id of the chat's first message. A chat is one
     topic."""
+    origin: str | None = None
+    """The format of the export that it was imported from, such as `whatsapp`; None if it was said
+    here."""
+    of_another: bool = False
+    """True if it stands in an import as a person's words, and that person is not the user."""
     query: str | None = None
     """The text with its references resolved, where a rewriter changed it."""
     whole: dict[str, Any] | None = None
@@ -90,6 +97,11 @@ class StoredMessage(BaseModel, frozen=True):
     def id(self) -> str:
         """The short id, `m<seq>`."""
         return f"m{self.seq}"
+
+    @property
+    def of_user(self) -> bool:
+        """True for the user's own words."""
+        return self.role == "user" and not self.of_another
 
     @property
     def day(self) -> str:
@@ -134,8 +146,9 @@ class StoredMessage(BaseModel, frozen=True):
         return HumanMessage(content=self.text, name=self.speaker, id=self.source)
 
 
-MARKS = {"opens", "begins", "chat"}
-"""The fields that say where topics begin. They stay where a message is changed or purged."""
+MARKS = {"opens", "begins", "chat", "origin", "of_another"}
+"""The fields that say where topics begin and what was imported. They stay where a message is
+changed or purged."""
 
 
 def to_stored_message(
@@ -143,9 +156,11 @@ def to_stored_message(
 ) -> StoredMessage:
     """The message as it is stored, of any kind of LangChain's; `opens` if a topic begins with it.
 
-    `seq` counts from 1. The ISO 8601 `time` gives way to one in `additional_kwargs["time"]`.
+    `seq` counts from 1. The ISO 8601 `time` gives way to one in `additional_kwargs["time"]`;
+    imports give `origin` and `of_another` there.
     """
-    own_time = message.additional_kwargs.get("time")
+    given = message.additional_kwargs
+    own_time, origin = given.get("time"), given.get("origin")
     return StoredMessage(
         seq=seq,
         role=_get_role(message),
@@ -154,6 +169,8 @@ def to_stored_message(
         speaker=message.name,
         source=message.id,
         opens=opens,
+        origin=origin if isinstance(origin, str) and origin else None,
+        of_another=given.get("of_another") is True,
         whole=None if is_plain(message) else _dump_message(message),
     )
 
@@ -202,7 +219,7 @@ def is_plain(message: BaseMessage) -> bool:
         return False
     if get_message_type(message) not in ("human", "ai"):
         return False
-    extra = {k for k, v in message.additional_kwargs.items() if v is not None} - {"time"}
+    extra = {k for k, v in message.additional_kwargs.items() if v is not None} - _OF_STORED
     calls = isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls)
     return not (extra or calls)
 
@@ -210,7 +227,8 @@ def is_plain(message: BaseMessage) -> bool:
 def _dump_message(message: BaseMessage) -> dict[str, Any]:
     known_by_role = {"type"} if get_message_type(message) in _ROLE_OF_TYPE else set[str]()
     data = to_native(message.model_dump(exclude=_EXCLUDED_FIELDS | known_by_role))
-    data["additional_kwargs"].pop("time", None)  # it is the time of what is stored
+    for field in _OF_STORED & data["additional_kwargs"].keys():
+        del data["additional_kwargs"][field]
     metadata = data.get("response_metadata", {})
     data["response_metadata"] = {key: metadata[key] for key in _CONTENT_KEYS if metadata.get(key)}
     return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}

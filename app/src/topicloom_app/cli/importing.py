@@ -49,6 +49,7 @@ def run_import(
     as_json: bool,
     user: str = "",
     scope: str = "",
+    me: Sequence[str] = (),
 ) -> None:
     """Record the conversations of exports in the order of time, and say what was left out.
 
@@ -64,6 +65,7 @@ def run_import(
         as_json: True to print JSON.
         user: The user whose the sessions are to be; "" for nobody's.
         scope: The scope of that user.
+        me: The names that the user has in conversations of several people.
 
     Raises:
         InputError: Neither `session` nor `each` says where to, or nothing can be imported.
@@ -71,7 +73,7 @@ def run_import(
     _check_target(session, each=each)
     kind, files = _split_format(named)
     context, console = open_context(cli), open_console(quiet=as_json)
-    with ImportSpool() as spool, _show_progress(console) as progress:
+    with ImportSpool(me) as spool, _show_progress(console) as progress:
         _read_all(spool, files, progress, branches=branches)
         found = spool.summary
         progress.add_task(say("importing"), total=found.messages)
@@ -224,6 +226,12 @@ def _report(
         say("left out: {reason} ({count:,})", reason=say(reason), count=n)
         for reason, n in done["left_out"].items()
     ]
+    if n := done["without_user"]:
+        nobody = (
+            "conversations of several people in which nobody is known to be you: {count:,}; say who"
+            " you are with --me NAME, or nothing in them is learnt about you"
+        )
+        lines.append(say(nobody, count=n))
     if n := done["dated_by_neighbours"]:
         dated = "without a time of their own, dated as the message before them: {count:,}"
         lines.append(say(dated, count=n))

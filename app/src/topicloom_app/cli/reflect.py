@@ -172,6 +172,8 @@ def render_spans(spans: Iterable[FactSpan]) -> Table:
         days = f"{span.since[:10]} – {span.until[:10]}".rstrip()
         where = to_one_line(f"{span.thread}: {', '.join(span.messages)}")
         quote = f" “{to_one_line(span.quote)}”" if span.quote else ""
+        where += f" ({span.origin})" if span.origin else ""
+        where += f", {say('not confirmed')}" if span.held else ""
         text = Text(to_one_line(span.text), style="dim" if span.ended else "")
         table.add_row(
             Text(days, style="dim"), text + Text(quote, style="italic"), Text(where, style="dim")

@@ -150,9 +150,9 @@ class ExportedConversation:
         if len(self.messages) == count:
             return
         kept = self.messages[-1]
-        if stored.time:
-            extra = {**kept.additional_kwargs, "time": stored.time}
-            self.messages[-1] = kept.model_copy(update={"additional_kwargs": extra})
+        said = {"time": stored.time, "origin": stored.origin, "of_another": stored.of_another}
+        extra = kept.additional_kwargs | {key: value for key, value in said.items() if value}
+        self.messages[-1] = kept.model_copy(update={"additional_kwargs": extra})
         if stored.chat or stored.begins:
             self.marks[kept.id or ""] = Mark(stored.chat, stored.begins)
 

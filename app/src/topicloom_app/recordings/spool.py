@@ -11,7 +11,7 @@ import json
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -27,6 +27,7 @@ from langchain_core.messages import (
 from topicloom import StorageUnavailableError
 from topicloom.hosting import parse_iso_seconds
 from topicloom_app.recordings.exported import ExportedConversation, Mark, Unread
+from topicloom_app.recordings.formats.own import OwnLines
 
 _SITTING = 3_600.0
 """Seconds without a message behind which a conversation of many subjects may be interrupted by
@@ -76,6 +77,8 @@ class ImportSummary:
     """Messages that have the time of the import, as their conversation has no times."""
     formats: Counter[str] = field(default_factory=Counter)
     """Conversations by format."""
+    without_user: int = 0
+    """Conversations of several people none of whom is known to be the user."""
     first: str = ""
     """The earliest time, ISO 8601; "" if there is none."""
     last: str = ""
@@ -98,6 +101,7 @@ class ImportSummary:
                 {"what": what, "count": n, "example": self.unread.examples[what]}
                 for what, n in self.unread.counts.most_common()
             ],
+            "without_user": self.without_user,
             "dated_by_neighbours": self.filled,
             "dated_today": self.undated,
         }
@@ -118,7 +122,9 @@ class _Place(NamedTuple):
 class ImportSpool:
     """The messages of exports, put in by conversations and taken out in the order of time."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: Collection[str] = ()) -> None:
+        """Make one for a user who has these names in conversations of several people."""
+        self._me = frozenset(me)
         self.summary = ImportSummary()
         with _writable():
             self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
@@ -148,6 +154,8 @@ class ImportSpool:
         found.unread.update(conversation.unread)
         if not conversation.messages:
             return
+        if conversation.format != OwnLines.name:
+            self._mark_origin(conversation)
         name = conversation.title or conversation.name
         found.conversations += 1
         found.messages += len(conversation.messages)
@@ -196,6 +204,16 @@ class ImportSpool:
 
         find(conversation.messages[0])
         return find
+
+    def _mark_origin(self, conversation: ExportedConversation) -> None:
+        """Mark messages with where they are from; of several people, those who are not the user."""
+        people = {m.name for m in conversation.messages if m.type == "human" and m.name}
+        others = people - self._me if len(people) > 1 else set[str | None]()
+        self.summary.without_user += len(people) > 1 and others == people
+        for message in conversation.messages:
+            message.additional_kwargs["origin"] = conversation.format
+            if message.type == "human" and message.name in others:
+                message.additional_kwargs["of_another"] = True
 
     def _note_times(self, piece: Sequence[BaseMessage]) -> None:
         for message in piece:

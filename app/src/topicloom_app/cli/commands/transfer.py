@@ -33,6 +33,13 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be recorded.")
     ] = False,
+    me: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Your name in conversations of several people: what others say there is no fact"
+            " about you. Can be given several times."
+        ),
+    ] = None,
     user: User = "",
     scope: Scope = "",
     json: AsJson = False,
@@ -50,6 +57,7 @@ def import_(
         as_json=json,
         user=user,
         scope=scope,
+        me=me or (),
     )
 
 
