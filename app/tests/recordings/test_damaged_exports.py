@@ -20,7 +20,19 @@ from topicloom_app.recordings.exports import read_exports
 SAMPLES = Path(__file__).parent / "samples"
 FILES = [p for p in sorted(SAMPLES.rglob("*")) if p.suffix in (".json", ".jsonl", ".txt", ".html")]
 MISSING = object()
-VALUES: list[Any] = [MISSING, None, True, 7, -1.5e300, "text", "", [], ["a", 1, None], {}, {"a": {}}]
+VALUES: list[Any] = [
+    MISSING,
+    None,
+    True,
+    7,
+    -1.5e300,
+    "text",
+    "",
+    [],
+    ["a", 1, None],
+    {},
+    {"a": {}},
+]
 
 
 def list_places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -59,7 +59,9 @@ async def test_half_a_character_anywhere_in_a_request(
 
 
 async def test_what_an_answer_repeats_is_marked(tmp_path: Path) -> None:
-    answer = await post(tmp_path, "responses", {"input": "x", "metadata": {"k": HALF}, "instructions": HALF})
+    answer = await post(
+        tmp_path, "responses", {"input": "x", "metadata": {"k": HALF}, "instructions": HALF}
+    )
     assert answer.json()["metadata"] == {"k": MARKED}
     assert answer.json()["instructions"] == MARKED
 

@@ -172,5 +172,7 @@ class Rate:
 def write_event(data: Mapping[str, Any], name: str = "") -> str:
     """A server-sent event, under a name if it has one."""
     named = f"event: {name}\n" if name else ""
-    written = replace_surrogates(json.dumps(data, ensure_ascii=False))  # a model may cut a character
+    written = replace_surrogates(
+        json.dumps(data, ensure_ascii=False)
+    )  # a model may cut a character
     return f"{named}data: {written}\n\n"
