@@ -34,7 +34,7 @@ def test_a_hundred_locales() -> None:
 @each_row("form", ["short", "medium"])
 def test_a_year_in_each_locale(locale: str, form: str) -> None:
     """Every time is read as it was written."""
-    texts = [format_datetime(moment, form, locale=locale) for moment in YEAR]  # type: ignore[arg-type]
+    texts = [format_datetime(moment, form, locale=locale) for moment in YEAR]
     times = LocalTimes(texts)
     assert [times.read(text) for text in texts] == YEAR
 
@@ -48,7 +48,7 @@ def test_a_single_time_is_read_or_unknown(locale: str, form: str, moment: dateti
 
     Those that write 26/2/1 for the first of February are left out: by itself it is the 26th.
     """
-    text = format_datetime(moment, form, locale=locale, tzinfo=UTC)  # type: ignore[arg-type]
+    text = format_datetime(moment, form, locale=locale, tzinfo=UTC)
     found = LocalTimes([text]).read(text)
     assert found is None or found.replace(tzinfo=None) == moment
 

@@ -100,12 +100,6 @@ class ExportedConversation:
     _count: int = field(default=0, init=False)
     _ids: set[str] = field(default_factory=set, init=False)
 
-    @property
-    def began(self) -> str:
-        """The time of its first message; "" if the export has none."""
-        times = (m.additional_kwargs.get("time", "") for m in self.messages)
-        return next(filter(None, times), "")
-
     @contextmanager
     def reading(self, part: str, what: str = UNREAD_MESSAGES) -> Iterator[None]:
         """Read a part of it: if that is of another form it is reported, and the others go on."""
