@@ -93,8 +93,10 @@ from .state.rounds import (
 )
 from .state.safe_text import (
     clip as clip,
+    cut as cut,
     describe_error as describe_error,
     digest_text as digest_text,
+    replace_surrogates as replace_surrogates,
 )
 from .state.stored_message import (
     REMOVED as REMOVED,

@@ -38,6 +38,10 @@ export function usePage(): Page & { t: (word: Word) => string } {
   return { ...page, t: (word) => languages[page.language][word] };
 }
 
+const characters = new Intl.Segmenter();
+/** The last place, up to one given, at which a cut parts no character as people see it. */
+export const placeCut = (text: string, place: number) => characters.segment(text).containing(place)?.index ?? text.length;
+
 /** A topic's hue, by the golden angle: neighbours differ most. */
 export const hue = (id: string) => ({ "--hue": String((Number(id.slice(1)) * 137.508) % 360) });
 

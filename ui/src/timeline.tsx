@@ -1,7 +1,7 @@
 // A lane for each topic over the days: when it was talked about, and where it is pointed at, what was quoted. Drag to zoom.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Message, type Moment, type Topic } from "./api";
-import { chooseLead, day, Dialog, Dot, hue, shortDay, usePage, walk } from "./shared";
+import { chooseLead, day, Dialog, Dot, hue, placeCut, shortDay, usePage, walk } from "./shared";
 import { fillIn, nameSpeaker, type Word } from "./words";
 
 const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180, BAND = 540;
@@ -115,7 +115,7 @@ export function TimeLine() {
 /** Where it is pointed at: a lane, and the beginning of the days there; null for the lane's name. */
 interface Pointed { topic: string; day: number | null; y: number; left: number; top: number }
 const SHOWN = 6, TIP = 276;
-const shorten = (name: string) => (name.length > 17 ? `${name.slice(0, 16)}…` : name);
+const shorten = (name: string) => (name.length > 17 ? `${name.slice(0, placeCut(name, 16))}…` : name);
 const placeOf = (lane: SVGElement) => {
   const { left, top } = lane.getBoundingClientRect();
   return { left: left + LEFT, top };

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, Person, Policy, Replayed, State, Topic } from "./api";
 import { tellChange } from "./problems";
-import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
+import { carrying, clock, day, Dot, hue, placeCut, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
 import { fillIn, nameSpeaker } from "./words";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
@@ -234,10 +234,10 @@ function Found({ found, wanted, unread }: { found: Message[]; wanted: string; un
 /** The surroundings of the words that were looked for, with these marked. */
 function Marked({ text, wanted }: { text: string; wanted: string }) {
   const at = text.toLowerCase().indexOf(wanted.toLowerCase());
-  if (at < 0 || !wanted) return <>{text.slice(0, 240)}</>;
-  const from = Math.max(0, at - 80);
+  if (at < 0 || !wanted) return <>{text.slice(0, placeCut(text, 240))}</>;
+  const from = placeCut(text, Math.max(0, at - 80));
   const to = at + wanted.length;
-  return <>{from > 0 && "…"}{text.slice(from, at)}<mark>{text.slice(at, to)}</mark>{text.slice(to, to + 160)}</>;
+  return <>{from > 0 && "…"}{text.slice(from, at)}<mark>{text.slice(at, to)}</mark>{text.slice(to, placeCut(text, to + 160))}</>;
 }
 
 function Facts() {

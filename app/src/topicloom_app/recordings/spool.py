@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -122,10 +123,14 @@ class _Place(NamedTuple):
 class ImportSpool:
     """The messages of exports, put in by conversations and taken out in the order of time."""
 
-    def __init__(self, me: Collection[str] = ()) -> None:
-        """Make one for a user who has these names in conversations of several people."""
-        self._me = frozenset(me)
-        self.summary = ImportSummary()
+    def __init__(self, zone: tzinfo | None = None, me: Collection[str] = ()) -> None:
+        """Make an empty one.
+
+        Args:
+            zone: Times are those of this zone; None for the zone of this machine.
+            me: The names that the user has in conversations of several people.
+        """
+        self.summary, self._zone, self._me = ImportSummary(), zone, frozenset(me)
         with _writable():
             self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
@@ -148,7 +153,7 @@ class ImportSpool:
 
     def add(self, conversation: ExportedConversation) -> None:
         """Put a conversation in, and count what it leaves out."""
-        filled = conversation.fill_times()
+        filled = conversation.fill_times(self._zone)
         found = self.summary
         found.skipped.update(conversation.skipped)
         found.unread.update(conversation.unread)

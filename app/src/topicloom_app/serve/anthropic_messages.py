@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from topicloom import InputError
 from topicloom_app.serve.requests import (
     choose_function,
     join_texts,
+    load_json,
     make_form,
     make_reply,
     parse_body,
@@ -258,7 +258,7 @@ def _find_end(answered: Answered) -> str:
 
 def _read_arguments(arguments: str) -> Any:
     try:
-        read = json.loads(arguments or "{}")
+        read = load_json(arguments or "{}")
     except (ValueError, RecursionError):
         read = None
     # This protocol has no room for arguments that are no object: they are sent as they came.

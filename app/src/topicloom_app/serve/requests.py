@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from topicloom import InputError
-from topicloom.hosting import get_text
+from topicloom.hosting import get_text, replace_surrogates
 from topicloom_app.serve.sent_messages import digest_histories
 from topicloom_app.serve.turns import (
     SCOPE_HEADER,
@@ -144,7 +144,7 @@ def find_begun(messages: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMess
 def read_call(id_: str, name: str, arguments: Any) -> Any:
     """A call of a tool as LangChain has it; an invalid one if its arguments are no object."""
     try:
-        read = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
+        read = load_json(arguments or "{}") if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
         read = None
     if isinstance(read, dict):
@@ -166,6 +166,18 @@ def parse_body(body: bytes) -> Any:
         InputError: It is none.
     """
     try:
-        return json.loads(body)
+        return load_json(body)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the body is not JSON: {error}") from error
+
+
+def load_json(text: str | bytes) -> Any:
+    """What JSON says, in characters that UTF-8 can hold.
+
+    JavaScript cuts texts within a character: then U+FFFD stands for the half. Raises `ValueError`
+    or `RecursionError` for what is no JSON.
+    """
+    value = json.loads(text)
+    written = json.dumps(value, ensure_ascii=False)
+    mended = replace_surrogates(written)
+    return value if mended == written else json.loads(mended)

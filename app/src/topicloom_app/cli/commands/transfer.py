@@ -38,6 +38,20 @@ def import_(
         typer.Option(
             help="Your name in conversations of several people: what others say there is no fact"
             " about you. Can be given several times."
+    timezone: Annotated[
+        str,
+        typer.Option(
+            metavar="ZONE",
+            help="Time zone of the days and hours, such as Europe/Paris. If not given, that of"
+            " this machine.",
+        ),
+    ] = "",
+    day_first: Annotated[
+        bool | None,
+        typer.Option(
+            "--day-first/--month-first",
+            help="Read 1/2/2026 as 1 February or as 2 January. Needed only if the export does"
+            " not tell.",
         ),
     ] = None,
     user: User = "",
@@ -54,6 +68,8 @@ def import_(
         each=each,
         branches=branches,
         dry_run=dry_run,
+        timezone=timezone,
+        day_first=day_first,
         as_json=json,
         user=user,
         scope=scope,
