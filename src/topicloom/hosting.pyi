@@ -95,6 +95,7 @@ from .state.safe_text import (
     clip as clip,
     describe_error as describe_error,
     digest_text as digest_text,
+    replace_surrogates as replace_surrogates,
 )
 from .state.stored_message import (
     REMOVED as REMOVED,

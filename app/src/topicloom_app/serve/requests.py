@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
+from pydantic import Field
 
 from topicloom import InputError
-from topicloom.hosting import get_text
+from topicloom.hosting import get_text, replace_surrogates
 from topicloom_app.serve.sent_messages import digest_histories
 from topicloom_app.serve.turns import (
     SCOPE_HEADER,
@@ -35,6 +36,11 @@ _METADATA = ("chat_id", "conversation_id", "session_id")
 """The same in a request's `metadata`."""
 
 
+RECORD_HEADER = "x-topicloom-record"
+"""`true` has a request recorded that asks for `store: false`."""
+_KEY, _RETRY = "idempotency-key", "x-stainless-retry-count"
+"""Headers by which clients tell a request that is sent again from a new one: its name, and how
+often it was sent before."""
 INSTRUCTING = ("system", "developer")
 """Roles whose messages are instructions, in OpenAI's protocols."""
 
@@ -62,6 +68,9 @@ def place_turn(
     """
     messages, begun = find_begun(turn.messages)
     turn = _name_person(replace(turn, messages=messages, begun=begun), headers)
+    again = headers.get(_RETRY, "0") not in ("", "0")
+    recorded = turn.recorded or headers.get(RECORD_HEADER, "").lower() == "true"
+    turn = replace(turn, key=headers.get(_KEY, ""), again=again, recorded=recorded)
     if turn.previous:
         return replace(turn, session=read_answer_id(turn.previous)[0])
     given = [headers.get(name) for name in CHAT_HEADERS]
@@ -75,9 +84,8 @@ def place_turn(
         named, complete = f"chat-{digest_histories([first] if first else [])[-1]}", True
     if turn.user_id:  # two users may have chats of one name
         named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
-    return replace(
-        turn, session=f"{turn.owner}.{named}" if turn.owner else named, complete=complete
-    )
+    session = f"{turn.owner}.{named}" if turn.owner else named
+    return replace(turn, session=session, complete=complete, named=bool(chat))
 
 
 def make_form(
@@ -144,7 +152,7 @@ def find_begun(messages: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMess
 def read_call(id_: str, name: str, arguments: Any) -> Any:
     """A call of a tool as LangChain has it; an invalid one if its arguments are no object."""
     try:
-        read = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
+        read = _load(arguments or "{}") if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
         read = None
     if isinstance(read, dict):
@@ -166,6 +174,31 @@ def parse_body(body: bytes) -> Any:
         InputError: It is none.
     """
     try:
-        return json.loads(body)
+        return _load(body)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the body is not JSON: {error}") from error
+
+
+def _load(text: bytes | str) -> Any:
+    """JSON whose texts and keys can all be stored: JavaScript cuts texts within a character."""
+    return _mend(json.loads(text))
+
+
+def _mend(value: Any) -> Any:
+    match value:
+        case str():
+            return replace_surrogates(value)
+        case list():
+            return [_mend(one) for one in value]
+        case dict():
+            return {replace_surrogates(key): _mend(one) for key, one in value.items()}
+    return value
+
+
+Stop = Annotated[str, Field(min_length=1)]
+"""A text before which a reply ends."""
+
+
+def read_stop(stop: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The texts before which a reply ends."""
+    return (stop,) if isinstance(stop, str) else tuple(stop or ())
