@@ -93,6 +93,7 @@ from .state.rounds import (
 )
 from .state.safe_text import (
     clip as clip,
+    cut as cut,
     describe_error as describe_error,
     digest_text as digest_text,
     replace_surrogates as replace_surrogates,

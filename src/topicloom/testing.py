@@ -36,6 +36,7 @@ from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import Round
+from topicloom.state.safe_text import cut
 from topicloom.state.splitting import Assignment
 
 __all__ = [
@@ -171,7 +172,7 @@ class TaggedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
 
 def read_tag(text: str) -> str:
     """The text before the first colon, Latin or Chinese, at most 40 characters."""
-    return text.replace("：", ":").partition(":")[0].strip()[:40] or "untitled"
+    return cut(text.replace("：", ":").partition(":")[0].strip(), 40) or "untitled"
 
 
 @dataclass

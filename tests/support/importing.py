@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ def read_one(path: Path) -> ExportedConversation:
 
 
 def fill_spool(*paths: Path, branches: bool = False) -> ImportSpool:
-    """Exports in the order of time."""
-    spool = ImportSpool()
+    """Exports in the order of time, by the clocks of UTC."""
+    spool = ImportSpool(UTC)
     for conversation in read_exports(paths, branches=branches):
         spool.add(conversation)
     return spool

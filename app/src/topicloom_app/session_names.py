@@ -6,6 +6,7 @@ import hashlib
 import re
 
 from topicloom import InvalidNameError
+from topicloom.hosting import cut
 
 _TYPED = re.compile(r"\w[\w .-]{0,99}")
 _PLAIN, _OTHERS = re.compile(r"\w[\w.-]{0,79}"), re.compile(r"[\W_]+")
@@ -43,5 +44,6 @@ def make_titled_name(title: str) -> str:
     Unlike with `make_session_name`, two titles may have one name.
     """
     plain = " ".join(_NOT_TYPED.sub(" ", title).split())
-    name = re.sub(r"\.{2,}", ".", plain).lstrip(" .-")[:_LONGEST_TITLE].rstrip(" .-")
+    name = re.sub(r"\.{2,}", ".", plain).lstrip(" .-")
+    name = cut(name, _LONGEST_TITLE).rstrip(" .-")
     return name if _TYPED.fullmatch(name) else ""

@@ -177,3 +177,23 @@ def test_what_an_import_found_is_said_in_chinese(run: Run, tmp_path: Path) -> No
         "形式不同的消息（1 处）",
     ):
         assert line in out
+
+
+def test_days_and_hours_are_those_of_a_time_zone(run: Run, tmp_path: Path) -> None:
+    """An evening in New York, and the next day in UTC."""
+    path = str(save(tmp_path / "c.json", [part(1, 1_768_534_200)]))
+    run("import", path, "--session", "a", "--timezone", "America/New_York")
+    assert exported(run, "a")[0]["time"] == "2026-01-15T22:30:00-05:00"
+    failed = run("import", path, "--session", "a", "--timezone", "Paris")
+    assert_one_line(failed, "'Paris'", "Europe/Paris")
+
+
+def test_days_that_tell_too_little(run: Run, tmp_path: Path) -> None:
+    """The report says which option tells the rest."""
+    path = tmp_path / "chat.txt"
+    path.write_text("03/04/2026, 21:15 - Eva: The key\n", "utf-8")
+    failed = run("import", str(path), "--session", "a")
+    assert failed.code == 2
+    assert "--day-first or --month-first" in failed.err
+    run("import", str(path), "--session", "a", "--day-first")
+    assert exported(run, "a")[0]["time"].startswith("2026-04-03T21:15")

@@ -9,6 +9,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ FILES = sorted(SAMPLES.iterdir())
 
 def describe(conversation: ExportedConversation) -> dict[str, Any]:
     """All of a conversation that a user sees."""
-    conversation.fill_times()
+    conversation.fill_times(UTC)
     messages = [
         " | ".join(
             [

@@ -13,9 +13,9 @@ from sieve import find_fast_growth
 from tables import each_row
 
 from topicloom_app.recordings.exported import clean_title
+from topicloom_app.recordings.formats.activity_page import read_activity_page, to_text
 from topicloom_app.recordings.formats.base import Source
 from topicloom_app.recordings.formats.citations import resolve_marks, resolve_numbers
-from topicloom_app.recordings.formats.gemini import read_activity_page, to_text
 from topicloom_app.recordings.formats.known import FORMATS, find_format, holds_conversation
 from topicloom_app.recordings.json_stream import Entry, read_entries
 from topicloom_app.recordings.times import read_time

@@ -11,6 +11,7 @@ from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
+from topicloom.state.safe_text import cut
 from topicloom.state.stored_message import StoredMessage
 
 _FACT = 300
@@ -136,7 +137,7 @@ def show_fact(text: str, quote: str = "") -> str:
 
 def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:
     """Facts about the user, each of a day and a text, as a block; "" for none."""
-    lines = [f"- {day}: {fence_line(escape(text[:_FACT]))}" for day, text in facts]
+    lines = [f"- {day}: {fence_line(escape(cut(text, _FACT)))}" for day, text in facts]
     words = get_wording(language).facts
     return "\n".join([words, "<user_facts>", *lines, "</user_facts>"]) if lines else ""
 

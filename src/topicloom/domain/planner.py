@@ -40,7 +40,7 @@ from topicloom.search.keywords import extract_keywords
 from topicloom.search.words import NameFinder, words_of
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
-from topicloom.state.safe_text import replace_surrogates
+from topicloom.state.safe_text import cut, replace_surrogates
 from topicloom.state.stored_message import StoredMessage
 
 _FIELDS = ("kind", "focus", "goal", "template", "keywords", "when", "weights", "edits", "reply")
@@ -184,7 +184,7 @@ def _make_plan(fields: Mapping[str, Any]) -> TurnPlan:
             weights=_parse_weights(fields.get("weights")),
         ),
         edits=tuple(edits) if edit else (),
-        reply=_parse_text(fields.get("reply"))[:_LONGEST] if edit else "",
+        reply=cut(_parse_text(fields.get("reply")), _LONGEST) if edit else "",
     )
 
 

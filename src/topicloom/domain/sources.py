@@ -22,6 +22,7 @@ from topicloom.search.hits import SURE_COVER, Hits
 from topicloom.search.ranking import Floats
 from topicloom.state.folding import fold
 from topicloom.state.recall import parse_message_number
+from topicloom.state.safe_text import cut
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -127,7 +128,7 @@ class ApplicationSource:
             candidate = Candidate(
                 id=f"{kind}_{NOT_IN_ID.sub('-', hit.id)}",
                 kind=kind,
-                text=hit.text[:_LONGEST_TEXT],
+                text=cut(hit.text, _LONGEST_TEXT),
                 title=hit.title,
                 score=hit.score,
                 tags=hit.tags,

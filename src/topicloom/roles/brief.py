@@ -22,6 +22,7 @@ from topicloom.search.keywords import extract_keywords
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.hierarchy import PATH_SEPARATOR, find_path
 from topicloom.state.language import Language
+from topicloom.state.safe_text import cut
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -219,8 +220,8 @@ def make_brief_request(
 
 def _begin(messages: Sequence[StoredMessage]) -> str:
     """The beginning of the user's messages, as long as a brief."""
-    texts = [m.text[:200] for m in messages if m.role == "user"]
-    return "\n".join(texts[:20])[:BRIEF_LIMIT]
+    texts = [cut(m.text, 200) for m in messages if m.role == "user"]
+    return cut("\n".join(texts[:20]), BRIEF_LIMIT)
 
 
 def make_segment_request(

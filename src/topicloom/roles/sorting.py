@@ -13,6 +13,7 @@ from topicloom.roles.waits import TurnWaits
 from topicloom.state.hierarchy import add_full_names
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round
+from topicloom.state.safe_text import cut
 from topicloom.state.splitting import (
     LOOSE_ENDS,
     Portion,
@@ -120,7 +121,7 @@ def _stand_in(
     note = f"{count} messages that no answer sorted go by the adsorber's segments"
     calls[-1] = calls[-1].model_copy(update={"remarks": (*calls[-1].remarks, note)})
     if rest:  # no splitter sorts them, but nothing may be lost
-        name = rest[0].text.strip()[:40] or "…"
+        name = cut(rest[0].text.strip(), 40) or "…"
         before = find_before(portions, rest[0]) or Portion(request.previous, name, "", ())
         portions = merge_assignments([*portions, replace(before, rounds=tuple(rest))])
     return portions

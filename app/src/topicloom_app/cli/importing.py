@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from langchain_core.runnables import RunnableConfig
 from rich.console import Console
@@ -30,6 +31,7 @@ from topicloom_app.cli.console import (
 )
 from topicloom_app.cli.context import CliContext, describe_model, find_reply_model, open_context
 from topicloom_app.cli.words import say
+from topicloom_app.recordings.exported import ExportedConversation
 from topicloom_app.recordings.exports import read_exports
 from topicloom_app.recordings.formats.known import FORMATS
 from topicloom_app.recordings.imports import record_messages, select_new
@@ -46,6 +48,8 @@ def run_import(
     each: bool,
     branches: bool,
     dry_run: bool,
+    timezone: str,
+    day_first: bool | None,
     as_json: bool,
     user: str = "",
     scope: str = "",
@@ -61,6 +65,8 @@ def run_import(
         each: True for a session of each conversation.
         branches: True to take in branches that are not shown any more, too.
         dry_run: True to only say what would be recorded.
+        timezone: Name of the zone whose days and hours messages have; "" for that of this machine.
+        day_first: Whether the day comes before the month between slashes; None to find it out.
         as_json: True to print JSON.
         user: The user whose the sessions are to be; "" for nobody's.
         scope: The scope of that user.
@@ -71,8 +77,10 @@ def run_import(
     _check_target(session, each=each)
     kind, files = _split_format(named)
     context, console = open_context(cli), open_console(quiet=as_json)
-    with ImportSpool() as spool, _show_progress(console) as progress:
-        _read_all(spool, files, progress, branches=branches)
+    zone = _find_zone(timezone)
+    with ImportSpool(zone) as spool, _show_progress(console) as progress:
+        found_in = read_exports(files, branches=branches, zone=zone, day_first=day_first)
+        _read_all(spool, found_in, progress)
         found = spool.summary
         progress.add_task(say("importing"), total=found.messages)
         targets = _find_targets(context, spool, session)
@@ -103,12 +111,23 @@ def _check_target(session: str | None, *, each: bool) -> None:
         check_session_name(session)
 
 
+def _find_zone(name: str) -> ZoneInfo | None:
+    """A time zone by its name; None for none. Raises `InputError` if there is no such zone."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        raise InputError(
+            "{name!r} is no time zone. Name a place, such as Europe/Paris or Asia/Kolkata",
+            name=name,
+        ) from error
+
+
 def _read_all(
-    spool: ImportSpool, files: Sequence[Path], progress: Progress, *, branches: bool
+    spool: ImportSpool, conversations: Iterable[ExportedConversation], progress: Progress
 ) -> None:
-    """Put the conversations of some files into a spool."""
+    """Put conversations into a spool."""
     task = progress.add_task(say("reading"), total=None)
-    for conversation in read_exports(files, branches=branches):
+    for conversation in conversations:
         spool.add(conversation)
         progress.update(task, completed=spool.summary.messages)
     progress.update(task, visible=False)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from topicloom import InputError, StoredMessage
 from topicloom.hosting import NAME_LIMIT, PATH_SEPARATOR, clip, has_content, make_storable
-from topicloom_app.recordings.times import read_time
+from topicloom_app.recordings.times import place_time, read_time
 
 INSTRUCTIONS = "instructions and settings"
 REASONING = "reasoning"
@@ -25,6 +26,7 @@ EMPTY = "without a text"
 HIDDEN = "hidden"
 """Why something is left out."""
 UNREAD_TIMES = "times that cannot be read"
+UNREAD_DAYS = "days that can be read in two ways (--day-first or --month-first tells which)"
 UNREAD_MESSAGES = "messages of another form"
 UNREAD_CONVERSATIONS = "conversations of another form"
 """What is not understood."""
@@ -85,6 +87,8 @@ class ExportedConversation:
     """Where it stands in the export, for a report."""
     marks: dict[str, Mark] = field(default_factory=dict)
     """Of a session of ours: what its messages are marked with, by their ids."""
+    own_times: bool = False
+    """True if its times stay as they are written: they are those of a session of ours."""
     began_at: object = None
     """When it began, in any form, if the export says so."""
     messages: list[BaseMessage] = field(default_factory=list)
@@ -162,23 +166,26 @@ class ExportedConversation:
             self.report(UNREAD_TIMES, f"message {name}: {clip(repr(time), 60)}")
         return said
 
-    def fill_times(self) -> int:
+    def fill_times(self, zone: tzinfo | None = None) -> int:
         """Give messages without a time that of the one before, or else of the one after.
+
+        Args:
+            zone: Where the user lives: what was said has the days and hours of that zone, unless
+                the export says another one. None for the zone of this machine.
 
         Returns:
             How many were given one.
         """
         times = [m.additional_kwargs.get("time", "") for m in self.messages]
-        if all(times):
-            return 0
         before = next(filter(None, times), "") or read_time(self.began_at)
         filled = 0
         for place, (message, time) in enumerate(zip(self.messages, times, strict=True)):
             before = time or before
-            if before and not time:
-                extra = {**message.additional_kwargs, "time": before}
+            filled += bool(before) and not time
+            placed = before if self.own_times else place_time(before, zone)
+            if placed != time:
+                extra = {**message.additional_kwargs, "time": placed}
                 self.messages[place] = message.model_copy(update={"additional_kwargs": extra})
-                filled += 1
         return filled
 
 

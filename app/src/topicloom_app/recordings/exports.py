@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import tzinfo
 from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
@@ -15,8 +16,8 @@ from typing import TextIO
 from topicloom import NotAConversationError
 from topicloom_app.recordings.export_files import ExportFile, find_files
 from topicloom_app.recordings.exported import ExportedConversation
+from topicloom_app.recordings.formats.activity_page import read_activity_page
 from topicloom_app.recordings.formats.base import ExportFormat, Source
-from topicloom_app.recordings.formats.gemini import read_activity_page
 from topicloom_app.recordings.formats.known import FORMATS, find_format, holds_conversation
 from topicloom_app.recordings.json_stream import Entry, read_entries
 from topicloom_app.recordings.limits import UnpacksTooMuchError
@@ -38,23 +39,30 @@ _SIDE = re.compile(
 
 
 def read_exports(
-    paths: Iterable[Path], *, branches: bool = False
+    paths: Iterable[Path],
+    *,
+    branches: bool = False,
+    zone: tzinfo | None = None,
+    day_first: bool | None = None,
 ) -> Iterator[ExportedConversation]:
     """The conversations of exports, file by file; one may also only report what was not understood.
 
     Args:
         paths: Files, folders and archives.
         branches: True to read other branches than the one that was shown too.
+        zone: Where the user lives; None for the zone of this machine.
+        day_first: Whether the day comes before the month in dates such as 1/2/2026; None to find
+            it out.
 
     Raises:
         NotAConversationError: A path does not exist, an archive cannot be read, or a packed file
             unpacks to too much.
     """
     for file in find_files(paths):
-        yield from _read_file(file, branches)
+        yield from _read_file(file, Source(file.stem, branches, zone, day_first))
 
 
-def _read_file(file: ExportFile, branches: bool) -> Iterator[ExportedConversation]:
+def _read_file(file: ExportFile, source: Source) -> Iterator[ExportedConversation]:
     report = ExportedConversation(file.name)
     try:
         with file.open() as text:
@@ -72,7 +80,6 @@ def _read_file(file: ExportFile, branches: bool) -> Iterator[ExportedConversatio
                 text.seek(0)
                 report.report(UNREAD_FILES, file.name, _describe(first, text.read(_HEAD)))
             else:
-                source = Source(file.stem, branches)
                 for conversation in known.read(chain(first, entries), source):
                     conversation.format = known.name
                     yield conversation

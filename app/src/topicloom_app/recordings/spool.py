@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -118,8 +119,9 @@ class _Place(NamedTuple):
 class ImportSpool:
     """The messages of exports, put in by conversations and taken out in the order of time."""
 
-    def __init__(self) -> None:
-        self.summary = ImportSummary()
+    def __init__(self, zone: tzinfo | None = None) -> None:
+        """Make an empty one. Times are those of a zone: None for the zone of this machine."""
+        self.summary, self._zone = ImportSummary(), zone
         with _writable():
             self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
@@ -142,7 +144,7 @@ class ImportSpool:
 
     def add(self, conversation: ExportedConversation) -> None:
         """Put a conversation in, and count what it leaves out."""
-        filled = conversation.fill_times()
+        filled = conversation.fill_times(self._zone)
         found = self.summary
         found.skipped.update(conversation.skipped)
         found.unread.update(conversation.unread)

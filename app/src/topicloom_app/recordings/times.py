@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
+
+from topicloom_app.recordings.local_times import LocalTimes, localize
 
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 """Seconds, milliseconds, microseconds and nanoseconds: a number below the first is in that unit.
@@ -16,7 +19,7 @@ _NUMBER = re.compile(r"-?\d{1,19}(?:\.\d{1,12})?")
 
 
 def read_time(value: object) -> str:
-    """A time in ISO 8601, UTC where it has no zone; "" if it means none.
+    """A time in ISO 8601, without a zone if it names none; "" if it means no time.
 
     A number may count seconds, milliseconds, microseconds or nanoseconds since 1970.
     """
@@ -26,8 +29,23 @@ def read_time(value: object) -> str:
         return ""
     if isinstance(value, int | float):
         return format_seconds(_to_seconds(value))
-    found = parse_moment(value) if isinstance(value, str) else None
+    found = _find_moment(value) if isinstance(value, str) else None
     return found.isoformat() if found else ""
+
+
+def place_time(time: str, zone: tzinfo | None) -> str:
+    """A time in ISO 8601 by the clocks of a zone, unless it names another one than UTC.
+
+    Args:
+        time: In ISO 8601. Without a zone, it was written where the user lives.
+        zone: Where the user lives; None for the zone of this machine.
+    """
+    moment = parse_iso(time)
+    if moment is None or moment.utcoffset():
+        return time  # as it is written
+    with suppress(OverflowError, OSError, ValueError):  # the year 1 has no day before it
+        return localize(moment, zone).isoformat()
+    return time
 
 
 def _to_seconds(number: float) -> float:
@@ -52,16 +70,20 @@ def iso_time(text: str) -> str:
     return found.isoformat() if found else text
 
 
-@lru_cache(1_000)
 def parse_moment(text: str | None) -> datetime | None:
     """The moment that a recorded time means, UTC where it has no zone; None if it is unknown."""
-    if not text:
-        return None
-    found: datetime | None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        from dateparser import parse  # takes a third of a second to import
-
-        found = parse(text, languages=["en", "zh"])
+    found = _find_moment(text or "")
     return found.replace(tzinfo=found.tzinfo or UTC) if found else None
+
+
+@lru_cache(1_000)
+def _find_moment(text: str) -> datetime | None:
+    return parse_iso(text) or LocalTimes([text]).read(text)
+
+
+def parse_iso(text: str) -> datetime | None:
+    """The moment of a time in ISO 8601, without a zone if the text has none; None if it is none."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

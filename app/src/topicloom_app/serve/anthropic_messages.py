@@ -14,6 +14,7 @@ from topicloom_app.serve.requests import (
     Stop,
     choose_function,
     join_texts,
+    load_json,
     make_form,
     make_reply,
     parse_body,
@@ -281,7 +282,7 @@ def _find_end(answered: Answered) -> str:
 
 def _read_arguments(arguments: str) -> Any:
     try:
-        read = json.loads(arguments or "{}")
+        read = load_json(arguments or "{}")
     except (ValueError, RecursionError):
         read = None
     # This protocol has no room for arguments that are no object: they are sent as they came.

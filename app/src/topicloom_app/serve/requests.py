@@ -152,7 +152,7 @@ def find_begun(messages: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMess
 def read_call(id_: str, name: str, arguments: Any) -> Any:
     """A call of a tool as LangChain has it; an invalid one if its arguments are no object."""
     try:
-        read = _load(arguments or "{}") if isinstance(arguments, str) else arguments
+        read = load_json(arguments or "{}") if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
         read = None
     if isinstance(read, dict):
@@ -174,25 +174,21 @@ def parse_body(body: bytes) -> Any:
         InputError: It is none.
     """
     try:
-        return _load(body)
+        return load_json(body)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the body is not JSON: {error}") from error
 
 
-def _load(text: bytes | str) -> Any:
-    """JSON whose texts and keys can all be stored: JavaScript cuts texts within a character."""
-    return _mend(json.loads(text))
+def load_json(text: str | bytes) -> Any:
+    """What JSON says, in characters that UTF-8 can hold.
 
-
-def _mend(value: Any) -> Any:
-    match value:
-        case str():
-            return replace_surrogates(value)
-        case list():
-            return [_mend(one) for one in value]
-        case dict():
-            return {replace_surrogates(key): _mend(one) for key, one in value.items()}
-    return value
+    JavaScript cuts texts within a character: then U+FFFD stands for the half. Raises `ValueError`
+    or `RecursionError` for what is no JSON.
+    """
+    value = json.loads(text)
+    written = json.dumps(value, ensure_ascii=False)
+    mended = replace_surrogates(written)
+    return value if mended == written else json.loads(mended)
 
 
 Stop = Annotated[str, Field(min_length=1)]

@@ -173,7 +173,7 @@ class Writer(Protocol):
 
 def write_answer_id(session: str, answer: str) -> str:
     """The name of an answer among those of all sessions; see `read_answer_id`."""
-    return session.encode("utf-8", "surrogatepass").hex() + answer
+    return session.encode().hex() + answer
 
 
 def read_answer_id(text: str) -> tuple[str, str]:
@@ -183,7 +183,7 @@ def read_answer_id(text: str) -> tuple[str, str]:
         UnknownResponseError: It stands for none.
     """
     try:
-        name = bytes.fromhex(text[:-_ANSWER]).decode("utf-8", "surrogatepass")
+        name = bytes.fromhex(text[:-_ANSWER]).decode()
     except ValueError:
         name = ""
     if not name:

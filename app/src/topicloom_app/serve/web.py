@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from topicloom import ConfigurationError, InputError, ReplyError, SessionBusyError, TopicLoomError
+from topicloom.hosting import replace_surrogates
 from topicloom_app.serve.turns import SCOPE_HEADER, USER_HEADER, UnknownResponseError
 
 ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
@@ -176,4 +177,7 @@ class Rate:
 def write_event(data: Mapping[str, Any], name: str = "") -> str:
     """A server-sent event, under a name if it has one."""
     named = f"event: {name}\n" if name else ""
-    return f"{named}data: {json.dumps(data, ensure_ascii=False)}\n\n"
+    written = replace_surrogates(
+        json.dumps(data, ensure_ascii=False)
+    )  # a model may cut a character
+    return f"{named}data: {written}\n\n"

@@ -17,6 +17,7 @@ from topicloom import (
     Receipt,
     StoredMessage,
 )
+from topicloom.hosting import cut
 from topicloom_app.ui.replayed import ReplayedTurns
 
 _TEXT = 20_000
@@ -80,7 +81,7 @@ def show_message(
         role=message.role,
         label=message.label,
         time=message.time,
-        text=message.text[:most],
+        text=cut(message.text, most),
         whole=len(message.text) <= most,
         media=len(message.media),
         topic=topic,

@@ -33,6 +33,22 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be recorded.")
     ] = False,
+    timezone: Annotated[
+        str,
+        typer.Option(
+            metavar="ZONE",
+            help="Time zone of the days and hours, such as Europe/Paris. If not given, that of"
+            " this machine.",
+        ),
+    ] = "",
+    day_first: Annotated[
+        bool | None,
+        typer.Option(
+            "--day-first/--month-first",
+            help="Read 1/2/2026 as 1 February or as 2 January. Needed only if the export does"
+            " not tell.",
+        ),
+    ] = None,
     user: User = "",
     scope: Scope = "",
     json: AsJson = False,
@@ -47,6 +63,8 @@ def import_(
         each=each,
         branches=branches,
         dry_run=dry_run,
+        timezone=timezone,
+        day_first=day_first,
         as_json=json,
         user=user,
         scope=scope,

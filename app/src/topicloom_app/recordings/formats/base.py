@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any, Protocol
 
 from topicloom import NotAConversationError
@@ -35,6 +36,10 @@ class Source:
     branches: bool = False
     """True to read other branches than the one that was shown too, as conversations of their own.
     """
+    zone: tzinfo | None = None
+    """Where the user lives; None for the zone of this machine."""
+    day_first: bool | None = None
+    """Whether the day comes before the month between slashes; None if it is not said."""
 
 
 class ExportFormat(Protocol):
@@ -223,7 +228,7 @@ def read_blocks(content: object, into: ExportedConversation, place: str) -> str:
         return ""
     texts, files = list[str](), list[str]()
     for block in content if isinstance(content, list) else [content]:
-        kind = block.get("type") if isinstance(block, dict) else None
+        kind = find_kind(block)
         if isinstance(block, str):
             texts.append(block)
         elif kind in _MEDIA_BLOCKS:
@@ -235,6 +240,17 @@ def read_blocks(content: object, into: ExportedConversation, place: str) -> str:
         else:
             into.report(FilledText("blocks of type {type}", type=f"{kind!s:.40}"), place)
     return join_parts("\n".join(filter(None, texts)), "\n".join(files))
+
+
+def find_kind(block: object) -> str | None:
+    """The type of a content block; of one that names none, what it looks like by its keys."""
+    if not isinstance(block, Mapping):
+        return None
+    kind = block.get("type")
+    if kind is None:
+        known = (*_MEDIA_BLOCKS, *_LEFT_OUT_BLOCKS, "text")
+        return next((key for key in known if key in block), None)
+    return str(kind)
 
 
 _LEFT_OUT_BLOCKS = {

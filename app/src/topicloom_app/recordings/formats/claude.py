@@ -22,6 +22,7 @@ from topicloom_app.recordings.exported import (
 from topicloom_app.recordings.formats.base import (
     Source,
     begin_titled,
+    find_kind,
     join_parts,
     name_file,
     read_branches,
@@ -98,7 +99,7 @@ def _read_text(message: Mapping[str, Any], into: ExportedConversation) -> str:
         return blocks
     texts, unknown, gap = list[str](), False, "\n"
     for block in blocks:
-        kind = block.get("type")
+        kind = find_kind(block)
         if kind in ("text", "voice_note"):
             texts.append(block.get("text") or "")
         elif kind == "tool_use" and (written := _read_document(block)):

@@ -96,10 +96,11 @@ def _tell(uuid: str, event: Mapping[str, Any], into: ExportedConversation) -> No
         if isinstance(content, list)
         else set()
     )
-    text = read_blocks(content, into, f"message {uuid}").strip()
-    if text and (_INJECTED.match(text) or text.startswith(_STOPPED)):
+    text = read_blocks(content, into, f"message {uuid}")
+    begins = text.lstrip()
+    if _INJECTED.match(begins) or begins.startswith(_STOPPED):
         into.skipped[HIDDEN] += 1
-    elif text:
+    elif begins:
         into.say(role, uuid, event.get("timestamp"), text)
     elif not kinds & {"tool_use", "tool_result", "thinking", "redacted_thinking"}:
         into.skipped[EMPTY] += 1

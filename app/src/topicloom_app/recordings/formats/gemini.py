@@ -7,28 +7,36 @@ no longer pause between is taken for one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from html import escape
-from html.parser import HTMLParser
-from typing import Any, TextIO
+from itertools import chain, islice
+from typing import Any
 
 from topicloom.hosting import FilledText, digest_text
 from topicloom_app.recordings.exported import (
     EMPTY,
     INSTRUCTIONS,
+    UNREAD_DAYS,
     ExportedConversation,
     UnknownFormError,
 )
+from topicloom_app.recordings.formats.activity_page import to_text
 from topicloom_app.recordings.formats.base import Source, check_entry, join_parts, name_file
 from topicloom_app.recordings.json_stream import Entry
-from topicloom_app.recordings.times import parse_moment
+from topicloom_app.recordings.local_times import LocalTimes, localize
+from topicloom_app.recordings.times import parse_iso
 
 _PRODUCTS = ("gemini", "bard")
 _PROMPT = re.compile(r"(?:Prompted|Asked|Said|发送了提示|提示|已提示)[ :：\u00a0]?")
+_BEGINNINGS = tuple(
+    map(re.compile, (r"[^\n:：]{1,40}[:：][ \u00a0]*", r"[^\n\u00a0]{1,40}\u00a0", r"\S{1,40} "))
+)
+"""What may end the words before a prompt in another language: a colon, a wide space, a space."""
 _PAUSE = timedelta(hours=1)
-_BREAKS = frozenset("p br div li ul ol tr table h1 h2 h3 h4 h5 h6 pre blockquote hr".split())
+_LOOKED_AT = 1_000
+"""Activities by which the language of an export is found out."""
 
 
 class Gemini:
@@ -46,9 +54,13 @@ class Gemini:
     def read(self, entries: Iterable[Entry], source: Source) -> Iterator[ExportedConversation]:
         """What was said with no longer pause between, as a conversation each."""
         report, run = ExportedConversation(source.name), list[_Activity]()
-        for entry in entries:
+        following = iter(entries)
+        first = list(islice(following, _LOOKED_AT))
+        known = [entry.value for entry in first if isinstance(entry.value, dict)]
+        language = _Language(known, source)
+        for entry in chain(first, following):
             with report.reading(entry.place):
-                said = _read_activity(check_entry(entry.value), report)
+                said = language.read(check_entry(entry.value), report)
                 if said is None:
                     continue
                 # The list goes from the newest to the oldest, or the other way round.
@@ -85,147 +97,54 @@ def _tell(run: Iterable[_Activity]) -> ExportedConversation:
     return conversation
 
 
-def _read_activity(value: Mapping[str, Any], report: ExportedConversation) -> _Activity | None:
-    title, moment = value["title"], parse_moment(value["time"])
-    if moment is None:
-        raise UnknownFormError(FilledText("its time is {time!r:.60}", time=value["time"]))
-    reply = "\n\n".join(
-        to_text(item["html"]) for item in value.get("safeHtmlItem") or () if item.get("html")
-    )
-    said = _PROMPT.match(title)
-    if not (said or reply):  # such as "Used Gemini Apps", or feedback that was given
-        report.skipped[INSTRUCTIONS] += 1
-        return None
-    prompt = title[said.end() :] if said else title
-    files = [name_file("file", f) for f in value.get("attachedFiles") or () if isinstance(f, str)]
-    images = [value["imageFile"]] if isinstance(value.get("imageFile"), str) else []
-    lines = files + [name_file("image", image) for image in images]
-    whole = join_parts(prompt, "\n".join(lines))
-    if not whole:
-        report.skipped[EMPTY] += 1
-        return None
-    key = digest_text(f"{value['time']}\n{title}")
-    return _Activity(moment, key, whole, reply)
+class _Language:
+    """How an export writes what is not the user's: its times, and the words before a prompt."""
+
+    def __init__(self, activities: Sequence[Mapping[str, Any]], source: Source) -> None:
+        times = [str(activity.get("time")) for activity in activities]
+        self._zone = source.zone
+        self._times = LocalTimes(
+            (time for time in times if not parse_iso(time)),
+            zone=source.zone,
+            day_first=source.day_first,
+        )
+        replied = (a.get("title") for a in activities if a.get("safeHtmlItem"))
+        self._opening = _find_opening([title for title in replied if isinstance(title, str)])
+
+    def read(self, value: Mapping[str, Any], report: ExportedConversation) -> _Activity | None:
+        """An activity; None if it is reported, or nothing was said in it."""
+        title, time = value["title"], value["time"]
+        moment = parse_iso(time) or self._times.read(time)
+        if moment is None and self._times.ambiguous:
+            report.report(UNREAD_DAYS, time)
+            return None
+        if moment is None:
+            raise UnknownFormError(FilledText("its time is {time!r:.60}", time=time))
+        reply = "\n\n".join(
+            to_text(item["html"]) for item in value.get("safeHtmlItem") or () if item.get("html")
+        )
+        opened = self._opening.match(title)
+        if not (opened or reply):  # such as "Used Gemini Apps", or feedback that was given
+            report.skipped[INSTRUCTIONS] += 1
+            return None
+        files = value.get("attachedFiles") or ()
+        lines = [name_file("file", file) for file in files if isinstance(file, str)]
+        if isinstance(image := value.get("imageFile"), str):
+            lines.append(name_file("image", image))
+        prompt = join_parts(title[opened.end() :] if opened else title, "\n".join(lines))
+        if not prompt:
+            report.skipped[EMPTY] += 1
+            return None
+        key = digest_text(f"{time}\n{title}")
+        return _Activity(localize(moment, self._zone), key, prompt, reply)
 
 
-class _Text(HTMLParser):
-    """The text of HTML, with line breaks where it has paragraphs and items of lists."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A tag begins."""
-        if tag in _BREAKS:
-            self.parts.append("\n- " if tag == "li" else "\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        """A tag ends."""
-        if tag in _BREAKS - {"br", "li"}:
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        """Words."""
-        self.parts.append(data)
-
-
-def to_text(html: str) -> str:
-    """The text of HTML; at most one empty line between its parts."""
-    parser = _Text()
-    parser.feed(html)
-    parser.close()
-    lines = [line.strip() for line in "".join(parser.parts).split("\n")]
-    kept = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
-    return "\n".join(kept).strip()
-
-
-def read_activity_page(text: TextIO) -> Iterator[Entry]:
-    """The activities of `MyActivity.html`, as `MyActivity.json` has them."""
-    page, number = _Page(), 0
-    while piece := text.read(1 << 16):
-        page.feed(piece)
-        for cell in page.take():
-            number += 1
-            yield Entry(_read_cell(cell), f"entry {number}")
-    page.close()
-    for cell in page.take():
-        number += 1
-        yield Entry(_read_cell(cell), f"entry {number}")
-
-
-class _Page(HTMLParser):
-    """The cells of the page: a header, and the parts of the text beside it, cut at line breaks."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._cells: list[list[str]] = []
-        self._depth, self._header, self._body = 0, False, 0
-
-    def take(self) -> list[list[str]]:
-        """The cells that are complete."""
-        whole = self._cells if not self.rawdata and not self._depth else self._cells[:-1]
-        self._cells = self._cells[len(whole) :]
-        return whole
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A tag begins."""
-        names = (dict(attrs).get("class") or "").split()
-        if tag == "div":
-            self._depth += 1
-            if "outer-cell" in names:
-                self._cells.append(["", ""])
-                self._body = 0
-            elif "content-cell" in names and self._cells and not self._body:
-                self._body = self._depth if len(self._cells[-1]) == 2 else 0
-        elif tag == "p" and "mdl-typography--title" in names:
-            self._header = True
-        elif self._body and tag == "br":
-            self._cells[-1].append("")
-        elif self._body:
-            self._cells[-1][-1] += f"<{tag}>"
-
-    def handle_endtag(self, tag: str) -> None:
-        """A tag ends."""
-        if tag == "div":
-            if self._body == self._depth:
-                self._body = 0
-                self._cells[-1].append("")  # so that no other cell of it is taken for the text
-            self._depth -= 1
-        elif tag == "p" and self._header:
-            self._header = False
-        elif self._body:
-            self._cells[-1][-1] += f"</{tag}>"
-
-    def handle_data(self, data: str) -> None:
-        """Words."""
-        if self._header and self._cells:
-            self._cells[-1][0] += data
-        elif self._body:
-            self._cells[-1][-1] += escape(data)
-
-
-_CLOCK = re.compile(r"\d{1,2}:\d{2}")
-
-
-def _read_cell(cell: list[str]) -> dict[str, Any]:
-    """A cell of the page as an activity: what stands before its time is the prompt."""
-    header, *parts = cell
-    texts = [to_text(part) for part in parts]
-    at = next(
-        (
-            n
-            for n, t in enumerate(texts)
-            if n and len(t) < 60 and _CLOCK.search(t) and parse_moment(t)
-        ),
-        None,
-    )
-    if at is None:
-        return {"header": header.strip(), "title": "\n".join(texts), "time": ""}
-    reply = "<br>".join(parts[at + 1 :])
-    return {
-        "header": header.strip(),
-        "title": "\n".join(texts[:at]),
-        "time": texts[at],
-        "safeHtmlItem": [{"html": reply}] if reply.strip() else [],
-    }
+def _find_opening(titles: Sequence[str]) -> re.Pattern[str]:
+    """What stands before the prompts: known words, or those that most of some titles begin with."""
+    if not any(map(_PROMPT.match, titles)):
+        for beginning in _BEGINNINGS:
+            found = Counter(begun[0] for title in titles if (begun := beginning.match(title)))
+            for words, count in found.most_common(1):
+                if count > 1 and 2 * count > len(titles):
+                    return re.compile(re.escape(words))
+    return _PROMPT

@@ -91,4 +91,4 @@ def _remove_details(text: str, into: ExportedConversation) -> str:
         kept.append(text[at : found.start()])
         into.skipped[REASONING if found[1] == "reasoning" else CALLS] += 1
         at = end + len(_DETAILS_END)
-    return "".join([*kept, text[at:]]).strip() if kept else text
+    return "".join([*kept, text[at:]]).strip("\n") if kept else text

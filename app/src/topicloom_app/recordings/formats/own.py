@@ -52,7 +52,7 @@ def _is_recording(entry: object) -> bool:
 
 def _read_rows(entries: Iterable[Entry], source: Source) -> ExportedConversation:
     """The messages of a session. They come by their number: an export is in the order of time."""
-    gathered, rows = ExportedConversation(source.name), list[tuple[int, Entry]]()
+    gathered, rows = ExportedConversation(source.name, own_times=True), list[tuple[int, Entry]]()
     for entry in entries:
         number = entry.value.get("seq") if isinstance(entry.value, Mapping) else None
         rows.append((number if isinstance(number, int) else len(rows) + 1, entry))

@@ -49,13 +49,26 @@ def _begin(value: Mapping[str, Any], name: str) -> ExportedConversation:
 def _read(
     value: Mapping[str, Any], conversation: ExportedConversation, source: Source
 ) -> Iterator[ExportedConversation]:
+    """A chat, and each topic of a group as a conversation of its own."""
+    topics, places = dict[Any, ExportedConversation](), dict[Any, Any]()
     for number, message in enumerate(value["messages"], 1):
         with conversation.reading(f"message {number}"):
-            _tell(message, conversation)
+            id_, action = message["id"], message.get("action")
+            if action == "topic_created":
+                name = clean_title(message.get("title"))
+                topics[id_] = ExportedConversation(f"{conversation.id}-topic-{id_}", name)
+            places[id_] = topic = (
+                id_ if id_ in topics else places.get(message.get("reply_to_message_id"))
+            )
+            into = topics.get(topic, conversation)
+            if action == "topic_edit" and topic and message.get("new_title"):
+                into.title = clean_title(message["new_title"])
+            _tell(message, into, f"{conversation.id}-{id_}")
     yield conversation
+    yield from topics.values()
 
 
-def _tell(message: Mapping[str, Any], into: ExportedConversation) -> None:
+def _tell(message: Mapping[str, Any], into: ExportedConversation, id_: str) -> None:
     if message["type"] != "message":  # such as "joined the group"
         into.skipped[INSTRUCTIONS] += 1
         return
@@ -64,9 +77,11 @@ def _tell(message: Mapping[str, Any], into: ExportedConversation) -> None:
         into.skipped[EMPTY] += 1
         return
     speaker = message.get("from")
+    if "forwarded_from" in message:  # null for somebody who does not want to be named
+        text = join_parts(name_file("forwarded by", speaker), text)
+        speaker = message["forwarded_from"] or "?"
     # `date` is the clock of the machine that wrote the file, without its zone.
     time = message.get("date_unixtime") or message.get("date")
-    id_ = f"{into.id}-{message['id']}"
     into.say("user", id_, time, text, speaker=speaker if isinstance(speaker, str) else None)
 
 
