@@ -68,10 +68,10 @@ def test_what_cannot_be_given_is_refused(talk: Talk) -> None:
 def test_limits_and_stop_texts_reach_the_model(
     openai_server: OpenAIServer, tmp_path: Path, path: str, body: dict[str, Any]
 ) -> None:
-    openai_server.then(Reply("Tea."))
+    openai_server.then(Reply("Tea."), Reply("Tea."), Reply("Tea."))
     with serving(tmp_path, openai_server) as (url, _):
         assert httpx.post(f"{url}/{path}", json={"model": "topicloom"} | body).status_code == 200
-    sent = openai_server.requests[-1].body
+    sent = openai_server.requests[-1]
     assert (sent.get("max_tokens") or sent.get("max_completion_tokens"), sent["stop"]) == (
         7,
         ["END"],
@@ -176,7 +176,7 @@ def test_what_is_said_again_is_kept_again(
     for number, (path, who) in enumerate(
         [("chat/completions", {"user": "ann"}), ("chat/completions", {}), ("messages", {})]
     ):
-        with talking(tmp_path / str(number)) as talk:
+        with talking(tmp_path / f"{number}-{minutes}-{times}-{[*headers]}") as talk:
             for turn in range(2):
                 asked = {"messages": [{"role": "user", "content": "Took the pill."}], **who}
                 named = {k: v.format(turn) for k, v in headers.items()}
@@ -200,6 +200,6 @@ def test_an_empty_user_is_nobody(tmp_path: Path) -> None:
                 client.chat.completions.create(
                     model="topicloom",
                     messages=[{"role": "user", "content": "tea"}],
-                    extra_headers={"X-Topicloom-User": "ann", name: " "},
+                    extra_headers={"X-Topicloom-User": "ann", name: ""},
                 )
-        assert httpx.get(f"{talk.url}/models", headers={"x-api-key": " "}).status_code == 401
+        assert httpx.get(f"{talk.url}/models", headers={"x-api-key": ""}).status_code == 401

@@ -140,7 +140,8 @@ class _InvalidRequestError(InputError):
     """A request that is not as its protocol has it."""
 
     def __init__(self, error: ValidationError) -> None:
-        self.problem = error.errors()[0]
+        # Of the kinds that a value may be of, the one that it comes closest to.
+        self.problem = max(error.errors(), key=lambda problem: len(problem["loc"]))
         super().__init__(self.problem["msg"])
 
 
@@ -291,6 +292,6 @@ def _write_error(
 
 async def _explain(request: Request, error: Exception) -> Response:
     problem = cast("_InvalidRequestError", error).problem
-    param = ".".join(map(str, problem["loc"]))
+    param = ".".join(str(part) for part in problem["loc"] if re.fullmatch(r"\w+", str(part)))
     message = f"{param or 'body'}: {problem['msg']}"
     return JSONResponse(_write_error(request, 400, message, param or None), 400)

@@ -46,9 +46,9 @@ _INSTRUCTED = "topicloom_instructed"
 """Key for whether it had instructions."""
 _KEY = "topicloom_key"
 """Key for `TurnRequest.key`."""
-_RESENT = 30.0
-"""Seconds behind a reply in which the same message by itself is the same request: clients repeat
-one that was cut off within 8."""
+_RESENT = 300.0
+"""Seconds behind a reply in which the same message by itself is the same request: a client repeats
+one that was cut off within seconds, a person wants another answer within minutes."""
 _MODEL, _PREVIOUS = "topicloom_model", "topicloom_previous"
 """Keys for the model that was asked for, and for `TurnRequest.previous`."""
 SIDE_SUFFIX = ".side"
@@ -294,8 +294,12 @@ def _is_of(turn: TurnRequest, state: StateSnapshot) -> bool:
 
 
 def _is_sent_again(turn: TurnRequest, newest: StateSnapshot, came: datetime) -> bool:
-    """True if a client sends the newest request once more: it says so, or it does at once."""
-    if turn.again or (turn.key and read_marks(newest).get(_KEY) == turn.key):
+    """True if a client sends the newest request once more: it says so, does it at once, or has no
+    reply to it."""
+    said: list[AnyMessage] = newest.values.get("messages", [])
+    if turn.again or not (said and isinstance(said[-1], AIMessage)):
+        return True
+    if turn.key and read_marks(newest).get(_KEY) == turn.key:
         return True
     ended = datetime.fromisoformat(newest.created_at or came.isoformat())
     return not turn.key and (came - ended).total_seconds() <= _RESENT
