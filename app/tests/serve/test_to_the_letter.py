@@ -69,7 +69,7 @@ def test_limits_and_stop_texts_reach_the_model(
     openai_server: OpenAIServer, tmp_path: Path, path: str, body: dict[str, Any]
 ) -> None:
     openai_server.then(Reply("Tea."), Reply("Tea."), Reply("Tea."))
-    with serving(tmp_path, openai_server) as (url, _):
+    with serving(tmp_path / str(len(str(body))), openai_server) as (url, _):
         assert httpx.post(f"{url}/{path}", json={"model": "topicloom"} | body).status_code == 200
     sent = openai_server.requests[-1]
     assert (sent.get("max_tokens") or sent.get("max_completion_tokens"), sent["stop"]) == (
