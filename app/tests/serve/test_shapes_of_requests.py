@@ -51,7 +51,7 @@ SCHEMAS: dict[str, tuple[Any, str, dict[str, Any]]] = {
         {"role": "user", "content": "tea"},
     ),
 }
-WRONG = (None, 7, -1, "x", "", [], {}, True, [7], [None], {"type": 7}, [{"x": 1}], "\ud83d")
+WRONG: tuple[Any, ...] = (None, 7, -1, "x", "", [], {}, True, [7], [None], {"type": 7}, [{"x": 1}], "\ud83d")
 MISSING = object()
 
 
