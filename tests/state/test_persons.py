@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, strategies as st
 from tables import each_row
 
 from topicloom.errors import OtherPersonError
@@ -70,3 +71,13 @@ def test_the_context_goes_before_the_configuration() -> None:
     assert read_person(("ann", ""), given) == ANN
     assert read_person(("", ""), {"thread_id": "t"}) is None
     assert read_person(("", ""), {"user_id": None}) is None
+
+
+@given(st.text(st.sampled_from(" \t\n\u00a0\u3000"), min_size=1))
+def test_a_blank_name_is_nobodys_and_never_everybodys(blank: str) -> None:
+    for names in ((blank, ""), (blank, "garden"), ("ann", blank)):
+        with pytest.raises(OtherPersonError, match="white space"):
+            make_person(*names)
+    assert make_person("") is None
+    with pytest.raises(OtherPersonError):
+        make_person("", "garden")

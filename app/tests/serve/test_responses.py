@@ -220,8 +220,11 @@ def test_what_is_not_to_be_stored_leaves_nothing(talk: Talk, stream: bool) -> No
         ({"input": [{"role": "robot", "content": "a"}]}, "role"),
         ({"input": [{"role": "user", "content": [{"type": "hologram"}]}]}, "hologram"),
         ({"input": [{"role": "system", "content": "a"}]}, "nothing to answer"),
-        ({"input": [{"type": "web_search_call", "id": "a"}]}, "type"),
-        ({"tools": [{"type": "web_search"}]}, "tools.0.type"),
+        ({"input": [{"type": "web_search_call", "id": "a"}]}, "nothing to answer"),
+        (
+            {"tools": [{"type": "web_search"}], "tool_choice": "required"},
+            "the request has no tools",
+        ),
         ({"tool_choice": "required"}, "the request has no tools"),
         ({"background": True}, "background"),
         ({"conversation": "c1"}, "conversation"),

@@ -163,6 +163,8 @@ class _MainWindow:
             search=window.search.name if may_search else "",
             callers_tools=options.tools,
             form=options.reply_form,
+            tokens=options.reply_tokens,
+            stop=options.stop,
             days=turn.searches[-1].days if turn.searches else None,
             topics=self._name_topics(store, session, sources),
         )

@@ -33,6 +33,7 @@ from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.roles.tracing import make_config
 from topicloom.search.embedder import Embedder
 from topicloom.state.language import Language
+from topicloom.state.safe_text import cut
 from topicloom.state.stored_message import StoredMessage, get_text
 
 _SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
@@ -40,6 +41,10 @@ _SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(
 _ARCHIVED = re.compile(r"(?:^|[|｜])\s*(?:archived|已归档)\s*$", re.I)
 """The end of such a line, where archived topics are to be searched too."""
 _MARKUP = " *`_"
+_LIMITS = ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
+"""Fields by which clients of LangChain limit a reply."""
+_TOKEN = 3
+"""Bytes of a token, a few less than in most texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,10 @@ class ReplyRequest:
     """Further tools, which the caller runs, as OpenAI writes them."""
     form: Mapping[str, Any] = field(default_factory=dict)
     """The form of the reply: `TurnOptions.reply_form`."""
+    tokens: int | None = None
+    """Tokens of the reply at most; None for what the settings say."""
+    stop: tuple[str, ...] = ()
+    """Texts before which the reply ends."""
     days: tuple[str, str] | None = None
     """The first and the last day that the newest search was for, if it was for any."""
     topics: Mapping[int, str] = field(default_factory=dict)
@@ -150,12 +159,16 @@ class ChatResponder:
                 messages[0] = SystemMessage(f"{get_text(messages[0])}\n\n{asked}")
         shaped = self.server.shape(messages)
         ready = with_cache_hints(shaped, self._model, request.session, "main")
-        ready.options.update({**self.server.limit(self._tokens), **request.form})
-        model = self._model.bind_tools(tools) if tools else self._model
-        if isinstance(model, RunnableBinding):  # it would add the callbacks around to ours
-            ready.options.update(model.kwargs)
-            model = model.bound
-        return model, ready
+        model, limit = self._model, self.server.limit(request.tokens or self._tokens)
+        if request.tokens and not limit:
+            model, limit = _limit_reply(model, request.tokens)
+        stop = {"stop": list(request.stop)} if request.stop else {}
+        ready.options.update({**limit, **stop, **request.form})
+        bound = model.bind_tools(tools) if tools else model
+        if isinstance(bound, RunnableBinding):  # it would add the callbacks around to ours
+            ready.options.update(bound.kwargs)
+            bound = bound.bound
+        return bound, ready
 
     def _find_call(
         self, request: ReplyRequest, said: Sequence[AIMessage]
@@ -177,6 +190,14 @@ class ChatResponder:
             yield AIMessageChunk(content="", tool_call_chunks=[call])
 
 
+def _limit_reply(model: BaseChatModel, tokens: int) -> tuple[BaseChatModel, dict[str, Any]]:
+    """The model whose replies have so many tokens at most, and options of its requests for that."""
+    for name in _LIMITS:
+        if name in type(model).model_fields:
+            return model.model_copy(update={name: tokens}), {}
+    return model, {"max_tokens": tokens}
+
+
 class EmbeddedResponder:
     """Shows what was said that is closest to the message, and says that this is a search."""
 
@@ -189,8 +210,15 @@ class EmbeddedResponder:
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The reply, word by word."""
-        for piece in re.findall(r"\S+\s*|\s+", compose_reply(request, self._embedder)):
+        whole = compose_reply(request, self._embedder)
+        ends = [place for word in request.stop if (place := whole.find(word)) >= 0]
+        said = whole[: min(ends, default=len(whole))]
+        room = None if request.tokens is None else request.tokens * _TOKEN
+        size = len(said.encode()[:room].decode(errors="ignore"))
+        for piece in re.findall(r"\S+\s*|\s+", cut(said, size)):
             yield AIMessageChunk(content=piece)
+        if size < len(said):
+            yield AIMessageChunk(content="", response_metadata={"finish_reason": "length"})
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The reply, word by word."""

@@ -104,6 +104,10 @@ class TurnOptions(BaseModel, frozen=True):
     begun: str = ""
     """The beginning of the reply, which the caller has already. The model writes what follows, and
     that alone is streamed; both together are kept."""
+    reply_tokens: int | None = Field(default=None, ge=1)
+    """Tokens of the reply at most; None for what the settings say."""
+    stop: tuple[str, ...] = ()
+    """Texts before which the reply ends."""
     reply_form: dict[str, Any] = {}
     """The form of the reply as OpenAI's protocol asks for it: `tool_choice`, `response_format`. The
     model searches no topics by itself then."""

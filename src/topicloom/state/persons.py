@@ -33,10 +33,11 @@ def make_person(user: object, scope: object = "") -> Person | None:
     """
     names = ["" if given is None else str(given) for given in (user, scope)]
     for what, name in zip(("user_id", "scope"), names, strict=True):
-        if len(name) > _LONGEST or "\0" in name or replace_surrogates(name) != name:
+        blank = bool(name) and not name.strip()
+        if blank or len(name) > _LONGEST or "\0" in name or replace_surrogates(name) != name:
             raise OtherPersonError(
-                "{what} {name!r} cannot be used: give it at most {most} characters, without NUL"
-                " and without halves of characters",
+                "{what} {name!r} cannot be used: give it at most {most} characters, not only white"
+                " space, without NUL and without halves of characters",
                 what=what,
                 name=name[:40],
                 most=_LONGEST,

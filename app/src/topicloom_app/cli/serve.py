@@ -37,6 +37,8 @@ def run_serve(
     megabytes: int,
     origins: Sequence[str] = (),
     trusted: Sequence[str] = (),
+    *,
+    record: bool = False,
 ) -> None:
     """Serve until a signal ends it; what goes on is finished first.
 
@@ -67,6 +69,7 @@ def run_serve(
                 models=names,
                 trusted=trusted,
                 origins=origins,
+                record=record,
                 max_bytes=megabytes * 1_000_000,
                 per_minute=per_minute,
             )

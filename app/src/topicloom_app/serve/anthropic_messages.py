@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from topicloom import InputError
 from topicloom_app.serve.requests import (
+    Stop,
     choose_function,
     join_texts,
     load_json,
@@ -18,6 +19,7 @@ from topicloom_app.serve.requests import (
     parse_body,
     place_turn,
     read_call,
+    read_stop,
 )
 from topicloom_app.serve.turns import Answered, Tokens, TurnRequest
 from topicloom_app.serve.web import write_event
@@ -44,7 +46,7 @@ class _Message(BaseModel):
             return
         results = [b for b in blocks if b.get("type") == "tool_result"]
         for block in results:
-            content = _read_content(_list_blocks(block.get("content") or ""))
+            content = _read_content(_list_blocks(_CONTENT.validate_python(block.get("content"))))
             status: Any = "error" if block.get("is_error") else "success"
             yield ToolMessage(content, tool_call_id=str(block.get("tool_use_id")), status=status)
         content = _read_content(blocks)
@@ -85,6 +87,9 @@ class _Request(BaseModel):
     stream: bool | None = None
     tools: list[_Tool] | None = None
     tool_choice: _Choice | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    stop_sequences: list[Stop] | None = None
+    mcp_servers: Annotated[list[Any], Field(max_length=0)] | None = None
     metadata: _Metadata | None = None
 
     def read_form(self) -> dict[str, Any]:
@@ -120,6 +125,8 @@ def read_messages_request(
         instructions="\n\n".join(filter(None, instructions)),
         tools=() if none else tuple(tool.read() for tool in request.tools or ()),
         form=request.read_form(),
+        tokens=request.max_tokens,
+        stop=read_stop(request.stop_sequences),
         stream=bool(request.stream),
         owner=owner,
     )
@@ -127,8 +134,13 @@ def read_messages_request(
     return turn, MessagesWriter(turn)
 
 
-def _list_blocks(content: str | list[_Block]) -> list[_Block]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+_CONTENT: TypeAdapter[str | list[_Block] | None] = TypeAdapter(str | list[_Block] | None)
+
+
+def _list_blocks(content: str | list[_Block] | None) -> list[_Block]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content or []
 
 
 def _join_texts(blocks: Sequence[_Block]) -> str:
@@ -143,23 +155,32 @@ def _read_content(blocks: Sequence[_Block]) -> Any:
 
 
 def _read_block(block: _Block) -> _Block:
-    source = block.get("source") or {}
-    match block.get("type"), source.get("type"):
-        case "text", _:
-            return {"type": "text", "text": str(block.get("text", ""))}
-        case "image", "base64":
-            url = f"data:{source.get('media_type')};base64,{source.get('data')}"
+    match block:
+        case {"text": str(text)} if block.get("type", "text") == "text":
+            return {"type": "text", "text": text}
+        case {"type": "image", "source": {"type": "url", "url": str(url)}}:
             return {"type": "image_url", "image_url": {"url": url}}
-        case "image", "url":
-            return {"type": "image_url", "image_url": {"url": source.get("url")}}
-        case "document", "base64":
-            data = f"data:{source.get('media_type')};base64,{source.get('data')}"
+        case {"type": "image", "source": {"media_type": str(kind), "data": str(data)}}:
+            return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
+        case {"type": "document", "source": {"type": "text", "data": str(text)}}:
+            return {"type": "text", "text": text}
+        case {"type": "document", "source": {"type": "content", "content": content}}:
+            return {"type": "text", "text": _read_texts(content)}
+        case {"type": "document", "source": {"media_type": str(kind), "data": str(data)}}:
+            file = f"data:{kind};base64,{data}"
             name = str(block.get("title") or "document.pdf")
-            return {"type": "file", "file": {"filename": name, "file_data": data}}
-        case "document", "text":
-            return {"type": "text", "text": str(source.get("data", ""))}
-        case other, _:
-            raise InputError(f"messages: a content block of type {other!r} is not supported here")
+            return {"type": "file", "file": {"filename": name, "file_data": file}}
+        case {"type": "search_result", "source": str(source), "content": content}:
+            head = f"{block.get('title') or ''} ({source})".strip()
+            return {"type": "text", "text": f"{head}\n{_read_texts(content)}"}
+    raise InputError(
+        f"messages: a content block of type {block.get('type')!r} is not supported here, or not"
+        " in this form"
+    )
+
+
+def _read_texts(content: Any) -> str:
+    return _join_texts(_list_blocks(_CONTENT.validate_python(content)))
 
 
 class MessagesWriter:
@@ -169,6 +190,8 @@ class MessagesWriter:
         """For a turn."""
         self._model, self._id = turn.model, f"msg_{turn.id}"
         self._begun = False
+        self.asked = Tokens(0, 0, 0)
+        """What the request has, as its client sent it: a stream begins with that."""
 
     def write_whole(self, answered: Answered) -> dict[str, Any]:
         """The answer in one piece."""
@@ -219,7 +242,7 @@ class MessagesWriter:
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
-            "usage": _write_usage(Tokens(0, 0, 0)),
+            "usage": _write_usage(self.asked),
         }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -21,13 +22,18 @@ from starlette.routing import Route
 from topicloom import ConfigurationError, InputError
 from topicloom.hosting import Graph
 from topicloom_app.serve import anthropic_messages
-from topicloom_app.serve.anthropic_messages import read_messages_request
+from topicloom_app.serve.anthropic_messages import MessagesWriter, read_messages_request
 from topicloom_app.serve.chat_completions import read_chat, write_error, write_model, write_models
 from topicloom_app.serve.conversations import Conversations, get_now
 from topicloom_app.serve.response_events import ResponseWriter
-from topicloom_app.serve.responses import read_response_request, strip_kind
+from topicloom_app.serve.responses import (
+    read_compaction,
+    read_response_request,
+    strip_kind,
+    write_compaction,
+)
 from topicloom_app.serve.streams import Parts, answer_in_pieces, answer_whole
-from topicloom_app.serve.turns import TurnRequest, Writer
+from topicloom_app.serve.turns import Tokens, TurnRequest, Writer
 from topicloom_app.serve.web import Rate, answer_errors, check_trust, find_owner, read_json
 
 RequestReader = Callable[[bytes, Mapping[str, str], str], tuple[TurnRequest, Writer]]
@@ -42,6 +48,7 @@ def make_endpoint(
     models: Sequence[str] = ("topicloom",),
     trusted: Collection[str] = (),
     origins: Sequence[str] = (),
+    record: bool = False,
     max_bytes: int = 32_000_000,
     per_minute: int = 60,
     heartbeat: float = 3.0,
@@ -65,6 +72,8 @@ def make_endpoint(
         models: Names that clients may ask for; all are this graph.
         origins: Addresses of pages whose scripts may ask from a browser, such as
             `http://localhost:3000`; `"*"` for any page, which needs keys.
+        record: Whether requests that ask for `store: false` are recorded too: coding agents always
+            ask for it.
         max_bytes: Bytes of a request at most.
         per_minute: Requests of a key in a minute at most.
         heartbeat: Seconds that a stream waits for its first part before it sends its headers, and
@@ -80,7 +89,7 @@ def make_endpoint(
     check_trusted(trusted, keys or {})
     rate, conversations = Rate(per_minute, clock), Conversations(graph, now or get_now)
     endpoint = _Endpoint(conversations, keys or {}, models, max_bytes, rate, heartbeat)
-    endpoint.trusted = frozenset(trusted)
+    endpoint.trusted, endpoint.record = frozenset(trusted), record
     return Starlette(
         routes=_list_routes(endpoint),
         middleware=_allow_origins(origins, keys or {}),
@@ -89,8 +98,14 @@ def make_endpoint(
 
 
 def _check_owners(keys: Mapping[str, str]) -> None:
-    """Raise `ConfigurationError` if a key's name cannot stand before those of its sessions."""
-    for owner in keys:
+    """Raise `ConfigurationError` if a key's name cannot stand before those of its sessions, or if
+    one is blank: a request without a key would have it."""
+    for owner, key in keys.items():
+        if not key.strip():
+            raise ConfigurationError(
+                "the key of {owner!r} is empty, which lets anybody in: set one, or leave it out",
+                owner=owner,
+            )
         if not re.fullmatch(r"\w+", owner) and [*keys] != [""]:
             # The sessions of `a.b` would be among those of `a`.
             raise ConfigurationError(
@@ -103,6 +118,7 @@ def _list_routes(endpoint: _Endpoint) -> list[Route]:
         Route("/health", endpoint.tell_health),
         Route("/v1/models", endpoint.list_models),
         Route("/v1/models/{name:path}", endpoint.show_model),
+        Route("/v1/responses/compact", endpoint.compact, methods=["POST"]),
         *(
             Route(path, endpoint.answer_with(read), methods=["POST"])
             for path, read in _READERS.items()
@@ -124,7 +140,8 @@ class _InvalidRequestError(InputError):
     """A request that is not as its protocol has it."""
 
     def __init__(self, error: ValidationError) -> None:
-        self.problem = error.errors()[0]
+        # Of the kinds that a value may be of, the one that it comes closest to.
+        self.problem = max(error.errors(), key=lambda problem: len(problem["loc"]))
         super().__init__(self.problem["msg"])
 
 
@@ -141,6 +158,8 @@ class _Endpoint:
         self._conversations = conversations
         self._keys, self._models, self._max_bytes, self._rate = keys, models, max_bytes, rate
         self._heartbeat = heartbeat
+        self.record = False
+        """True to record what asks for `store: false`, too."""
         self.trusted = frozenset[str]()
         """Names of the keys that may say who is talking."""
 
@@ -176,6 +195,12 @@ class _Endpoint:
         count = await asyncio.to_thread(self._conversations.count_tokens, turn)
         return JSONResponse({"input_tokens": count})
 
+    async def compact(self, request: Request) -> Response:
+        """An item that stands for a conversation that is kept, so that it need not be sent."""
+        turn, _ = await self._read(request, read_compaction)
+        answer = await self._conversations.find_known_answer(turn)
+        return JSONResponse(write_compaction(turn, answer))
+
     async def _read(self, request: Request, read: RequestReader) -> tuple[TurnRequest, Writer]:
         """The turn that a request asks for, and what writes its answer."""
         owner = find_owner(self._keys, request)
@@ -187,13 +212,16 @@ class _Endpoint:
         except ValidationError as error:
             raise _InvalidRequestError(error) from error
         self._check_model(turn.model)
-        return turn, writer
+        return replace(turn, recorded=turn.recorded or self.record), writer
 
     def answer_with(self, read: RequestReader) -> Callable[[Request], Any]:
         """The handler of the requests of one protocol."""
 
         async def answer(request: Request) -> Response:
             turn, writer = await self._read(request, read)
+            if turn.stream and isinstance(writer, MessagesWriter):
+                count = await asyncio.to_thread(self._conversations.count_tokens, turn)
+                writer.asked = Tokens(count, 0, 0)
             parts = Parts(self._conversations.answer(turn))
             if turn.stream:
                 return await answer_in_pieces(parts, writer, self._heartbeat)
@@ -264,6 +292,6 @@ def _write_error(
 
 async def _explain(request: Request, error: Exception) -> Response:
     problem = cast("_InvalidRequestError", error).problem
-    param = ".".join(map(str, problem["loc"]))
+    param = ".".join(str(part) for part in problem["loc"] if re.fullmatch(r"\w+", str(part)))
     message = f"{param or 'body'}: {problem['msg']}"
     return JSONResponse(_write_error(request, 400, message, param or None), 400)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from time import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from topicloom.hosting import get_text
 from topicloom_app.serve.requests import (
     INSTRUCTING,
+    Stop,
     join_texts,
     make_form,
     make_reply,
     parse_body,
     place_turn,
     read_call,
+    read_stop,
 )
 from topicloom_app.serve.turns import Answered, Tokens, TurnRequest
 from topicloom_app.serve.web import write_event
@@ -40,17 +42,54 @@ class _Call(BaseModel):
     function: _Function
 
 
+class _Url(BaseModel, extra="allow"):
+    url: str
+
+
+class _Block(BaseModel, extra="allow"):
+    """A part of a message. One without a type is read as what it looks like."""
+
+    type: Literal["text", "refusal", "image_url", "input_audio", "file"]
+    text: str | None = None
+    refusal: str | None = None
+    image_url: _Url | None = None
+    input_audio: dict[str, Any] | None = None
+    file: dict[str, Any] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_type(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("type") is not None:
+            return given
+        return given | {"type": next((part for part in _PARTS if part in given), None)}
+
+    @model_validator(mode="after")
+    def _check_part(self) -> Self:
+        if getattr(self, self.type) is None:
+            raise ValueError(f"a part of type {self.type!r} needs {self.type!r}")
+        return self
+
+    def read(self) -> _Data:
+        """The part as LangChain has it."""
+        if self.type == "refusal":
+            return {"type": "text", "text": self.refusal}
+        return self.model_dump(exclude_none=True)
+
+
+_PARTS = ("text", "refusal", "image_url", "input_audio", "file")
+
+
 class _Message(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[dict[str, Any]] | None = None
+    content: str | list[_Block] | None = None
     name: str | None = None
     tool_calls: list[_Call] | None = None
     tool_call_id: str | None = None
 
     def read(self) -> AnyMessage:
         """The message as LangChain has it."""
-        content: Any = self.content or ""
-        content = join_texts(content) if isinstance(content, list) else content
+        given = self.content if isinstance(self.content, list) else []
+        content: Any = join_texts([b.read() for b in given]) if given else self.content or ""
         if self.role == "assistant":
             calls = [c.function.read(c.id) for c in self.tool_calls or ()]
             return make_reply(content, calls, self.name)
@@ -86,6 +125,14 @@ class _Request(BaseModel):
     tools: list[_Tool] | None = None
     tool_choice: Literal["auto", "none", "required"] | _Tool | None = None
     n: Literal[1] | None = None
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    stop: Stop | list[Stop] | None = None
+    logprobs: Literal[False] | None = None
+    top_logprobs: Literal[0] | None = None
+    modalities: list[Literal["text"]] | None = None
+    audio: None = None
+    web_search_options: None = None
     response_format: _Format | None = None
     functions: Annotated[list[Any], Field(max_length=0)] | None = None
     metadata: dict[str, Any] | None = None
@@ -115,6 +162,8 @@ def read_chat(
         instructions="\n\n".join(map(get_text, instructions)),
         tools=() if request.tool_choice == "none" else tuple(tools),
         form=request.read_form(),
+        tokens=request.max_completion_tokens or request.max_tokens,
+        stop=read_stop(request.stop),
         stream=bool(request.stream),
         owner=owner,
     )

@@ -78,6 +78,17 @@ class Conversations:
         """
         return await self._histories.read_answer(owner, id_)
 
+    async def find_known_answer(self, turn: TurnRequest) -> str:
+        """The id of the newest answer in a turn's history that is kept.
+
+        Raises:
+            InputError: None is.
+        """
+        before, turn = await self._look_up(turn)
+        if before is not None and len(turn.messages) == 1:
+            return turn.previous
+        return await self._histories.find_known_answer(turn, digest_turn(before, turn))
+
     def count_tokens(self, turn: TurnRequest) -> int:
         """Tokens of what a turn asks, as its client sent it, by the counter of the main model."""
         counter = find_deps(self._graph).window.counter
@@ -181,6 +192,8 @@ async def _take_turn(
             instructions=turn.instructions,
             tools=turn.tools,
             reply_form=turn.form,
+            reply_tokens=turn.tokens,
+            stop=turn.stop,
             begun=turn.begun,
         ),
         stream_mode=["messages", "custom", "values"],

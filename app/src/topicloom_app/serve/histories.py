@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.types import StateSnapshot
 
-from topicloom import Session, SessionStore
+from topicloom import InputError, Session, SessionStore
 from topicloom.hosting import REMOVED, Graph, find_deps, get_text, name_thread
 from topicloom_app.serve.sent_messages import are_sent_again, digest_histories, find_ends, list_sent
 from topicloom_app.serve.side_calls import (
@@ -27,7 +27,13 @@ from topicloom_app.serve.side_calls import (
     is_side_call_behind,
     was_side_call,
 )
-from topicloom_app.serve.turns import Answered, TurnRequest, UnknownResponseError, read_answer_id
+from topicloom_app.serve.turns import (
+    Answered,
+    TurnRequest,
+    UnknownResponseError,
+    read_answer_id,
+    write_answer_id,
+)
 
 _MARK, _FROM = "topicloom_history", "topicloom_from"
 """Keys in a checkpoint's metadata: the digest of all that came before its newest message, and that
@@ -38,6 +44,11 @@ _MANNER, _STREAMED = "topicloom_manner", "topicloom_streamed"
 """Keys for how it was asked: `TurnRequest.manner` and `TurnRequest.stream`."""
 _INSTRUCTED = "topicloom_instructed"
 """Key for whether it had instructions."""
+_KEY = "topicloom_key"
+"""Key for `TurnRequest.key`."""
+_RESENT = 300.0
+"""Seconds behind a reply in which the same message by itself is the same request: a client repeats
+one that was cut off within seconds, a person wants another answer within minutes."""
 _MODEL, _PREVIOUS = "topicloom_model", "topicloom_previous"
 """Keys for the model that was asked for, and for `TurnRequest.previous`."""
 SIDE_SUFFIX = ".side"
@@ -123,15 +134,36 @@ class HistoryFinder:
                 return None
             start = await self._go_on(turn, place, newest, digests[known])
             return replace(start, known=known)
+        alone = len(messages) == 1 and not _is_sent_again(turn, newest, came)
         begins = turn.complete and await self._has(thread, {_MARK: digests[1]})
         if last and not begins and is_side_call(turn, said, last):
             return None
+        if begins and alone and not turn.named:
+            return Start(thread)
         if turn.complete:
             return await self._find_beginning(turn, digests, begins)
-        again = read_marks(newest).get(_MARK) == digests[-1]
+        again = not alone and read_marks(newest).get(_MARK) == digests[-1]
         if len(messages) == 1 and (again or (last and was_side_call(turn, said, last))):
             return Start(newest.parent_config or await self._begin_anew(thread))
         return Start(thread)
+
+    async def find_known_answer(self, turn: TurnRequest, digests: Sequence[str]) -> str:
+        """The id of the newest answer in a turn's history that is known.
+
+        Raises:
+            InputError: None is.
+        """
+        newest = await self._graph.aget_state(name_thread(turn.session))
+        place = None
+        if newest.created_at is not None:
+            said = cast("Sequence[AnyMessage]", turn.messages)
+            _, place = await self._find_known(newest, said, digests)
+        if place is None:
+            raise InputError(
+                "nothing of this conversation is kept here, so it cannot be made shorter: send"
+                " store: true, or have this server record with --record"
+            )
+        return write_answer_id(turn.session, read_marks(place)[_ANSWER])
 
     async def _go_on(
         self, turn: TurnRequest, place: StateSnapshot, newest: StateSnapshot, digest: str
@@ -261,6 +293,18 @@ def _is_of(turn: TurnRequest, state: StateSnapshot) -> bool:
     return not session.user_id or owner == (turn.user_id, turn.scope)
 
 
+def _is_sent_again(turn: TurnRequest, newest: StateSnapshot, came: datetime) -> bool:
+    """True if a client sends the newest request once more: it says so, does it at once, or has no
+    reply to it."""
+    said: list[AnyMessage] = newest.values.get("messages", [])
+    if turn.again or not (said and isinstance(said[-1], AIMessage)):
+        return True
+    if turn.key and read_marks(newest).get(_KEY) == turn.key:
+        return True
+    ended = datetime.fromisoformat(newest.created_at or came.isoformat())
+    return not turn.key and (came - ended).total_seconds() <= _RESENT
+
+
 def _is_same_place(one: StateSnapshot, other: StateSnapshot) -> bool:
     here, there = (state.config["configurable"] for state in (one, other))
     return bool(here["checkpoint_id"] == there["checkpoint_id"])
@@ -293,7 +337,7 @@ def mark(
         marks |= {_ANSWER: turn.id, _COMPLETE: turn.complete}
         marks |= {_MANNER: turn.manner, _STREAMED: turn.stream}
         marks |= {_INSTRUCTED: bool(turn.instructions)}
-        marks |= {_MODEL: turn.model, _PREVIOUS: turn.previous}
+        marks |= {_KEY: turn.key, _MODEL: turn.model, _PREVIOUS: turn.previous}
     return {**config, "metadata": marks}
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
+from pydantic import Field
 
 from topicloom import InputError
 from topicloom.hosting import get_text, replace_surrogates
@@ -35,6 +36,11 @@ _METADATA = ("chat_id", "conversation_id", "session_id")
 """The same in a request's `metadata`."""
 
 
+RECORD_HEADER = "x-topicloom-record"
+"""`true` has a request recorded that asks for `store: false`."""
+_KEY, _RETRY = "idempotency-key", "x-stainless-retry-count"
+"""Headers by which clients tell a request that is sent again from a new one: its name, and how
+often it was sent before."""
 INSTRUCTING = ("system", "developer")
 """Roles whose messages are instructions, in OpenAI's protocols."""
 
@@ -62,6 +68,9 @@ def place_turn(
     """
     messages, begun = find_begun(turn.messages)
     turn = _name_person(replace(turn, messages=messages, begun=begun), headers)
+    again = headers.get(_RETRY, "0") not in ("", "0")
+    recorded = turn.recorded or headers.get(RECORD_HEADER, "").lower() == "true"
+    turn = replace(turn, key=headers.get(_KEY, ""), again=again, recorded=recorded)
     if turn.previous:
         return replace(turn, session=read_answer_id(turn.previous)[0])
     given = [headers.get(name) for name in CHAT_HEADERS]
@@ -75,9 +84,8 @@ def place_turn(
         named, complete = f"chat-{digest_histories([first] if first else [])[-1]}", True
     if turn.user_id:  # two users may have chats of one name
         named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
-    return replace(
-        turn, session=f"{turn.owner}.{named}" if turn.owner else named, complete=complete
-    )
+    session = f"{turn.owner}.{named}" if turn.owner else named
+    return replace(turn, session=session, complete=complete, named=bool(chat))
 
 
 def make_form(
@@ -181,3 +189,12 @@ def load_json(text: str | bytes) -> Any:
     written = json.dumps(value, ensure_ascii=False)
     mended = replace_surrogates(written)
     return value if mended == written else json.loads(mended)
+
+
+Stop = Annotated[str, Field(min_length=1)]
+"""A text before which a reply ends."""
+
+
+def read_stop(stop: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The texts before which a reply ends."""
+    return (stop,) if isinstance(stop, str) else tuple(stop or ())

@@ -49,7 +49,7 @@ class ResponseWriter:
             filtered = "filter" in answered.cut
             reason = "content_filter" if filtered else "max_output_tokens"
             response["incomplete_details"] = {"reason": reason}
-        response["usage"] = _write_usage(answered.tokens)
+        response["usage"] = write_usage(answered.tokens)
         return response
 
     def begin(self) -> str:
@@ -170,7 +170,8 @@ def _make_text(text: str) -> _Data:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _write_usage(tokens: Tokens) -> _Data:
+def write_usage(tokens: Tokens) -> _Data:
+    """What a response cost."""
     return {
         "input_tokens": tokens.input,
         "input_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": 0},

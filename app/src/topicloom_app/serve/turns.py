@@ -51,6 +51,10 @@ class TurnRequest:
     tools: tuple[dict[str, Any], ...] = ()
     form: dict[str, Any] = field(default_factory=dict)
     """`TurnOptions.reply_form`."""
+    tokens: int | None = None
+    """Tokens of the reply at most."""
+    stop: tuple[str, ...] = ()
+    """Texts before which the reply ends."""
     stream: bool = False
     begun: str = ""
     """The beginning of a reply that is to be continued."""
@@ -58,6 +62,12 @@ class TurnRequest:
     """The id of the answer that it goes on from; "" if its messages say so."""
     recorded: bool = True
     """False if nothing of it is to be kept."""
+    named: bool = False
+    """True if its client gave the id of a chat."""
+    key: str = ""
+    """What the client calls this request, however often it sends it."""
+    again: bool = False
+    """True if the client says that it sends the request once more."""
     user_id: str = ""
     """Who is talking, as a key that may say so has it; "" for nobody."""
     scope: str = ""

@@ -129,6 +129,8 @@ def find_owner(keys: Mapping[str, str], request: Request) -> str:
         return ""
     headers = request.headers
     given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+    if not given.strip():
+        raise HTTPException(401, "send a key: this server answers nobody without one")
     found = [
         owner for owner, key in keys.items() if hmac.compare_digest(key.encode(), given.encode())
     ]
@@ -146,6 +148,9 @@ def check_trust(headers: Mapping[str, str], owner: str, trusted: Collection[str]
             f"{named} is for keys that may say who is talking, and this one may not: leave the"
             " header out, or have the key named by --trust",
         )
+    blank = next((n for n in (USER_HEADER, SCOPE_HEADER) if not headers.get(n, "-").strip()), "")
+    if blank:
+        raise HTTPException(400, f"{blank} is empty: send a name, or leave the header out")
     if headers.get(SCOPE_HEADER) and not headers.get(USER_HEADER):
         raise HTTPException(400, f"{SCOPE_HEADER} needs a user: send {USER_HEADER} as well")
 

@@ -42,11 +42,19 @@ def serve(
             " means the only key.",
         ),
     ] = None,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record",
+            help="Also record requests that ask for store: false, as coding agents do.",
+        ),
+    ] = False,
 ) -> None:
     """Run an endpoint for OpenAI's and Anthropic's protocols. Its keys: TOPICLOOM_SERVE_KEYS."""
     from topicloom_app.cli.serve import run_serve
 
-    run_serve(context.obj, host, port, postgres, rate, megabytes, origin or (), trust or ())
+    limits = rate, megabytes
+    run_serve(context.obj, host, port, postgres, *limits, origin or (), trust or (), record=record)
 
 
 def ui(

@@ -38,6 +38,8 @@ def import_(
         typer.Option(
             help="Your name in conversations of several people: what others say there is no fact"
             " about you. Can be given several times."
+        ),
+    ] = None,
     timezone: Annotated[
         str,
         typer.Option(
