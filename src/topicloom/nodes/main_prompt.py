@@ -18,7 +18,7 @@ from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import TurnOptions
 from topicloom.state.fence import fence_line
-from topicloom.state.recall import Note
+from topicloom.state.recall import Note, select_notes
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
@@ -80,7 +80,8 @@ def _write_headings(
     layout, language = window.layout, session.language
     if layout.order == "ledger":
         return None
-    shown = layout.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
+    newest = max((m.seq for m in view if m.role == "user"), default=0)
+    shown = select_notes(notes, newest, layout.order)
     table, files = store.topic_table(session), store.log.topic_files
     topics = {t.topic: table[t.topic] for note in shown for t in note.topics if t.topic in table}
     fetch = store.fetcher(session)

@@ -34,7 +34,7 @@ def find_repairs_of_review(deps: Deps, workspace: Workspace, session: Session) -
     fresh = {t.id for t in table.open() if t.content != t.reviewed}
     if not fresh:
         return []
-    return find_repairs(workspace, session, fresh, deps.embedder, deps.topic_tokens, REVIEW_REPAIRS)
+    return find_repairs(workspace, session, fresh, deps.embedder, deps.rooms.topic, REVIEW_REPAIRS)
 
 
 def find_repairs(
