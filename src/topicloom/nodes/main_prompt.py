@@ -53,6 +53,9 @@ def lay_out_prompt(
     notes = [note for note in store.notes(session) if note.after <= last]
     if any(note.other_threads for note in notes):
         notes = read_thread_quotes(deps, kept, workspace, session, notes)
+    headings = None
+    if deps.settings.layout == "spec":
+        headings = _write_headings(window, store, session, view, notes)
     return window.build_prompt(
         session,
         view,
@@ -60,7 +63,7 @@ def lay_out_prompt(
         store.fetcher(session),
         facts=show_facts(deps, kept, workspace, session, options.instructions),
         loop=loop,
-        headings=_write_headings(window, store, session, view, notes),
+        headings=headings,
         view_tokens=sum(workspace.sizes.between(session, session.view, last, window.layout)),
         callers_tools=options.tools,
     )
@@ -72,14 +75,12 @@ def _write_headings(
     session: Session,
     view: Sequence[StoredMessage],
     notes: Sequence[Note],
-) -> dict[str, str] | None:
-    """Name, file and brief of each topic that the spec's order shows; None in the ledger's.
+) -> dict[str, str]:
+    """Name, file and brief of each topic that the spec's order shows.
 
     Briefs share what the quotes leave of the room for recall.
     """
     layout, language = window.layout, session.language
-    if layout.order == "ledger":
-        return None
     newest = max((m.seq for m in view if m.role == "user"), default=0)
     shown = select_notes(notes, newest, layout.order)
     table, files = store.topic_table(session), store.log.topic_files
