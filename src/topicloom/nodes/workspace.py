@@ -36,17 +36,14 @@ from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.adsorber import LOOK_BACK
 from topicloom.topics.session_index import SessionIndex
 
-_SIZES = 16_384
-"""Messages of a session whose sizes are remembered."""
-
 
 class TranscriptSizes:
-    """Sizes of messages in the main prompt, each counted once while the storage holds it."""
+    """Sizes of messages in the main prompt; one that is still in view is not counted again."""
 
     def __init__(self, store: SessionStore) -> None:
         self._store = store
-        self._known: LRUCache[tuple[int, Layout, Language], tuple[ref[StoredMessage], int]]
-        self._known = LRUCache(_SIZES)
+        self._layout: tuple[Layout, Language] | None = None
+        self._known: dict[int, tuple[ref[StoredMessage], int]] = {}
         self._mutex = Lock()
 
     def between(self, session: Session, first: int, last: int, layout: Layout) -> list[int]:
@@ -54,22 +51,19 @@ class TranscriptSizes:
 
         A message with which a day begins has the line of that day; one that is out of view has 0.
         """
-        shown = self._store.messages(session, first, last)
+        shown, language = self._store.messages(session, first, last), session.language
         sizes = [0] * max(0, last - first + 1)
-        days = date_messages(shown, session.language)
         with self._mutex:  # copied threads share a session, and each has a run of its own
-            for message, day in zip(shown, days, strict=True):
+            before = self._known if self._layout == (layout, language) else {}
+            self._layout, self._known = (layout, language), {}
+            for message, day in zip(shown, date_messages(shown, language), strict=True):
+                known = before.get(message.seq)
+                if known is None or known[0]() is not message:
+                    known = ref(message), layout.count_tokens(message, language)
+                self._known[message.seq] = known
                 line = layout.counter.text(f"{day}\n") if day else 0
-                sizes[message.seq - first] = line + self._count(message, layout, session.language)
+                sizes[message.seq - first] = line + known[1]
         return sizes
-
-    def _count(self, message: StoredMessage, layout: Layout, language: Language) -> int:
-        key = message.seq, layout, language
-        known, size = self._known.get(key, (None, 0))
-        if known is None or known() is not message:
-            size = layout.count_tokens(message, language)
-            self._known[key] = ref(message), size
-        return size
 
 
 @dataclass(frozen=True, slots=True)
