@@ -24,7 +24,6 @@ from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days, parse_when
 from topicloom.state.activation import ActivationPolicy, activate_candidates, find_ambiguous
 from topicloom.state.channels import SessionState
-from topicloom.state.hierarchy import add_full_names
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call
 from topicloom.state.session import Lookup, Search, SearchRequest, SearchScope, Session, Turn
@@ -280,13 +279,13 @@ class TopicSearch:
             session=session.id,
             query=query.request.query,
             tail=query.workspace.store.messages(session, session.count - 5),
-            topics=add_full_names(topics, query.table.topics),
+            topics=topics,
             priors=query.look_up(archived=query.request.include_archived).topics,
             when=str(query.days) if query.days else None,
             language=session.language,
         )
-        waits = self.deps.waits.of(session.id)
-        return (yield from ask_routers(self.deps.roles, question, query.calls, waits))
+        waits, known = self.deps.waits.of(session.id), query.table.topics
+        return (yield from ask_routers(self.deps.roles, question, known, query.calls, waits))
 
     def _ask_archive(self, query: _Query, topics: Sequence[Topic]) -> Step[dict[str, float] | None]:
         """Relevance of the topics that the archive's index leads to; None without a search."""

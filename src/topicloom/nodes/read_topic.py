@@ -51,7 +51,7 @@ def plan_reading(
     others = hits.find_in_other_topics(known, deps.settings.activation.base)
     return turn.model_copy(
         update={
-            "unread": plan_calls(topics, tokens, deps.rooms.reader.topic_room()),
+            "unread": plan_calls(topics, tokens, deps.rooms.call),
             "reads_others": bool(others) and not deps.roles.by_index(READER),
         }
     )

@@ -44,6 +44,11 @@ class Rooms:
         return own.measure, min(messages_room(own, language) for language in LANGUAGES)
 
     @property
+    def call(self) -> int:
+        """Tokens of topics that one call of a reader holds."""
+        return self.reader.topic_room()
+
+    @property
     def topic(self) -> int:
         """Tokens that a topic's messages may come to; past it it is divided into sub-topics."""
-        return round(self.share * self.reader.topic_room())
+        return round(self.share * self.call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from topicloom.effects import Step
@@ -13,18 +13,25 @@ from topicloom.roles.registry import Roles
 from topicloom.roles.router import ROUTER, Route, RouteRequest
 from topicloom.roles.waits import TurnWaits
 from topicloom.state.activation import CLEAR
+from topicloom.state.hierarchy import add_full_names
 from topicloom.state.receipt import Call
+from topicloom.state.topics import Topic
 
 
 def ask_routers(
-    roles: Roles, request: RouteRequest, calls: list[Call], waits: TurnWaits
+    roles: Roles,
+    request: RouteRequest,
+    known: Mapping[str, Topic],
+    calls: list[Call],
+    waits: TurnWaits,
 ) -> Step[tuple[Route, int]]:
     """The route among the topics of a request, and how many the router looked at.
 
     It is asked page by page, the likeliest topics first, until one is meant for sure. Its
-    stand-in takes the page that it fails at, and all after it. Adds to `calls`.
+    stand-in takes the page that it fails at, and all after it. It is shown the full names that the
+    topics have among all that are known. Adds to `calls`.
     """
-    left = sorted(request.topics, key=lambda t: t.last_at, reverse=True)
+    left = sorted(add_full_names(request.topics, known), key=lambda t: t.last_at, reverse=True)
     left.sort(key=lambda t: -request.priors.get(t.id, 0.0))
     found = Route({}, "" if left else "there is no topic to search")
     while left and not is_sure(found):
