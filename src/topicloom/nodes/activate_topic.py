@@ -170,13 +170,7 @@ class _Found:
         return sorted(topics, key=lambda t: -self.route.relevance.get(t, 0.0))
 
     def describe(self, active: tuple[str, ...], read: int, policy: ActivationPolicy) -> Search:
-        """The search as the receipt and the reply have it.
-
-        Args:
-            active: The topics that are active now, the best first.
-            read: How many topics are to be read.
-            policy: By what they were activated.
-        """
+        """The search as the receipt and the reply have it; `read` topics are to be read."""
         query, route, best = self.query, self.route, self.best
         dated = query.days is not None or bool(self.missed)
         alike = route.alternatives or (() if dated else find_ambiguous(route.relevance, policy))

@@ -37,16 +37,10 @@ def lay_out_prompt(
     loop: Sequence[BaseMessage] = (),
     options: TurnOptions = _NO_OPTIONS,
 ) -> MainPrompt:
-    """The main prompt of a session.
+    """The main prompt of a session, with the messages in view and the `loop` of tools behind them.
 
-    Args:
-        deps: Those of the graph.
-        kept: The graph's store, with facts and with what other threads say.
-        workspace: The session's.
-        session: The session.
-        view: The messages that it shows. Notes behind them are not shown.
-        loop: What was said in the turn behind them, such as results of tools.
-        options: The application's options for the turn.
+    Notes behind what is in view are not shown. The graph's store has facts, and what other threads
+    say.
     """
     store, window = workspace.store, deps.window
     last = view[-1].seq if view else session.count

@@ -87,14 +87,8 @@ class UserKnowledge:
         shown: Sequence[ThreadQuote],
     ) -> list[ThreadQuote]:
         """The facts that a note has to say: learnt elsewhere since the prompt's were chosen, or
-        asked for. What ended is shown only where the past is asked for.
-
-        Args:
-            kept: The graph's store.
-            store: The thread's own storage.
-            session: The thread.
-            query: What the user says.
-            shown: What notes say already.
+        asked for, and not `shown` by notes already. What ended is shown only where the past is
+        asked for.
         """
         now = self.clock()
         known = {(quote.fact, quote.since) for quote in shown}

@@ -233,11 +233,7 @@ def make_update_storable(values: Any) -> Any:
 
 
 def make_result_storable(name: str, result: Any) -> Any:
-    """What a tool gives, a message or a command, in a form that can be kept.
-
-    Args:
-        name: The name of the tool, for the error.
-        result: What it gives.
+    """What a tool of that name gives, a message or a command, in a form that can be kept.
 
     Raises:
         InputError: A message has none.

@@ -67,15 +67,7 @@ def select_quotes(
     things adds little. What is in view counts for nothing. The summaries of the best topics that
     are quoted have a part of the note.
 
-    Args:
-        read: What was read and found.
-        names: Topic names by id.
-        costs: Token costs.
-        budget: Tokens for what this turn recalls, what of it is seen already included.
-        seen: Short ids already quoted; never quoted again.
-        in_view: Short ids of messages that the prompt shows anyway; never quoted.
-        readers: How far models are followed.
-        most_certain: Originals that the index is all but certain of, at most.
+    The budget is for all that this turn recalls, also for what is seen already.
 
     Returns:
         The topics with something to say, by score, best first (`render_note` lists their quotes by
