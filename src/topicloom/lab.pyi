@@ -1,8 +1,5 @@
 """Where each name of `topicloom.lab` is."""
 
-from .context.layout import (
-    LayoutName as LayoutName,
-)
 from .context.notes import (
     render_note as render_note,
 )
@@ -202,6 +199,7 @@ from .state.quoting import (
     select_quotes as select_quotes,
 )
 from .state.recall import (
+    LayoutName as LayoutName,
     Stretches as Stretches,
     parse_message_number as parse_message_number,
 )

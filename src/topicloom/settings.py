@@ -24,6 +24,7 @@ from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
 from topicloom.state.quoting import ReadersSay
+from topicloom.state.recall import LayoutName
 from topicloom.state.receipt import Price
 from topicloom.state.splitting import SplitPolicy
 from topicloom.texts import FilledText
@@ -127,7 +128,7 @@ class Settings(BaseSettings):
     """Weight of what a model's readers say. `decide`: they choose what is quoted, and the index
     stands in for those that fail. `advise`, for small local models: the index fills half of the
     room as if there were no model, and the readers the rest."""
-    layout: Literal["ledger", "spec"] = "ledger"
+    layout: LayoutName = "ledger"
     """Where recall stands in the main prompt: behind the messages that called for it, or, as the
     design paper has it, before all messages, topic by topic with name, file and brief."""
     beginning: Literal["whole", "segments"] | None = None

@@ -24,10 +24,10 @@ from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread
 from tables import each_row
 
-from topicloom.context.layout import Layout, LayoutName, MainPrompt
+from topicloom.context.layout import Layout, MainPrompt
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.tokens import CachedTokenCounter
-from topicloom.state.recall import Note, TopicNote
+from topicloom.state.recall import LayoutName, Note, TopicNote
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.testing import ScriptedResponder, fake_roles
 

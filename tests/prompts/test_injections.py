@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from tables import each_row
 
-from topicloom.context.layout import Layout, LayoutName
+from topicloom.context.layout import Layout
 from topicloom.context.notes import format_facts
 from topicloom.context.segments import SegmentLayout, SummaryManager
 from topicloom.context.token_count import EstimatingCounter
@@ -36,7 +36,7 @@ from topicloom.roles.splitter import SplitRequest, build_splitter_prompt
 from topicloom.state.fence import fence
 from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, Layer
-from topicloom.state.recall import Note, TopicNote
+from topicloom.state.recall import LayoutName, Note, TopicNote
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import SearchScope
 from topicloom.state.stored_message import StoredMessage, to_stored_message

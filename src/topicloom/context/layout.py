@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 from langchain_core.messages import (
     AIMessage,
@@ -46,20 +45,23 @@ from topicloom.context.transcript import (
     describe_blocks,
     drop_compaction,
     excerpt,
-    format_day,
     show_message,
 )
 from topicloom.prompts.wording import get_wording
 from topicloom.state.content_blocks import Block, give_back, is_broken
 from topicloom.state.fence import fence
 from topicloom.state.language import Language
-from topicloom.state.recall import Note, Stretches, parse_message_number
+from topicloom.state.recall import (
+    LayoutName,
+    Note,
+    Stretches,
+    parse_message_number,
+    select_notes,
+)
 from topicloom.state.stored_message import StoredMessage
 
 _MAX_TOKENS_PER_CHARACTER = 2
 """Tokens that a character costs at most, about."""
-
-LayoutName = Literal["ledger", "spec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,18 +200,6 @@ class Layout:
         """Tokens of a message in the prompt, without the line of its day."""
         return self.counter.message(self.show(stored, language))
 
-    def count_day(self, day: str, language: Language) -> int:
-        """Tokens of the line above the first message of a day."""
-        line = format_day(day, language)
-        return self.counter.text(f"{line}\n") if line else 0
-
-    def select_shown(self, notes: Sequence[Note], newest: int) -> Sequence[Note]:
-        """The notes that a prompt shows whose newest message has that number.
-
-        The spec's order shows what this turn recalled, not what earlier ones did.
-        """
-        return [n for n in notes if n.after == newest] if self.order == "spec" else notes
-
     def build_prompt(
         self,
         system: str,
@@ -229,7 +219,8 @@ class Layout:
         but for the newest message in view and the newest calls, if these alone are too large. The
         spec's order has `headings` of topics, by id.
         """
-        notes = self.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
+        newest = max((m.seq for m in view if m.role == "user"), default=0)
+        notes = select_notes(notes, newest, self.order)
         texts = _render_notes(notes, fetch, language, headings)
         media: dict[int, list[Block]] = {}
         for note in notes:

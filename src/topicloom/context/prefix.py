@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import accumulate
 from threading import Lock
-from weakref import ReferenceType, ref
 
 from cachetools import LRUCache
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -18,8 +18,6 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 class _MeasuredPrompt:
     """A prompt as it is remembered: for each prefix of messages, its digest and its tokens."""
 
-    messages: Sequence[ReferenceType[BaseMessage]]
-    """Its messages, not kept alive: one that comes again as the same object is not read again."""
     digests: Sequence[bytes]
     """Of each prefix of messages, shortest first."""
     tokens: Sequence[int]
@@ -56,14 +54,14 @@ class PrefixMeter:
         key = (session, window)
         with self._lock:
             earlier = list(self._windows.get(key, ()))
-        digests = _digest_prefixes(messages, earlier[-1] if earlier else None)
+        digests = list(accumulate(messages, _digest, initial=b""))[1:]
         tokens = max((_share_tokens(digests, prompt) for prompt in earlier), key=len, default=[])
         total = repeated_tokens = tokens[-1] if tokens else 0
         for message in messages[len(tokens) :]:
             total += count(message)
             tokens.append(total)
         with self._lock:
-            measured = _MeasuredPrompt([*map(ref, messages)], digests, tokens)
+            measured = _MeasuredPrompt(digests, tokens)
             self._windows[key] = deque([*self._windows.get(key, ()), measured], self._prompts)
         return repeated_tokens / total if total else 0.0
 
@@ -78,25 +76,10 @@ def _share_tokens(digests: Sequence[bytes], earlier: _MeasuredPrompt) -> list[in
     return list(earlier.tokens[:shared])
 
 
-def _digest_prefixes(messages: Sequence[BaseMessage], last: _MeasuredPrompt | None) -> list[bytes]:
-    """For each message, a digest of it and of all before it."""
-    digests = list[bytes]()
-    if last is not None:
-        pairs = zip(messages, last.messages, strict=False)
-        same = next((i for i, (a, b) in enumerate(pairs) if a is not b()), None)
-        shared = min(len(messages), len(last.messages)) if same is None else same
-        digests = list(last.digests[:shared])
-    running = digests[-1] if digests else b""
-    for message in messages[len(digests) :]:
-        said = repr(_get_sent_content(message)).encode("utf-8", "surrogatepass")
-        running = blake2b(running + said, digest_size=16).digest()
-        digests.append(running)
-    return digests
-
-
-def _get_sent_content(message: BaseMessage) -> tuple[object, ...]:
-    """The parts of a message that a provider is sent."""
+def _digest(before: bytes, message: BaseMessage) -> bytes:
+    """A digest of what a provider is sent of a message, and of all before it."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     answers = message.tool_call_id if isinstance(message, ToolMessage) else ""
     sent = [(c["name"], c["args"], c["id"]) for c in calls]
-    return (message.type, message.name, message.content, sent, answers)
+    said = repr((message.type, message.name, message.content, sent, answers))
+    return blake2b(before + said.encode("utf-8", "surrogatepass"), digest_size=16).digest()

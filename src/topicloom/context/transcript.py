@@ -38,15 +38,7 @@ def excerpt(
 ) -> str:
     """Head and tail of a text, about two to one, and between them a mark of what is missing.
 
-    Args:
-        text: Any text.
-        limit: Tokens that the result may have, about.
-        count: Counts tokens.
-        message_id: Short id of the message, for the mark.
-        language: Language of the mark.
-
-    Returns:
-        The text itself if it is within the limit.
+    It is the text itself if that is within the limit, which is tokens. The mark names the message.
     """
     tokens = count(text)
     if tokens <= limit or len(text) < 64:

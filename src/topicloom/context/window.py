@@ -9,13 +9,13 @@ from functools import cached_property
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
-from topicloom.context.layout import Layout, LayoutName, MainPrompt
+from topicloom.context.layout import Layout, MainPrompt
 from topicloom.context.segments import SegmentLayout
 from topicloom.context.token_count import TokenCounter, ToolLike
 from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.language import Language
-from topicloom.state.recall import Note
+from topicloom.state.recall import LayoutName, Note
 from topicloom.state.rounds import Round
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage

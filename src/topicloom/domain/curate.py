@@ -30,7 +30,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dumped, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.search.words import words_of
-from topicloom.state.recall import Note
+from topicloom.state.recall import Note, select_notes
 from topicloom.state.session import Session
 
 _TAIL = 6
@@ -77,7 +77,7 @@ def _build_request(
     """The request of a turn, of the session as it is now."""
     session, turn, workspace = open_turn(deps.workspaces, state)
     store, document = workspace.store, state.get("document") or {}
-    notes = deps.window.layout.select_shown(store.notes(session), turn.user)
+    notes = select_notes(store.notes(session), turn.user, deps.settings.layout)
     terms = words_of(" ".join(plan.search.keywords) or turn.query)
     origin = CurationOrigin(
         session=session.id,

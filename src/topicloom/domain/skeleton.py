@@ -35,6 +35,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dumped, node, open_turn
 from topicloom.state.fence import fence
 from topicloom.state.layers import Layer
+from topicloom.state.recall import select_notes
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
@@ -160,7 +161,8 @@ class SkeletonService:
         self, text: str, store: SessionStore, session: Session, turn: Turn
     ) -> Layer | None:
         """The layer that the prompt needs to show a skeleton; None if it does already."""
-        notes = self.deps.window.layout.select_shown(store.notes(session), turn.user)
+        layout = self.deps.settings.layout
+        notes = select_notes(store.notes(session), turn.user, layout)
         return build_skeleton_layer(text, [(n.after, layer) for n in notes for layer in n.layers])
 
     def count_tokens(

@@ -130,10 +130,7 @@ class CompiledSessionGraph(
         return self._hide_purged(super().get_state(config, subgraphs=subgraphs))
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """As LangGraph has it, without what was purged behind the checkpoint.
-
-        Raises `OtherPersonError` if the configuration names another user than the thread's.
-        """
+        """As `get_state`."""
         await self._acheck_owner(config.get("configurable", {}), {})
         state = await super().aget_state(config, subgraphs=subgraphs)
         return await asyncio.to_thread(self._hide_purged, state)
@@ -146,7 +143,7 @@ class CompiledSessionGraph(
     async def aget_state_history(
         self, config: RunnableConfig, **options: Any
     ) -> AsyncIterator[StateSnapshot]:
-        """As LangGraph has it, without what was purged behind the checkpoints."""
+        """As `get_state_history`."""
         await self._acheck_owner(config.get("configurable", {}), {})
         async for state in super().aget_state_history(config, **options):
             yield await asyncio.to_thread(self._hide_purged, state)
@@ -199,10 +196,7 @@ class CompiledSessionGraph(
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """As LangGraph has it; at a checkpoint that is named, it begins a fork.
-
-        Where it removes all messages, these are all that were ever said.
-        """
+        """As `bulk_update_state`."""
         supersteps = self.builder.make_storable(supersteps)
         await self._acheck_owner(config.get("configurable", {}), {})
         if _names_checkpoint(config) or _clears(supersteps):

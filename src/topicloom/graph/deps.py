@@ -38,6 +38,7 @@ from topicloom.roles.choice import (
 from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open_model
 from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
+from topicloom.roles.rooms import Rooms
 from topicloom.roles.servers import Server
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
@@ -80,6 +81,7 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
         roles=roles,
         embedder=embedder,
         window=window,
+        rooms=Rooms(roles, window, settings.topic_window, settings.topic_share),
         workspaces=workspaces,
         user=UserKnowledge(workspaces, embedder, load_cues("past"), clock, settings.across_threads),
         adsorber=open_adsorber(choose_zone(settings.adsorber, roles), embedder),
@@ -118,7 +120,8 @@ def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
         roles=None if options.model or options.cheap_model else parts.roles,
     )
     roles, window = _play_roles(own, settings, deps.embedder, deps.meter)
-    return replace(deps, settings=settings, roles=roles, window=window)
+    rooms = Rooms(roles, window, settings.topic_window, settings.topic_share)
+    return replace(deps, settings=settings, roles=roles, window=window, rooms=rooms)
 
 
 def _play_roles(

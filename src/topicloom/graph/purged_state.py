@@ -24,13 +24,7 @@ MADE_IN_A_TURN = ("readings", "calls", "layers", "plan")
 def hide_purged(
     state: StateSnapshot, workspaces: Workspaces, store: BaseStore | None
 ) -> StateSnapshot:
-    """The state of a session graph, in which what was purged since reads `REMOVED`.
-
-    Args:
-        state: As the checkpoint has it.
-        workspaces: Those of the graph.
-        store: That which the graph was compiled with.
-    """
+    """The state of a checkpoint, in which what was purged since reads `REMOVED`."""
     thread = state.config["configurable"].get("thread_id")
     if not (state.values and thread) or (workspaces.storage is None and store is None):
         return state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -18,18 +18,17 @@ from topicloom.nodes.step import Update, dump, emit, load_readings, node, open_t
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
-from topicloom.roles.calls import ask_first, ask_role
-from topicloom.roles.router import FAINT, ROUTER, Route, RouteRequest
+from topicloom.roles.router import FAINT, Route, RouteRequest
+from topicloom.roles.routing import ask_archive, ask_routers, is_sure, join_routes
 from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days, parse_when
-from topicloom.state.activation import CLEAR, ActivationPolicy, activate_candidates, find_ambiguous
+from topicloom.state.activation import ActivationPolicy, activate_candidates, find_ambiguous
 from topicloom.state.channels import SessionState
-from topicloom.state.hierarchy import add_full_names
-from topicloom.state.lifecycle import mark_active
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call
 from topicloom.state.session import Lookup, Search, SearchRequest, SearchScope, Session, Turn
 from topicloom.state.topics import Topic, TopicTable
+from topicloom.storage.references import activate_topics
 from topicloom.storage.sessions import SessionStore
 
 ACTIVATE_TOPIC = "activate_topic"
@@ -171,13 +170,7 @@ class _Found:
         return sorted(topics, key=lambda t: -self.route.relevance.get(t, 0.0))
 
     def describe(self, active: tuple[str, ...], read: int, policy: ActivationPolicy) -> Search:
-        """The search as the receipt and the reply have it.
-
-        Args:
-            active: The topics that are active now, the best first.
-            read: How many topics are to be read.
-            policy: By what they were activated.
-        """
+        """The search as the receipt and the reply have it; `read` topics are to be read."""
         query, route, best = self.query, self.route, self.best
         dated = query.days is not None or bool(self.missed)
         alike = route.alternatives or (() if dated else find_ambiguous(route.relevance, policy))
@@ -228,15 +221,16 @@ class TopicSearch:
         days = parse_when(request.when, self.deps.clock()) if request.when else None
         query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
         found = yield from self._find(query, turn, policy)
-        session, turn = activate_topics(
-            workspace.store, session, turn, found.route.relevance, policy, asked=found.asked
+        relevance = found.route.relevance
+        session, change = activate_topics(
+            workspace.store, session, relevance, policy, asked=found.asked
         )
         active = tuple(t for t in found.best if t in session.active)
         due = dict.fromkeys((*chain.from_iterable(turn.unread), *active))
         unread = tuple(t for t in due if t not in read)
         search = found.describe(active, len(unread), policy)
         update = {"searches": (*turn.searches, search), "request": None}
-        turn = turn.model_copy(update=update)
+        turn = turn.join(change).model_copy(update=update)
         hits = workspace.look_up(session, turn.lookup)
         table = workspace.store.topic_table(session)
         turn = plan_reading(self.deps, table, session, turn, unread, hits)
@@ -258,7 +252,7 @@ class TopicSearch:
             request = request.model_copy(update={"include_archived": True})
             query, topics = replace(query, request=request), [*topics, *put_away]
             more, looked = yield from self._ask_routers(query, put_away)
-            route, briefs = _join_routes(route, more), briefs + looked
+            route, briefs = join_routes(route, more), briefs + looked
         of_days = [t.id for t in topics] if query.days else []
         if not route.relevance:  # nothing but the days was asked for
             route = replace(route, relevance=dict.fromkeys(of_days, FAINT))
@@ -273,49 +267,29 @@ class TopicSearch:
         return _Found(query, route, briefs, asked, unsearched, missed, other_days, of_days)
 
     def _ask_routers(self, query: _Query, topics: Sequence[Topic]) -> Step[tuple[Route, int]]:
-        """The route among some topics, and how many the router looked at.
+        """The route among some topics, and how many the router looked at."""
+        session = query.session
+        question = RouteRequest(
+            session=session.id,
+            query=query.request.query,
+            tail=query.workspace.store.messages(session, session.count - 5),
+            topics=topics,
+            priors=query.look_up(archived=query.request.include_archived).topics,
+            when=str(query.days) if query.days else None,
+            language=session.language,
+        )
+        waits, known = self.deps.waits.of(session.id), query.table.topics
+        return (yield from ask_routers(self.deps.roles, question, known, query.calls, waits))
 
-        It is asked page by page, the likeliest topics first, until one is meant for sure. Its
-        stand-in takes the page that it fails at, and all after it.
-        """
-        session, request, days = query.session, query.request, query.days
-        priors = query.look_up(archived=request.include_archived).topics
-        left = sorted(topics, key=lambda t: t.last_at, reverse=True)
-        left.sort(key=lambda t: -priors.get(t.id, 0.0))
-        found = Route({}, "" if left else "there is no topic to search")
-        while left and not _is_sure(found):
-            question = RouteRequest(
-                session=session.id,
-                query=request.query,
-                tail=query.workspace.store.messages(session, session.count - 5),
-                topics=add_full_names(left, query.table.topics),
-                priors={t.id: priors.get(t.id, 0.0) for t in left},
-                when=str(days) if days else None,
-                language=session.language,
-            )
-            routers = self.deps.roles.in_turn(ROUTER)
-            waits = self.deps.waits.of(session.id)
-            route = yield from ask_first("router", routers, question, query.calls, waits=waits)
-            route = route or Route({}, "no router answered")
-            page, left = left[: route.seen], left[route.seen or len(left) :]
-            route = _restrict_route(route, {t.id for t in page})
-            alike = found.alternatives + route.alternatives
-            found = Route({**found.relevance, **route.relevance}, route.reason, alike)
-        return found, len(topics) - len(left)
-
-    def _ask_archive(
-        self, query: _Query, topics: Sequence[Topic]
-    ) -> Step[Mapping[str, float] | None]:
+    def _ask_archive(self, query: _Query, topics: Sequence[Topic]) -> Step[dict[str, float] | None]:
         """Relevance of the topics that the archive's index leads to; None without a search."""
         if self.archive is None or not topics:
             return None
-        store = query.workspace.store
-        refs = {t.id: frozenset(store.topic_refs(query.session, t)) for t in topics}
-        question = ArchiveQuery(query.session.id, query.request.query, refs)
-        waits = self.deps.waits.of(query.session.id)
-        answer, call = yield from ask_role("router", self.archive, question, waits=waits)
-        query.calls.append(call)
-        return _restrict_route(answer, refs).relevance if answer is not None else None
+        session, store = query.session, query.workspace.store
+        refs = {t.id: frozenset(store.topic_refs(session, t)) for t in topics}
+        question = ArchiveQuery(session.id, query.request.query, refs)
+        waits = self.deps.waits.of(session.id)
+        return (yield from ask_archive(self.archive, question, query.calls, waits))
 
 
 def _points_to(query: _Query, topics: Sequence[Topic]) -> bool:
@@ -333,48 +307,4 @@ def _means_archive(turn: Turn, query: _Query, route: Route, put_away: Sequence[T
     forgotten = (turn.amnesia or query.request.forgotten) and not query.request.include_archived
     if not (forgotten and put_away):
         return False
-    return not _is_sure(route) or _points_to(query, put_away)
-
-
-def _is_sure(route: Route) -> bool:
-    """True if a topic was found that is meant for sure."""
-    return max(route.relevance.values(), default=0.0) >= CLEAR
-
-
-def _join_routes(route: Route, more: Route) -> Route:
-    """What two routes found, among different topics."""
-    found = {**route.relevance, **more.relevance}
-    return Route(found, route.reason or more.reason, route.alternatives + more.alternatives)
-
-
-def _restrict_route(route: Route, offered: Collection[str]) -> Route:
-    """A route to nothing but what was offered; relevance over 1 is 1."""
-    found = {t: min(s, 1.0) for t, s in route.relevance.items() if t in offered and s > 0}
-    alike = tuple(t for t in route.alternatives if t in found)
-    return replace(route, relevance=found, alternatives=alike if len(alike) > 1 else ())
-
-
-def activate_topics(
-    store: SessionStore,
-    session: Session,
-    turn: Turn,
-    relevance: Mapping[str, float],
-    policy: ActivationPolicy,
-    *,
-    asked: Container[str] = (),
-) -> tuple[Session, Turn]:
-    """Activate topics by rank, as far as there is room; others may be deactivated for it.
-
-    The turn says which were. Nothing but being `asked` for revives archived topics. Raises
-    `TransitionError` if a topic cannot be activated.
-    """
-    table = store.topic_table(session)
-    result = activate_candidates(session.active, relevance, policy, table.pinned())
-    rows = [mark_active(table[t], session.active, asked=t in asked) for t in result.activated]
-    session = store.save_topics(session, [row for row in rows if row != table[row.id]])
-    return session.model_copy(update={"active": result.active}), turn.model_copy(
-        update={
-            "activated": (*turn.activated, *result.activated),
-            "deactivated": (*turn.deactivated, *result.deactivated),
-        }
-    )
+    return not is_sure(route) or _points_to(query, put_away)

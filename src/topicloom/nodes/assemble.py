@@ -11,7 +11,6 @@ from langgraph.types import Overwrite
 
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
-from topicloom.nodes.activate_topic import activate_topics
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, load_readings, node, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
@@ -22,10 +21,11 @@ from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.note_draft import PromptCosts
 from topicloom.state.quoting import Readings, Recall, compose_note, read_named
-from topicloom.state.recall import Note, Reading, Stretches, parse_message_number
+from topicloom.state.recall import Note, Reading, Stretches, parse_message_number, select_notes
 from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
+from topicloom.storage.references import activate_topics
 from topicloom.storage.sessions import SessionStore
 
 _LEAST = 48
@@ -47,7 +47,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         table = store.topic_table(session)
         known = load_readings(state)
         by_models = [r for r in known if r.source == "model" and not r.failed]
-        session, turn = _activate_read(deps, store, session, turn, by_models)
+        session, turn = _activate_read(deps, store, session, turn, table, by_models)
         # What was read before the newest search stands in the note before this one.
         newest = [r for r in known if r.search == len(turn.searches)]
         found = list[Reading]()
@@ -100,14 +100,20 @@ def load_layers(state: Mapping[str, Any]) -> tuple[Layer, ...]:
 
 
 def _activate_read(
-    deps: Deps, store: SessionStore, session: Session, turn: Turn, readings: Sequence[Reading]
+    deps: Deps,
+    store: SessionStore,
+    session: Session,
+    turn: Turn,
+    table: TopicTable,
+    readings: Sequence[Reading],
 ) -> tuple[Session, Turn]:
     """Activate dormant topics by what their readers say of them."""
-    dormant = {t.id for t in store.topic_table(session).open()} - session.active.keys()
+    dormant = {t.id for t in table.open()} - session.active.keys()
     relevance = {r.topic: r.score for r in readings if r.topic in dormant}
     if not relevance:
         return session, turn
-    return activate_topics(store, session, turn, relevance, deps.settings.activation)
+    session, change = activate_topics(store, session, relevance, deps.settings.activation)
+    return session, turn.join(change)
 
 
 def _compose(
@@ -115,7 +121,7 @@ def _compose(
 ) -> Recall:
     """The note of this turn, without what the prompt shows already."""
     window, layout = deps.window, deps.window.layout
-    notes = layout.select_shown(store.notes(session), turn.user)
+    notes = select_notes(store.notes(session), turn.user, deps.settings.layout)
     search = turn.searches[-1] if turn.searches else None
     read = read._replace(by_readers=[*read_named(notes, search), *read.by_readers])
     quotes = (q for r in (*read.by_readers, *read.by_index) for q in r.quotes)

@@ -62,14 +62,9 @@ def find_edits(
 ) -> tuple[Edit, Sequence[AnyMessage]]:
     """Find what the application changed of earlier messages in the `messages` channel.
 
-    Args:
-        deps: Those of the graph.
-        workspace: The session's.
-        session: The session before the edits.
-        messages: The channel.
-        answer: True if the user may send an earlier message again, in other words.
-        cleared: True if all earlier messages were removed by the input. None for a run without an
-            input: they were removed if the channel holds none of them.
+    To `answer`, the user may send an earlier message again, in other words. The input `cleared` all
+    earlier messages if it removes them; None for a run without an input, where they were removed if
+    the channel holds none of them.
 
     Returns:
         The edit, and the messages that are in view: the very ones that were given if all are.

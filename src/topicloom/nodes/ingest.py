@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
@@ -24,7 +25,7 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import SessionState
 from topicloom.state.chats import list_titles, mark_chats
 from topicloom.state.identity import find_new_messages, mark_seen
-from topicloom.state.language import detect_language
+from topicloom.state.language import choose_language
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, number_messages
@@ -44,7 +45,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         silent = begun.silent or bool(options.changes_topics and recent)
         fresh = find_new_messages(messages, recent, answer=options.answer, silent=silent)
         if session.turn == 0:
-            spoken = deps.language or detect_language([get_text(m) for m in messages])
+            spoken = choose_language(deps.settings.language, [get_text(m) for m in messages])
             session = session.model_copy(update={"language": spoken})
         if not recent:  # the channel shows all that there is
             session = session.model_copy(update={"shown": 1})
@@ -120,12 +121,10 @@ def _begin_turn(
     messages = mark_chats(request.messages, chats)
     table = workspace.store.topic_table(session)
 
-    def find_return(text: str) -> str | None:
-        open_ids = {t.id for t in table.open()} if answer else set()
-        return workspace.indexed(session, table).find_return(text, open_ids) if open_ids else None
-
     # The user waits here, so no arbiter is asked about beginnings: it is when the tail is split.
-    stored, verdict = deps.adsorber.mark_beginnings(messages, recent, find_return)
+    stored, verdict = deps.adsorber.mark_beginnings(
+        messages, recent, partial(workspace.find_return, session) if answer else None
+    )
     back = verdict.returns
     talk = [*recent, *stored]
     titles = session.titles | list_titles(stored, chats)

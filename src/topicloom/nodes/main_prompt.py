@@ -18,7 +18,7 @@ from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import TurnOptions
 from topicloom.state.fence import fence_line
-from topicloom.state.recall import Note
+from topicloom.state.recall import Note, select_notes
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
@@ -37,22 +37,19 @@ def lay_out_prompt(
     loop: Sequence[BaseMessage] = (),
     options: TurnOptions = _NO_OPTIONS,
 ) -> MainPrompt:
-    """The main prompt of a session.
+    """The main prompt of a session, with the messages in view and the `loop` of tools behind them.
 
-    Args:
-        deps: Those of the graph.
-        kept: The graph's store, with facts and with what other threads say.
-        workspace: The session's.
-        session: The session.
-        view: The messages that it shows. Notes behind them are not shown.
-        loop: What was said in the turn behind them, such as results of tools.
-        options: The application's options for the turn.
+    Notes behind what is in view are not shown. The graph's store has facts, and what other threads
+    say.
     """
     store, window = workspace.store, deps.window
     last = view[-1].seq if view else session.count
     notes = [note for note in store.notes(session) if note.after <= last]
     if any(note.other_threads for note in notes):
         notes = read_thread_quotes(deps, kept, workspace, session, notes)
+    headings = None
+    if deps.settings.layout == "spec":
+        headings = _write_headings(window, store, session, view, notes)
     return window.build_prompt(
         session,
         view,
@@ -60,7 +57,7 @@ def lay_out_prompt(
         store.fetcher(session),
         facts=show_facts(deps, kept, workspace, session, options.instructions),
         loop=loop,
-        headings=_write_headings(window, store, session, view, notes),
+        headings=headings,
         view_tokens=sum(workspace.sizes.between(session, session.view, last, window.layout)),
         callers_tools=options.tools,
     )
@@ -72,15 +69,14 @@ def _write_headings(
     session: Session,
     view: Sequence[StoredMessage],
     notes: Sequence[Note],
-) -> dict[str, str] | None:
-    """Name, file and brief of each topic that the spec's order shows; None in the ledger's.
+) -> dict[str, str]:
+    """Name, file and brief of each topic that the spec's order shows.
 
     Briefs share what the quotes leave of the room for recall.
     """
     layout, language = window.layout, session.language
-    if layout.order == "ledger":
-        return None
-    shown = layout.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
+    newest = max((m.seq for m in view if m.role == "user"), default=0)
+    shown = select_notes(notes, newest, layout.order)
     table, files = store.topic_table(session), store.log.topic_files
     topics = {t.topic: table[t.topic] for note in shown for t in note.topics if t.topic in table}
     fetch = store.fetcher(session)

@@ -51,7 +51,7 @@ def plan_reading(
     others = hits.find_in_other_topics(known, deps.settings.activation.base)
     return turn.model_copy(
         update={
-            "unread": plan_calls(topics, tokens, deps.reader_window.topic_room()),
+            "unread": plan_calls(topics, tokens, deps.rooms.call),
             "reads_others": bool(others) and not deps.roles.by_index(READER),
         }
     )
@@ -101,10 +101,10 @@ def _show_whole(
     deps: Deps, store: SessionStore, session: Session, hits: Hits, topics: Sequence[str]
 ) -> list[TopicWindow]:
     """Topics with all of their messages."""
-    table, measure = store.topic_table(session), deps.reader_window.measure
+    table, measure = store.topic_table(session), deps.rooms.reader.measure
     windows = []
     for topic in map(table.__getitem__, topics):
-        messages = read_topic_window(store, session, topic, measure, deps.topic_tokens)
+        messages = read_topic_window(store, session, topic, measure, deps.rooms.topic)
         windows.append(TopicWindow(topic, messages, hits.topics.get(topic.id, 0.0)))
     return [w for w in windows if w.messages]
 
@@ -113,7 +113,7 @@ def _show_found(
     deps: Deps, store: SessionStore, session: Session, hits: Hits, topics: Sequence[str]
 ) -> list[TopicWindow]:
     """All topics but these with what the index found in them."""
-    window, table = deps.reader_window, store.topic_table(session)
+    window, table = deps.rooms.reader, store.topic_table(session)
     room = min(deps.window.recall, window.topic_room() // 2)
     found = hits.find_in_other_topics(topics, deps.settings.activation.base)
     messages = pick_fitting(store, session, found, window.counter.text, room)

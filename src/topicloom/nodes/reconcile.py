@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable
@@ -59,53 +60,43 @@ def begin_turn(deps: Deps, state: SessionState) -> bool:
         return True
     deps.waits.of(current_session(state).id).begin(waited=turn_options().answer)
     try:
-        known, workspace = open_session(deps.workspaces, state)
-        tips = read_tips(workspace.store)
-        session = _date_fork(_claim(known, tips), state)
-        edit, messages = _find_edits(deps, workspace, session, state)
-        behind = find_concurrent(workspace.store, session, tips)
+        left = _find_unsettled(deps, state)
+        behind = find_concurrent(left.workspace.store, left.session, left.tips)
     except (OSError, StorageUnavailableError):  # the node looks once more, and has a second attempt
         return True
-    begun = read_unfinished(state, known)
-    failed = begun is not None and begun.first
-    purged = workspace.store.log.purges != known.purges
-    hidden = messages is not state.get("messages", messages)
-    return bool(session != known or behind or edit.numbers or hidden or failed or purged)
+    other = left.session != left.known or left.hidden or left.failed or left.purged
+    return bool(other or behind or left.edit.numbers)
 
 
 def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
     """The node that settles what others left; `replay` makes their edits of a document."""
 
     def step(state: SessionState) -> Step[Update]:
-        known, workspace = open_session(deps.workspaces, state)
-        store, begun = workspace.store, read_unfinished(state, known)
-        tips = read_tips(store)
-        session = _date_fork(_claim(known, tips), state)
-        edit, messages = _find_edits(deps, workspace, session, state)
-        edited, edits = supersede(store, session, edit), edit.describe()
-        session, events, update = _come_behind(store, edited, tips, state, replay)
+        left = _find_unsettled(deps, state)
+        store, known, messages = left.workspace.store, left.known, left.messages
+        edited, edits = supersede(store, left.session, left.edit), left.edit.describe()
+        session, events, update = _come_behind(store, edited, left.tips, state, replay)
         unfinished = read_unfinished(state, session)
         if unfinished and _lacks_its_end(unfinished, messages) and not edits:
             return dump(turn=unfinished.model_copy(update={"answer": False}))
-        if purged := store.log.purges != known.purges:
+        if left.purged:
             # A title may tell what was purged.
             session = session.model_copy(update={"purges": store.log.purges, "titles": {}})
-        failed = bool(begun and begun.first)
         calls = list[Call]()
         if edits:
             session = yield from _name_topics(deps, store, session, calls)
-        if events or edits or failed or purged or messages is not state.get("messages", messages):
+        if events or edits or left.failed or left.purged or left.hidden:
             # The channel is as old as the session that the checkpoint holds.
-            stored = workspace.recent(session, messages, session.count - known.count)
+            stored = left.workspace.recent(session, messages, session.count - known.count)
             if events:  # what another writer took out of view is not new
-                stored = [*workspace.recent(edited, messages), *stored]
+                stored = [*left.workspace.recent(edited, messages), *stored]
             shown = show_newest(store, session, deps.settings.visible_messages)
             update["messages"] = Overwrite([*shown, *select_unstored(messages, stored)])
-            session = workspace.mark_shown(session, shown)
-        before = begun.events if begun and not failed else ()
+            session = left.workspace.mark_shown(session, shown)
+        before = left.begun.events if left.begun and not left.failed else ()
         turn = Turn(
             number=session.turn + 1,
-            silent=bool(edits or failed or events),
+            silent=bool(edits or left.failed or events),
             events=(*before, *edits, *events),
         )
         anew = {"readings": None, "calls": Overwrite(dumped(calls))}
@@ -114,18 +105,47 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
     return node(step, "reconcile")
 
 
-def _claim(session: Session, tips: Sequence[Tip]) -> Session:
-    """The session as one of the person whose it is by what is stored."""
+@dataclass(frozen=True, slots=True)
+class _Unsettled:
+    """What others left behind a checkpoint."""
+
+    known: Session
+    """The session as the checkpoint has it."""
+    session: Session
+    """The same as one of the person whose it is by what is stored; a fork with its time."""
+    workspace: Workspace
+    tips: Sequence[Tip]
+    """The tips of all branches, the oldest first."""
+    edit: Edit
+    """What the application changed in the channel."""
+    messages: Sequence[AnyMessage]
+    """The messages of the channel that are in view."""
+    hidden: bool
+    """True if these are not all of it."""
+    begun: Turn | None
+    """The turn that is not closed."""
+
+    @property
+    def failed(self) -> bool:
+        """True if that turn had taken its message in."""
+        return bool(self.begun and self.begun.first)
+
+    @property
+    def purged(self) -> bool:
+        """True if something was purged since."""
+        return self.workspace.store.log.purges != self.known.purges
+
+
+def _find_unsettled(deps: Deps, state: SessionState) -> _Unsettled:
+    known, workspace = open_session(deps.workspaces, state)
+    tips = read_tips(workspace.store)
     owner = find_person(tip.session for tip in tips)
-    return session if owner is None else claim_session(session, owner)
-
-
-def _find_edits(
-    deps: Deps, workspace: Workspace, session: Session, state: SessionState
-) -> tuple[Edit, Sequence[AnyMessage]]:
-    """What the application changed in the channel, and the messages of it that are in view."""
+    session = _date_fork(known if owner is None else claim_session(known, owner), state)
     answer, cleared, given = turn_options().answer, current_run().cleared, state.get("messages", [])
-    return find_edits(deps, workspace, session, given, answer=answer, cleared=cleared)
+    edit, messages = find_edits(deps, workspace, session, given, answer=answer, cleared=cleared)
+    begun = read_unfinished(state, known)
+    hidden = messages is not given
+    return _Unsettled(known, session, workspace, tips, edit, messages, hidden, begun)
 
 
 def _lacks_its_end(begun: Turn, messages: Sequence[AnyMessage]) -> bool:

@@ -34,7 +34,7 @@ def find_repairs_of_review(deps: Deps, workspace: Workspace, session: Session) -
     fresh = {t.id for t in table.open() if t.content != t.reviewed}
     if not fresh:
         return []
-    return find_repairs(workspace, session, fresh, deps.embedder, deps.topic_tokens, REVIEW_REPAIRS)
+    return find_repairs(workspace, session, fresh, deps.embedder, deps.rooms.topic, REVIEW_REPAIRS)
 
 
 def find_repairs(
@@ -47,15 +47,8 @@ def find_repairs(
 ) -> list[TopicChange]:
     """The changes that put right what is filed wrong; nothing that a person settled.
 
-    What an arbiter told apart stays apart.
-
-    Args:
-        workspace: Of the session, as far as it is written.
-        session: The session.
-        first: Ids of the topics to look at before others.
-        embedder: Encoder of the session; it names new topics.
-        limit: Tokens that a topic may have.
-        most: Joined topics and moved runs at most.
+    What an arbiter told apart stays apart. The topics named `first` are looked at before others; no
+    topic gets more than `limit` tokens; `most` counts joined topics and moved runs.
     """
     table = workspace.store.topic_table(session)
     loose = [t for t in table.loose() if not t.by_hand]

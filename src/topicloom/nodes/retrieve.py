@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from langchain_core.runnables import Runnable
 
-from topicloom.nodes.activate_topic import activate_topics
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.read_topic import plan_reading
 from topicloom.nodes.step import Update, dump, node, open_turn
@@ -13,6 +12,7 @@ from topicloom.search.time_expressions import asked_for
 from topicloom.state.activation import activate_candidates
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Lookup, SearchRequest, Turn
+from topicloom.storage.references import activate_topics
 
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
@@ -40,7 +40,8 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         policy, active = deps.settings.activation, tuple(session.active)
         suggested = activate_candidates(session.active, relevance, policy, table.pinned()).activated
         if deps.roles.by_index(READER):
-            session, turn = activate_topics(workspace.store, session, turn, relevance, policy)
+            session, change = activate_topics(workspace.store, session, relevance, policy)
+            turn = turn.join(change)
             active = tuple(session.active)
         # What a split has just taken out of view is read too, though it could not be activated.
         topics = tuple(dict.fromkeys([*active, *reversed(turn.split), *suggested]))

@@ -84,23 +84,22 @@ class TurnEnd:
 
     def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
         """The session after the turn, and the turn and its receipt."""
-        workspace, window = self.workspace, self.deps.window
+        workspace, settings = self.workspace, self.deps.settings
         store, session = workspace.store, _apply_late_briefs(workspace, session)
-        notes = store.notes(session)
-        if left := workspace.index.waiting:
-            emit("embedding", left=left)
+        if workspace.waiting:
+            emit("embedding", left=workspace.waiting)
         plan = self.state.get("plan")
         record = TurnRecord(
             load_readings(self.state),
             calls=[Call.model_validate(c) for c in self.state.get("calls") or ()],
             plan=None if plan is None else PlannedTurn.model_validate(plan),
-            notes=notes,
-            shown=window.layout.select_shown(notes, self.turn.user),
-            window=window.size,
+            notes=store.notes(session),
+            order=settings.layout,
+            window=self.deps.window.size,
             now=self.now,
             trouble=workspace.list_trouble(),
         )
-        table, policy = store.topic_table(session), self.deps.settings.activation
+        table, policy = store.topic_table(session), settings.activation
         session, turn, receipt = close_turn(session, self.turn, table, policy, record)
         return store.add_receipt(session, receipt), (turn, receipt)
 

@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore
 
 from topicloom.context.notes import show_fact
 from topicloom.nodes.profiled_threads import ProfiledThreads, open_thread
-from topicloom.nodes.workspace import Workspace, Workspaces, enter_all
+from topicloom.nodes.workspace import Workspaces, enter_all
 from topicloom.prompts.loader import Cues
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.persons import find_facts, see_facts, share_facts
@@ -25,7 +25,7 @@ from topicloom.search.embedder import Embedder
 from topicloom.search.time_expressions import Days, parse_when, time_in
 from topicloom.search.words import words_of
 from topicloom.state.facts import KnownFact
-from topicloom.state.persons import Person, get_person
+from topicloom.state.persons import get_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, parse_iso_seconds
@@ -87,14 +87,8 @@ class UserKnowledge:
         shown: Sequence[ThreadQuote],
     ) -> list[ThreadQuote]:
         """The facts that a note has to say: learnt elsewhere since the prompt's were chosen, or
-        asked for. What ended is shown only where the past is asked for.
-
-        Args:
-            kept: The graph's store.
-            store: The thread's own storage.
-            session: The thread.
-            query: What the user says.
-            shown: What notes say already.
+        asked for, and not `shown` by notes already. What ended is shown only where the past is
+        asked for.
         """
         now = self.clock()
         known = {(quote.fact, quote.since) for quote in shown}
@@ -166,7 +160,7 @@ class UserKnowledge:
         known = {(quote.thread, quote.message) for quote in shown}
         found = list[tuple[float, ThreadQuote]]()
         for thread in self.profiles.choose(kept, person, session.id, query):
-            opened = self._open(kept, person, thread)
+            opened = open_thread(self.workspaces, kept, person, thread)
             if opened is None:
                 continue
             other, workspace = opened
@@ -206,7 +200,7 @@ class UserKnowledge:
             facts = ((q, spans.get((q.fact, q.since))) for q in quotes if q.fact)
             texts |= {quote: _describe(span) for quote, span in facts if span is not None}
         for thread in dict.fromkeys(q.thread for q in quotes if q.message and not self._alone):
-            opened = self._open(kept, person, thread)
+            opened = open_thread(self.workspaces, kept, person, thread)
             if opened is None:
                 continue
             other, workspace = opened
@@ -233,11 +227,6 @@ class UserKnowledge:
             share_facts(ReflectionStore(kept), store, session)
         if self.sharing == "all":
             self.profiles.update(kept, session)
-
-    def _open(
-        self, kept: BaseStore, person: Person, thread: str
-    ) -> tuple[Session, Workspace] | None:
-        return open_thread(self.workspaces, kept, person, thread)
 
 
 def _find_hidden(store: SessionStore, session: Session) -> set[int]:

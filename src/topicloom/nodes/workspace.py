@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, RLock
+from weakref import ref
 
 from cachetools import LRUCache
 from langchain_core.messages import AnyMessage
@@ -14,19 +15,20 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from topicloom.context.layout import Layout
+from topicloom.context.transcript import date_messages
 from topicloom.errors import StorageUnavailableError
 from topicloom.search.hits import Hits
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.identity import select_unstored
+from topicloom.state.language import Language
 from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.superseding import find_shown
 from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import Storage
-from topicloom.storage.caches import count_shared
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
@@ -36,56 +38,31 @@ from topicloom.topics.session_index import SessionIndex
 
 
 class TranscriptSizes:
-    """Sizes of messages along the newest branch that was asked for.
-
-    A turn counts what is new; the tail of a large window may be thousands of messages.
-    """
+    """Sizes of messages in the main prompt; one that is still in view is not counted again."""
 
     def __init__(self, store: SessionStore) -> None:
         self._store = store
-        self._first = self._cap = 1
-        self._refs: Sequence[str] = ()
-        self._sizes: list[int] = []
-        self._days: list[str] = [""]
-        self._superseded: str | None = None
-        self._renewals = store.log.renewals
+        self._layout: tuple[Layout, Language] | None = None
+        self._known: dict[int, tuple[ref[StoredMessage], int]] = {}
         self._mutex = Lock()
 
     def between(self, session: Session, first: int, last: int, layout: Layout) -> list[int]:
         """Tokens of each of the messages `first` to `last`, both included, in a prompt of them.
 
-        The first one of a day has the line of that day; one that is out of view has 0.
+        A message with which a day begins has the line of that day; one that is out of view has 0.
         """
+        shown, language = self._store.messages(session, first, last), session.language
+        sizes = [0] * max(0, last - first + 1)
         with self._mutex:  # copied threads share a session, and each has a run of its own
-            return self._between(session, first, last, layout)
-
-    def _between(self, session: Session, first: int, last: int, layout: Layout) -> list[int]:
-        refs, language = self._store.transcript_refs(session)[:last], session.language
-        known, now = (
-            (self._superseded, self._renewals),
-            (session.superseded, self._store.log.renewals),
-        )
-        if first < self._first or not self._sizes or layout.cap != self._cap or known != now:
-            (self._superseded, self._renewals), self._cap = now, layout.cap
-            self._first, self._refs, self._sizes, self._days = first, refs[: first - 1], [], [""]
-        same = count_shared(refs, self._refs)
-        if same < self._first - 1:
-            self._first, same = first, first - 1
-        del self._sizes[same - self._first + 1 :], self._days[same - self._first + 2 :]
-        shown = {m.seq: m for m in self._store.messages(session, same + 1, last)}
-        for message in map(shown.get, range(same + 1, last + 1)):
-            size, day = layout.count_tokens(message, language) if message else 0, self._days[-1]
-            if message and message.role == "user" and message.day != day:
-                day = message.day
-                size += layout.count_day(day, language)
-            self._sizes.append(size)
-            self._days.append(day)
-        self._refs = refs
-        before = first - self._first
-        sizes = self._sizes[before : last - self._first + 1]
-        day, *begins = self._days[before : before + 2]
-        if begins == [day]:  # it began out of view: its line stands in view again
-            sizes[0] += layout.count_day(day, language)
+            before = self._known if self._layout == (layout, language) else {}
+            self._layout, self._known = (layout, language), {}
+            for message, day in zip(shown, date_messages(shown, language), strict=True):
+                known = before.get(message.seq)
+                if known is None or known[0]() is not message:
+                    known = ref(message), layout.count_tokens(message, language)
+                self._known[message.seq] = known
+                line = layout.counter.text(f"{day}\n") if day else 0
+                sizes[message.seq - first] = line + known[1]
         return sizes
 
 
@@ -136,9 +113,14 @@ class Workspace:
         shown = find_shown(messages, self.recent(session, messages))
         return session.model_copy(update={"shown": shown})
 
+    @property
+    def waiting(self) -> int:
+        """Messages that are found by their words alone as yet."""
+        return self.index.waiting
+
     def list_trouble(self) -> list[str]:
         """What could not be read or done in the turn, in words."""
-        left, failure = self.index.waiting, self.index.failure
+        left, failure = self.waiting, self.index.failure
         other = f"the encoder is another one now: {left} older messages go by words alone as yet"
         failed = f"the encoder failed, and what was said is found by its words alone: {failure}"
         return [
@@ -159,6 +141,12 @@ class Workspace:
             from_user=lookup.from_user,
             include_archived=lookup.archived,
         )
+
+    def find_return(self, session: Session, text: str) -> str | None:
+        """Id of the open topic that a text returns to, if it does."""
+        table = self.store.topic_table(session)
+        open_ids = {t.id for t in table.open()}
+        return self.indexed(session, table).find_return(text, open_ids) if open_ids else None
 
     def indexed(self, session: Session, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""

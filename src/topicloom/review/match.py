@@ -69,7 +69,7 @@ def match_topics(
 def _propose_pairs(
     survey: SurveyedSession, held: Mapping[str, Topic], centroids: ReviewCentroids
 ) -> list[TopicPair]:
-    due, limit = set(survey.due), survey.deps.topic_tokens
+    due, limit = set(survey.due), survey.deps.rooms.topic
     pairs = (
         pair_topics(held[one], held[other], centroids.compare(one, other), limit)
         for one, other in itertools.combinations(held, 2)

@@ -10,26 +10,21 @@ from topicloom.effects import Step
 from topicloom.roles.base import Answer
 from topicloom.roles.brief import BRIEF, Brief, make_brief_request
 from topicloom.roles.calls import ask_all, ask_first, read_late
-from topicloom.roles.registry import Roles
+from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import SPLITTER
-from topicloom.roles.waits import TurnWaits
 from topicloom.state.changes import BriefUpdate, make_brief_update
-from topicloom.state.receipt import Call
 from topicloom.state.topics import Topic
-from topicloom.topics.split_draft import SplitDraft
 
 LateBriefs = MutableMapping[str, tuple[int, BriefUpdate]]
 """Briefs that came late, by topic, with the digest of the purges that they come after."""
 
 
-def write_briefs(
-    roles: Roles, draft: SplitDraft, calls: list[Call], waits: TurnWaits, left: LateBriefs
-) -> Step[None]:
+def write_briefs(work: SplitWork, left: LateBriefs) -> Step[None]:
     """Write the briefs of what was touched; those that are late are put into `left` as they come.
 
-    Where a model sorts, the stand-in leaves the names and briefs that it gave as they are. Adds to
-    `calls`.
+    Where a model sorts, the stand-in leaves the names and briefs that it gave as they are.
     """
+    draft, roles = work.draft, work.roles
     topics = [t for t in draft.touched.values() if not t.loose]
     if not topics:
         return
@@ -39,15 +34,15 @@ def write_briefs(
     requests = [make_brief_request(draft.session, t, messages, known) for t in topics]
     ids = [t.id for t in topics]
     answers = yield from ask_all(
-        "brief", roles[BRIEF], requests, ids, waits=waits, late=late.__setitem__
+        "brief", roles[BRIEF], requests, ids, waits=work.waits, late=late.__setitem__
     )
     sorted_by_model = not roles.by_index(SPLITTER)
     for topic, request, (brief, call) in zip(topics, requests, answers, strict=True):
-        calls.append(call)
+        work.calls.append(call)
         name = brief.name if brief else ""
         if brief is None and not (sorted_by_model and topic.brief):
             stand_in = roles.in_turn(BRIEF)[1:]
-            brief = yield from ask_first("brief", stand_in, request, calls, topic.id)
+            brief = yield from ask_first("brief", stand_in, request, work.calls, topic.id)
             name = brief.name if brief and not sorted_by_model else ""
         if brief is not None:
             draft.describe(topic, name, brief.text)

@@ -58,7 +58,7 @@ class RouteRequest:
     """The newest messages."""
     topics: Sequence[Topic]
     """Candidates, the likeliest by the local index first."""
-    priors: dict[str, float]
+    priors: Mapping[str, float]
     """Relevance of each by the local index, 0 to 1."""
     when: str | None
     """Days that the candidates lie in, for the model to read; None for any time."""

@@ -8,36 +8,26 @@ from dataclasses import replace
 from topicloom.effects import Step
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.calls import ask_all
-from topicloom.roles.registry import Roles
-from topicloom.roles.waits import TurnWaits
-from topicloom.state.receipt import Call
+from topicloom.roles.split_work import SplitWork
 from topicloom.state.rounds import Round, Ruling, group_rounds
-from topicloom.topics.adsorber import LOOK_BACK, Adsorber
-from topicloom.topics.split_draft import SplitDraft
+from topicloom.topics.adsorber import LOOK_BACK
 
 _BOUNDARIES = 64
 """Rulings of an arbiter that a session remembers, for what is put right later."""
 
 
-def rule_boundaries(
-    roles: Roles,
-    adsorber: Adsorber,
-    draft: SplitDraft,
-    rounds: Sequence[Round],
-    calls: list[Call],
-    waits: TurnWaits,
-) -> Step[list[Round]]:
+def rule_boundaries(work: SplitWork, rounds: Sequence[Round]) -> Step[list[Round]]:
     """The rounds, with the arbiter's rulings on all that the adsorber is in doubt about.
 
-    Where there is none, or it fails, the adsorber's likelier answer stands. Adds to `calls`.
+    Where there is none, or it fails, the adsorber's likelier answer stands.
     """
-    arbiter, tail = roles.get(ARBITER), draft.session.tail
+    arbiter, draft, tail = work.roles.get(ARBITER), work.draft, work.draft.session.tail
     if arbiter is None:
         return list(rounds)
     before = group_rounds(draft.store.messages(draft.session, tail - LOOK_BACK, tail - 1))
-    doubts = adsorber.doubts(before, rounds)
-    outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()), waits=waits)
-    calls += [call for _, call in outcomes]
+    doubts = work.adsorber.doubts(before, rounds)
+    outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()), waits=work.waits)
+    work.calls.extend(call for _, call in outcomes)
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
     ruled = [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
     boundaries = (*draft.session.boundaries, *(one.first for one in ruled if one.ruling == "opens"))

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from topicloom.effects import Step
 from topicloom.roles.calls import ask_role
-from topicloom.roles.registry import Roles
+from topicloom.roles.move_chats import move_chats
+from topicloom.roles.rulings import rule_boundaries
+from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
-from topicloom.roles.waits import TurnWaits
 from topicloom.state.hierarchy import add_full_names
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round
 from topicloom.state.safe_text import cut
+from topicloom.state.session import Session
 from topicloom.state.splitting import (
     LOOSE_ENDS,
     Portion,
+    cut_runs,
     find_before,
     follow_segments,
     group_assignments,
     merge_assignments,
     name_opened,
 )
-from topicloom.state.topics import Topic, select_shown
+from topicloom.state.topics import Topic, TopicTable, select_shown
 from topicloom.topics.session_index import SessionIndex
-from topicloom.topics.split_draft import SplitDraft
 
 _REPEATS = 3
 """Times that a splitter is asked again for what it left out, in halves."""
@@ -33,88 +35,79 @@ _FRUITLESS = 2
 """Calls one after another that sort nothing, past which a splitter is asked no more."""
 
 
-def make_split_request(
-    draft: SplitDraft,
-    index: SessionIndex,
+def sort_tail(
+    work: SplitWork,
     rounds: Sequence[Round],
-    continues: Sequence[float],
+    find_index: Callable[[Session, TopicTable], SessionIndex],
     most: int,
-) -> SplitRequest:
-    """The request for some rounds of the tail.
+) -> Step[None]:
+    """Move rounds of the tail into topics: imported chats unasked, all others by the splitter.
 
     Args:
-        draft: The split so far.
-        index: Has what is in topics by now.
+        work: Of the split.
         rounds: In order.
-        continues: Log odds that each goes on with the one before it.
-        most: Topics that are offered, about.
+        find_index: Gives the index of what is in topics by now.
+        most: Topics that the splitter is offered at once, about.
     """
-    table, session = draft.table, draft.session
-    affinities = index.affinities(rounds, continues, [*table.open(), *table.loose()])
-    active = frozenset(session.active) | frozenset(draft.touched)
-    previous = draft.before(rounds[0].first)
-    at_hand = active if previous is None else active | {previous}
-    shown = select_shown(table.open(), affinities.best(), most, always=at_hand)
-    return SplitRequest(
-        session=session.id,
-        rounds=rounds,
-        continues=continues,
-        affinities=affinities,
-        topics=add_full_names(shown, table.topics),
-        active=active,
-        previous=previous,
-        language=session.language,
-    )
+    rounds = yield from rule_boundaries(work, move_chats(work, rounds))
+    draft, continues = work.draft, work.adsorber.continuity(rounds)
+    for part in cut_runs(rounds, *work.rooms.splitter):
+        table, session = draft.table, draft.session
+        known = [*table.open(), *table.loose()]
+        index = find_index(session, table)
+        affinities = index.affinities(rounds[part], continues[part], known)
+        active = frozenset(session.active) | frozenset(draft.touched)
+        previous = draft.before(rounds[part][0].first)
+        at_hand = active if previous is None else active | {previous}
+        shown = select_shown(table.open(), affinities.best(), most, always=at_hand)
+        request = SplitRequest(
+            session=session.id,
+            rounds=rounds[part],
+            continues=continues[part],
+            affinities=affinities,
+            topics=add_full_names(shown, table.topics),
+            active=active,
+            previous=previous,
+            language=session.language,
+        )
+        draft.move((yield from sort_rounds(work, request)))
 
 
 def sort_rounds(
-    roles: Roles,
-    request: SplitRequest,
-    calls: list[Call],
-    waits: TurnWaits,
-    opened: Sequence[Portion] = (),
+    work: SplitWork, request: SplitRequest, opened: Sequence[Portion] = ()
 ) -> Step[list[Portion]]:
     """Ask the splitter; ask again for what it left out, in halves; then the segments decide.
 
     Each answer may use the topics that the ones before it opened, and those in `opened`, which are
     part of what is returned. A splitter that was late is not asked again. What no answer sorts goes
     on with what the adsorber says it goes on with, and the stand-in sorts the rest. Should even
-    that fail, rounds stay with the ones before them. Adds to `calls`.
+    that fail, rounds stay with the ones before them.
     """
     portions, left, fruitless = list(opened), list(request.rounds), 0
     for repeat in range(1 + _REPEATS):
-        parts, left = (_halve(left) if repeat else [left]), []
-        for part in parts:
+        middle = (len(left) + 1) // 2
+        parts, left = ([left[:middle], left[middle:]] if repeat else [left]), []
+        for part in filter(None, parts):
             if fruitless < _FRUITLESS:
-                asked = _ask(roles[SPLITTER], request, part, portions, calls, waits)
+                asked = _ask(work, work.roles[SPLITTER], request, part, portions)
                 portions, rest = yield from asked
                 fruitless = 0 if len(rest) < len(part) else fruitless + 1
                 part = rest
             left += part
     if left:
-        stand_in = roles.stand_in(SPLITTER)
-        portions = yield from _stand_in(stand_in, request, left, portions, calls, waits)
+        portions = yield from _stand_in(work, request, left, portions)
     return portions
 
 
-def _halve(rounds: Sequence[Round]) -> list[Sequence[Round]]:
-    middle = (len(rounds) + 1) // 2
-    return [half for half in (rounds[:middle], rounds[middle:]) if half]
-
-
 def _stand_in(
-    splitter: Splitter | None,
-    request: SplitRequest,
-    left: Sequence[Round],
-    portions: Sequence[Portion],
-    calls: list[Call],
-    waits: TurnWaits,
+    work: SplitWork, request: SplitRequest, left: Sequence[Round], portions: Sequence[Portion]
 ) -> Step[list[Portion]]:
     """The portions, with the rounds that no answer sorted; a call says how many these were."""
+    splitter, calls = work.roles.stand_in(SPLITTER), work.calls
     odds = {b.first: one for b, one in zip(request.rounds, request.continues, strict=True)}
     portions, rest = follow_segments(portions, left, odds)
     if rest and splitter is not None:
-        portions, rest = yield from _ask(splitter, request, rest, portions, calls, waits)
+        portions, rest = yield from _ask(work, splitter, request, rest, portions)
     else:
         calls.append(Call(role="splitter"))
     count = sum(len(round_.messages) for round_ in left)
@@ -128,12 +121,11 @@ def _stand_in(
 
 
 def _ask(
+    work: SplitWork,
     splitter: Splitter,
     request: SplitRequest,
     rounds: Sequence[Round],
     portions: Sequence[Portion],
-    calls: list[Call],
-    waits: TurnWaits,
 ) -> Step[tuple[list[Portion], list[Round]]]:
     """The portions with what a splitter says of some of the rounds, and those that it left out.
 
@@ -154,8 +146,8 @@ def _ask(
         active=request.active | {t.id for t in opened},
         previous=before.topic if before else None if places[0] else request.previous,
     )
-    answer, call = yield from ask_role("splitter", splitter, asked, waits=waits)
-    calls.append(call)
+    answer, call = yield from ask_role("splitter", splitter, asked, waits=work.waits)
+    work.calls.append(call)
     known = {t.id for t in request.topics} | (set() if request.dividing else {LOOSE_ENDS})
     named = name_opened(answer or (), {t.id: t.name for t in opened})
     found, left = group_assignments(rounds, named, known)

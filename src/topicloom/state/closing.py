@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from topicloom.state.activation import ActivationPolicy, average_scores, update_activation
-from topicloom.state.recall import Note, Reading, parse_message_number
+from topicloom.state.recall import (
+    LayoutName,
+    Note,
+    Reading,
+    parse_message_number,
+    select_notes,
+)
 from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
 from topicloom.state.topics import TopicTable
@@ -26,8 +32,8 @@ class TurnRecord:
     """The plan of a turn that was planned."""
     notes: Sequence[Note]
     """All notes of the ledger."""
-    shown: Sequence[Note]
-    """Those that the prompt showed."""
+    order: LayoutName
+    """How the prompt showed them."""
     window: int
     """The main window in tokens."""
     now: datetime
@@ -46,8 +52,7 @@ def close_turn(
     scores = {r.topic: r.score for r in ranked if not r.failed}
     result = update_activation(session.active, scores, policy, table.pinned())
     session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
-    deactivated = (*turn.deactivated, *result.deactivated)
-    turn = turn.model_copy(update={"deactivated": deactivated})
+    turn = turn.join(result)
     return session, turn, _write_receipt(session, turn, record, scores)
 
 
@@ -55,21 +60,22 @@ def _write_receipt(
     session: Session, turn: Turn, record: TurnRecord, scores: Mapping[str, float]
 ) -> Receipt:
     own = [note for note in record.notes if note.after == turn.user]
+    shown = select_notes(record.notes, turn.user, record.order)
     return Receipt(
         turn=session.turn,
         user=f"m{turn.user}",
         started=turn.started,
-        seconds=_find_seconds(turn.started, record.now),
+        seconds=round((record.now - datetime.fromisoformat(turn.started)).total_seconds(), 4),
         scores=dict(scores),
         quoted=tuple(topic for note in own for topic in note.topics),
         other_threads=tuple(quote for note in own for quote in note.other_threads),
         curated=tuple(entry.item for note in own for entry in note.curated),
-        crowded_out=_find_crowded_out(session, record.readings, record.shown),
+        crowded_out=_find_crowded_out(session, record.readings, shown),
         reading=turn.effect,
         idle=turn.idle or turn.fast,
         about=turn.about,
         view=session.view,
-        noted=min((note.after for note in record.shown), default=0),
+        noted=min((note.after for note in shown), default=0),
         roster=session.roster,
         active=tuple(sorted(session.active, key=lambda t: -average_scores(session.active[t]))),
         activated=tuple(t for t in turn.activated if t in session.active),
@@ -86,13 +92,6 @@ def _write_receipt(
         edit_errors=turn.rejected,
         events=(*turn.events, *record.trouble),
     )
-
-
-def _find_seconds(started: str, now: datetime) -> float:
-    """Seconds since a turn started, without zones: one that failed may go on in a program whose
-    clock has none."""
-    took = now.replace(tzinfo=None) - datetime.fromisoformat(started).replace(tzinfo=None)
-    return round(took.total_seconds(), 4)
 
 
 def _find_crowded_out(

@@ -25,13 +25,9 @@ def choose_facts(
     tokens: int,
     most: int,
 ) -> dict[str, str]:
-    """The newest facts that fit: the day of each by its key, the newest last.
+    """The newest facts that fit some tokens, `most` at most: the day of each by its key.
 
-    Args:
-        known: All facts by key, the newest last.
-        count_tokens: Counts the tokens of a text.
-        tokens: Tokens that the chosen facts may come to.
-        most: How many are chosen at most.
+    The newest comes last, as among those that are known.
     """
     chosen: dict[str, str] = {}
     for key, fact in reversed(list(known.items())):

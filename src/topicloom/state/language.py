@@ -57,3 +57,8 @@ def measure_han_share(text: str) -> float:
 def detect_language(texts: Sequence[str]) -> Language:
     """Chinese if a third of the letters are CJK, otherwise English."""
     return "zh" if measure_cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
+
+
+def choose_language(choice: LanguageChoice, texts: Sequence[str]) -> Language:
+    """The language that is set, or else that of some texts."""
+    return detect_language(texts) if choice == "auto" else choice

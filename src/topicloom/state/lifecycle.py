@@ -25,24 +25,11 @@ from topicloom.state.topics import Topic, TopicStatus
 from topicloom.texts import FilledText
 
 TopicState = Literal["active", "dormant", "archived", "divided", "merged"]
-TopicEvent = Literal[
-    "create",
-    "create_dormant",
-    "activate",
-    "deactivate",
-    "divide",
-    "archive",
-    "revive",
-    "merge",
-    "restore",
-]
-"""`create` makes an active topic, `create_dormant` a dormant one: there may be no room for another
-active one. `archive` is for reviews and people only, `restore` for people, `revive` only for a
-search that the user asked for."""
+TopicEvent = Literal["activate", "deactivate", "divide", "archive", "revive", "merge", "restore"]
+"""`archive` is for reviews and people only, `restore` for people, `revive` only for a search that
+the user asked for. A new topic is active, or dormant if there is no room for another active one."""
 
-TRANSITIONS: Mapping[tuple[TopicState | None, TopicEvent], TopicState] = {
-    (None, "create"): "active",
-    (None, "create_dormant"): "dormant",
+TRANSITIONS: Mapping[tuple[TopicState, TopicEvent], TopicState] = {
     ("dormant", "activate"): "active",
     ("active", "deactivate"): "dormant",
     ("active", "divide"): "divided",
@@ -54,7 +41,7 @@ TRANSITIONS: Mapping[tuple[TopicState | None, TopicEvent], TopicState] = {
     ("archived", "restore"): "dormant",
     ("merged", "restore"): "dormant",
 }
-"""Every step there is; None stands for a topic that does not exist yet."""
+"""Every step there is."""
 
 _STATUS: Mapping[TopicState, TopicStatus] = {
     "active": "open",
@@ -65,18 +52,6 @@ _STATUS: Mapping[TopicState, TopicStatus] = {
 }
 
 
-def advance(state: TopicState | None, event: TopicEvent) -> TopicState:
-    """The state after an event; None before stands for a new topic. Raises `TransitionError`."""
-    after = TRANSITIONS.get((state, event))
-    if after is None:
-        raise TransitionError(
-            "there is no step {event!r} for a topic that is {state}",
-            event=event,
-            state=FilledText(state or "not there"),
-        )
-    return after
-
-
 def get_state(topic: Topic, active: Container[str]) -> TopicState:
     """The state of a topic by its row and the ids of the session's active topics."""
     if topic.status == "open":
@@ -85,14 +60,20 @@ def get_state(topic: Topic, active: Container[str]) -> TopicState:
 
 
 def apply_event(topic: Topic, event: TopicEvent, active: Container[str]) -> Topic:
-    """A topic's row after an event, but for being active; raises what `advance` does."""
-    try:
-        state = advance(get_state(topic, active), event)
-    except TransitionError as error:
+    """A topic's row after an event, but for being active; `TransitionError` if there is no such
+    step.
+    """
+    before = get_state(topic, active)
+    after = TRANSITIONS.get((before, event))
+    if after is None:
         raise TransitionError(
-            "topic {topic} {name!r}: {error}", topic=topic.id, name=topic.name, error=error
-        ) from error
-    return topic.model_copy(update={"status": _STATUS[state]})
+            "topic {topic} {name!r}: there is no step {event!r} for a topic that is {state}",
+            topic=topic.id,
+            name=topic.name,
+            event=event,
+            state=FilledText(before),
+        )
+    return topic.model_copy(update={"status": _STATUS[after]})
 
 
 def mark_active(topic: Topic, active: Container[str], *, asked: bool = False) -> Topic:

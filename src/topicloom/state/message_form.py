@@ -15,10 +15,8 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from langchain_core.messages import (
-    AIMessage,
     AnyMessage,
     BaseMessage,
-    HumanMessage,
     ToolMessage,
     convert_to_messages,
 )
@@ -70,8 +68,6 @@ def make_storable(message: _Message) -> _Message:
 
 
 def _make_plain(message: _Message) -> _Message:
-    if type(message) in (AIMessage, HumanMessage) and _is_bare(message):
-        return message
     try:
         parts = _Parts()
         names = (*_CHANGEABLE, *(message.model_extra or ()))
@@ -87,15 +83,6 @@ def _make_plain(message: _Message) -> _Message:
     if fault:
         raise InputError(fault)
     return plain
-
-
-def _is_bare(message: BaseMessage) -> bool:
-    """True for a message of plain text of usual length, and nothing more."""
-    extras = message.additional_kwargs or message.response_metadata or message.model_extra
-    text, names = message.content, f"{message.id}{message.name}"
-    if not isinstance(text, str) or len(text) > LARGEST or extras or not is_plain(message):
-        return False
-    return _join_halves(text) is text and _join_halves(names) is names
 
 
 class _Parts:
@@ -246,11 +233,7 @@ def make_update_storable(values: Any) -> Any:
 
 
 def make_result_storable(name: str, result: Any) -> Any:
-    """What a tool gives, a message or a command, in a form that can be kept.
-
-    Args:
-        name: The name of the tool, for the error.
-        result: What it gives.
+    """What a tool of that name gives, a message or a command, in a form that can be kept.
 
     Raises:
         InputError: A message has none.

@@ -48,12 +48,7 @@ def make_person(user: object, scope: object = "") -> Person | None:
 
 
 def read_person(options: tuple[str, str], configurable: Mapping[str, Any]) -> Person | None:
-    """The person of a run: as its context names it, else as its `configurable` does.
-
-    Args:
-        options: `user_id` and `scope` of the context.
-        configurable: That of the run's configuration.
-    """
+    """The person of a run: as user and scope in its context name it, else its configuration."""
     if any(options):
         return make_person(*options)
     return make_person(configurable.get("user_id"), configurable.get("scope"))

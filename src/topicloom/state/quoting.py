@@ -67,43 +67,27 @@ def select_quotes(
     things adds little. What is in view counts for nothing. The summaries of the best topics that
     are quoted have a part of the note.
 
-    Args:
-        read: What was read and found.
-        names: Topic names by id.
-        costs: Token costs.
-        budget: Tokens for what this turn recalls, what of it is seen already included.
-        seen: Short ids already quoted; never quoted again.
-        in_view: Short ids of messages that the prompt shows anyway; never quoted.
-        readers: How far models are followed.
-        most_certain: Originals that the index is all but certain of, at most.
+    The budget is for all that this turn recalls, also for what is seen already.
 
     Returns:
         The topics with something to say, by score, best first (`render_note` lists their quotes by
         number); and the short ids of what would be quoted if no model had read.
     """
     ranked = sorted(read.by_readers, key=lambda r: (r.source != "model", -r.score, r.topic))
-    chosen = [r for r in ranked if r.source == "model" and not r.failed]
-    asked = _list_quotes(r for r in ranked if r.source == "asked")
-    named = _list_quotes(chosen)
     found = sorted(_list_quotes(read.by_index), key=lambda pair: -pair[1].weight)
-    alone = NoteDraft(costs, budget, seen, in_view)
-    alone.add_quotes(asked, in_part=True)
+    alone, draft = (NoteDraft(costs, budget, seen, in_view) for _ in range(2))
+    for begun in (alone, draft):
+        begun.add_quotes(_list_quotes(r for r in ranked if r.source == "asked"), in_part=True)
     _add_found(alone, found)
-    draft = alone
-    if read.answered:
-        draft = NoteDraft(costs, budget, seen, in_view)
-        draft.add_quotes(asked, in_part=True)
-        if readers == "advise":
-            _add_found(draft, found, leave=budget // 2)
-        draft.keep_room([r for r in chosen if r.summary and r.quotes])
-        draft.add_quotes(named)
-        if readers == "decide":
-            draft.add_quotes(_select_certain(found, named)[:most_certain])
-            failed = {r.topic for r in ranked if r.source == "index" or r.failed}
-            found = [(t, q) for t, q in found if t in failed or costs.quote(q.id) > budget]
-        draft.add_summaries(chosen)
-        draft.add_quotes(named, in_part=True)
-        _add_found(draft, found)
+    if not read.answered:
+        draft = alone
+    elif readers == "advise":
+        _add_found(draft, found, leave=budget // 2)
+        _add_read(draft, ranked, [], found)
+    else:
+        failed = {r.topic for r in ranked if r.source == "index" or r.failed}
+        rest = [(t, q) for t, q in found if t in failed or costs.quote(q.id) > budget]
+        _add_read(draft, ranked, _select_certain(found, ranked)[:most_certain], rest)
     scores: dict[str, float] = {}
     for reading in (*ranked, *read.by_index):
         scores.setdefault(reading.topic, reading.score)
@@ -116,10 +100,24 @@ def _list_quotes(readings: Iterable[Reading]) -> RankedQuotes:
     return [(reading.topic, quote) for reading in readings for quote in reading.quotes]
 
 
-def _select_certain(found: RankedQuotes, named: RankedQuotes) -> RankedQuotes:
-    """What the index is all but certain of, without what readers named."""
-    ids = {quote.id for _, quote in named}
+def _select_certain(found: RankedQuotes, ranked: Sequence[Reading]) -> RankedQuotes:
+    """What the index is all but certain of, without what models named."""
+    ids = {q.id for r in ranked if r.source == "model" and not r.failed for q in r.quotes}
     return [pair for pair in found if pair[1].weight >= _CERTAIN and pair[1].id not in ids]
+
+
+def _add_read(
+    draft: NoteDraft, ranked: Sequence[Reading], certain: RankedQuotes, found: RankedQuotes
+) -> None:
+    """Enter what models named, what is certain, summaries, and last what was found."""
+    chosen = [r for r in ranked if r.source == "model" and not r.failed]
+    named = _list_quotes(chosen)
+    draft.keep_room([r for r in chosen if r.summary and r.quotes])
+    draft.add_quotes(named)
+    draft.add_quotes(certain)
+    draft.add_summaries(chosen)
+    draft.add_quotes(named, in_part=True)
+    _add_found(draft, found)
 
 
 def _add_found(draft: NoteDraft, found: RankedQuotes, leave: int = 0) -> None:
@@ -164,33 +162,14 @@ def compose_note(
     """
     listed = _list_topics(found, costs, round(_LIST_SHARE * budget))
     budget -= sum(map(costs.text, listed.values()))
-    again: list[str] = []
-    for message_id, price in media.items():
-        # The first of them comes in any case: a window may be so small that one is past the budget.
-        if (price <= budget or not again) and all(message_id not in note.media for note in notes):
-            again.append(message_id)
-            budget = max(0, budget - price)
-    shown = [topic for note in notes for topic in note.topics]
-    quoted = {i for t in shown for i in t.quotes if i not in t.partial}
-    for message_id, stretches in (pair for t in shown for pair in t.excerpts.items()):
-        if any(begin <= costs.passage(message_id) < end for begin, end in stretches):
-            quoted.add(message_id)
-    quoted -= {q.id for r in read_named(notes, search) for q in r.quotes}
-    # A summary that stands there may be cut, and then ends in an ellipsis.
-    known = tuple(t.summary.removesuffix(" ...") for t in shown if t.summary)
-    told = {t.topic for note in notes if note.after == after for t in note.topics if t.summary}
-    new = [
-        r.model_copy(update={"summary": ""})
-        if r.topic in told or r.summary.startswith(known)
-        else r
-        for r in read.by_readers
-    ]
+    again = _choose_media(media, notes, budget)
+    budget = max(0, budget - sum(media[i] for i in again))
     topics, alone = select_quotes(
-        read._replace(by_readers=new),
+        read._replace(by_readers=_drop_told(read.by_readers, notes, after)),
         names,
         costs,
         budget,
-        quoted,
+        _list_quoted(read.by_readers, notes, costs),
         in_view,
         readers=readers,
         most_certain=0 if any(note.after == after for note in notes) else MOST_CERTAIN,
@@ -201,11 +180,54 @@ def compose_note(
         # A search that adds nothing has to say so, or the model would ask the same once more.
         searched=search.query if search and not (topics or again) else "",
         scope=search.scope if search else None,
-        media=tuple(again),
+        media=again,
         listed=listed,
         candidates=tuple(names[t] for t in search.candidates if t in names) if search else (),
     )
     return Recall(note, compare_quotes(topics, alone) if read.answered else None)
+
+
+def _choose_media(media: Mapping[str, int], notes: Sequence[Note], budget: int) -> tuple[str, ...]:
+    """The messages whose media are shown again: those that fit, and that no note shows.
+
+    The first of them comes in any case: a window may be so small that one is past the budget.
+    """
+    chosen: list[str] = []
+    for message_id, price in media.items():
+        fits = price <= budget - sum(media[i] for i in chosen)
+        if (fits or not chosen) and all(message_id not in note.media for note in notes):
+            chosen.append(message_id)
+    return tuple(chosen)
+
+
+def _list_quoted(
+    readings: Sequence[Reading], notes: Sequence[Note], costs: PromptCosts
+) -> set[str]:
+    """Short ids of what notes quote, but for what is asked for by its id.
+
+    An original that is quoted in part counts if the part has what is asked now.
+    """
+    quoted = set[str]()
+    for topic in (topic for note in notes for topic in note.topics):
+        quoted.update(i for i in topic.quotes if i not in topic.partial)
+        for message_id, stretches in topic.excerpts.items():
+            if any(begin <= costs.passage(message_id) < end for begin, end in stretches):
+                quoted.add(message_id)
+    return quoted - {q.id for r in readings if r.source == "asked" for q in r.quotes}
+
+
+def _drop_told(readings: Sequence[Reading], notes: Sequence[Note], after: int) -> list[Reading]:
+    """Readings without summaries that stand in notes, or come again in the same turn."""
+    shown = [(note.after, topic) for note in notes for topic in note.topics if topic.summary]
+    # A summary that stands there may be cut, and then ends in an ellipsis.
+    known = tuple(topic.summary.removesuffix(" ...") for _, topic in shown)
+    told = {topic.topic for number, topic in shown if number == after}
+    return [
+        r.model_copy(update={"summary": ""})
+        if r.topic in told or r.summary.startswith(known)
+        else r
+        for r in readings
+    ]
 
 
 def compare_quotes(topics: Sequence[TopicNote], alone: Sequence[str]) -> ReadingEffect:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel
@@ -102,6 +102,18 @@ class Note(BaseModel, frozen=True):
     def empty(self) -> bool:
         """True if it says nothing."""
         return not (self.recalls or self.media or self.layers)
+
+
+LayoutName = Literal["ledger", "spec"]
+"""How the main prompt shows notes: `context/layout.py`."""
+
+
+def select_notes(notes: Sequence[Note], newest: int, order: LayoutName) -> Sequence[Note]:
+    """The notes that a prompt shows whose newest message of the user has that number.
+
+    The spec's order shows what this turn recalled, not what earlier ones did.
+    """
+    return [n for n in notes if n.after == newest] if order == "spec" else notes
 
 
 def parse_message_number(message_id: str) -> int:

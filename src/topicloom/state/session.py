@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationInfo, field_validator
 
 from topicloom.errors import NewerFormatError
+from topicloom.state.activation import ActivationChange
 from topicloom.state.calibration import TokenCalibration
 from topicloom.state.language import Language
 from topicloom.state.splitting import SplitPlan
@@ -272,6 +273,15 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """What was wrong with edits that were not."""
     attempts: int = 0
     """How often the main model's edits were refused."""
+
+    def join(self, change: ActivationChange) -> Turn:
+        """The turn behind a change of what is active."""
+        return self.model_copy(
+            update={
+                "activated": (*self.activated, *change.activated),
+                "deactivated": (*self.deactivated, *change.deactivated),
+            }
+        )
 
     @property
     def before(self) -> tuple[int, int, float]:

@@ -30,12 +30,7 @@ class StoredChain:
         if ref not in self._prevs and not self._loaded:
             self._load()
         if ref not in self._prevs:
-            self._take(self._entries.read([ref]))
-        if ref not in self._prevs:
-            with self._backend.lock(create=False):  # it is being written
-                self._take(self._entries.read([ref]))
-        if ref not in self._prevs:
-            raise self._missing(ref)
+            self._take(self.read([ref]))
         return self._prevs[ref]
 
     def prevs(self) -> dict[str, str | None]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from operator import attrgetter
 
-from topicloom.state.activation import transfer_activation
-from topicloom.state.lifecycle import apply_event, merge_in_order, merge_topic_rows
+from topicloom.state.activation import (
+    ActivationChange,
+    ActivationPolicy,
+    activate_candidates,
+    transfer_activation,
+)
+from topicloom.state.lifecycle import apply_event, mark_active, merge_in_order, merge_topic_rows
 from topicloom.state.recall import parse_message_number
 from topicloom.state.references import select_newest
 from topicloom.state.rounds import Round, group_rounds
@@ -51,6 +56,26 @@ def pick_fitting(
             room -= price
             shown.append(message)
     return sorted(shown, key=attrgetter("seq"))
+
+
+def activate_topics(
+    store: SessionStore,
+    session: Session,
+    relevance: Mapping[str, float],
+    policy: ActivationPolicy,
+    *,
+    asked: Container[str] = (),
+) -> tuple[Session, ActivationChange]:
+    """Activate topics by rank, as far as there is room; others may be deactivated for it.
+
+    Nothing but being `asked` for revives archived topics. Raises `TransitionError` if a topic
+    cannot be activated.
+    """
+    table = store.topic_table(session)
+    change = activate_candidates(session.active, relevance, policy, table.pinned())
+    rows = [mark_active(table[t], session.active, asked=t in asked) for t in change.activated]
+    session = store.save_topics(session, [row for row in rows if row != table[row.id]])
+    return session.model_copy(update={"active": change.active}), change
 
 
 def merge_topics(

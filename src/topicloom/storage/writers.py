@@ -107,14 +107,9 @@ def find_concurrent(
 def find_same_turn(
     store: SessionStore, session: Session, user: int, started: str, tips: Sequence[Tip]
 ) -> list[Tip]:
-    """The tips of the very turn that ends now: it was killed there and runs again.
+    """Those of all tips that are of the very turn that ends now: it was killed and runs again.
 
-    Args:
-        store: The session's.
-        session: The session of the turn.
-        user: Number of the message that the turn answers.
-        started: When the turn began.
-        tips: All tips.
+    It answers the message `user`, and is known by when it started.
     """
 
     def is_same(tip: Tip) -> bool:
@@ -214,14 +209,8 @@ def resume(
 ) -> tuple[Session, list[Taken], int]:
     """The session that a turn goes on from: its checkpoint's, behind what others wrote since.
 
-    A thread that lost its checkpoints begins anew, and what is stored of it is set aside.
-
-    Args:
-        store: The session's.
-        session: As the checkpoint has it.
-        thread: The thread of the run.
-        began: When the run was about to read its checkpoint, in seconds since the epoch.
-        tips: All tips.
+    A thread that lost its checkpoints begins anew, and what is stored of it is set aside: the tips
+    from before the run `began` to read its checkpoint, in seconds since the epoch.
 
     Returns:
         The session, what it took over from others, one after another, and the number of messages

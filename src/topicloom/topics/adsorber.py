@@ -30,10 +30,6 @@ FindReturn = Callable[[str], str | None]
 """Gives the id of the known topic that a text returns to; None for none."""
 
 
-def _find_none(text: str) -> None:
-    """Where no topics are known."""
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The adsorber's own judgement of a message."""
@@ -62,7 +58,7 @@ class Adsorber:
         self,
         rounds: Sequence[Round],
         message: StoredMessage,
-        find_return: FindReturn = _find_none,
+        find_return: FindReturn | None = None,
     ) -> Verdict:
         """Judge a user message as it arrives, by the newest rounds, oldest first.
 
@@ -75,7 +71,7 @@ class Adsorber:
             return Verdict("filler", 1.0)
         rating = self._detector.rate(telling, round_)
         verdict = Verdict(self._zone(rating), rating.continues)
-        if not verdict.opens:
+        if not verdict.opens or find_return is None:
             return verdict
         return replace(verdict, returns=find_return(round_.rewritten_query))
 
@@ -83,7 +79,7 @@ class Adsorber:
         self,
         new: Sequence[StoredMessage],
         recent: Sequence[StoredMessage],
-        find_return: FindReturn = _find_none,
+        find_return: FindReturn | None = None,
     ) -> tuple[list[StoredMessage], Verdict]:
         """Mark the new messages with which a topic begins; `recent` are those before them.
 

@@ -14,6 +14,7 @@ from topicloom.state.activation import (
     transfer_activation,
 )
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
+from topicloom.state.language import LanguageChoice, choose_language
 from topicloom.state.lifecycle import mark_active, mark_divided
 from topicloom.state.references import (
     SIZE_DIVISOR,
@@ -23,7 +24,7 @@ from topicloom.state.references import (
 )
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
-from topicloom.state.splitting import LOOSE_ENDS, Portion
+from topicloom.state.splitting import LOOSE_ENDS, Portion, SplitPlan
 from topicloom.state.topic_names import find_owner, make_distinct
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
@@ -202,8 +203,26 @@ class SplitDraft:
         readable = {t.id for t in self.table.open()}
         return tuple(i for i in ids if i in readable)
 
-    def activate(self, policy: ActivationPolicy) -> ActivationChange:
-        """What becomes active by the split: the topics that rounds of the tail moved into."""
+    def read_tail(self, last: int) -> list[Round]:
+        """The rounds of the tail up to a message: those that the split moves."""
+        return group_rounds(self.store.messages(self.session, self.session.tail, last))
+
+    def close(
+        self,
+        rounds: Sequence[Round],
+        plan: SplitPlan,
+        policy: ActivationPolicy,
+        language: LanguageChoice,
+    ) -> tuple[ActivationChange, str]:
+        """End the split of some rounds; returns what becomes active, and what was done, in words.
+
+        The topics that they moved into become active, as far as there is room.
+        """
+        done, spoken = "dropped the recall notes to make room", self.session.language
+        if rounds:
+            names = ", ".join(f"{t.id} “{t.name}”" for t in self.touched.values())
+            done = f"split m{rounds[0].first}-m{rounds[-1].last} into {names}"
+            spoken = choose_language(language, [one.text for one in rounds[-20:]])
         active: Mapping[str, Sequence[float]] = self.session.active
         for topic_id in self.divided:
             heirs = [t.id for t in find_successors(topic_id, self.topics)]
@@ -213,4 +232,14 @@ class SplitDraft:
         result = activate_candidates(active, moved, policy, table.pinned())
         for topic_id in result.activated:
             mark_active(table[topic_id], active)
-        return result
+        self.session = self.save().model_copy(
+            update={
+                "language": spoken,
+                "tail": plan.tail,
+                "view": plan.view,
+                "ledger": None,
+                "ledger_tokens": 0,
+                "active": result.active,
+            }
+        )
+        return result, done

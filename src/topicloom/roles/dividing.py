@@ -6,40 +6,37 @@ from collections import deque
 from collections.abc import Sequence
 
 from topicloom.effects import Step
-from topicloom.nodes.deps import Deps
 from topicloom.roles.sorting import sort_rounds
+from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.dividing import divide_rounds
-from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import Portion, cut_runs
 from topicloom.state.topics import Topic
-from topicloom.topics.split_draft import SplitDraft
 
 _GLANCE = 24
 """Tokens of a message by which a splitter is asked about it when a topic is divided; its prompt
 shows this much of every message at least."""
 
 
-def divide_large(deps: Deps, draft: SplitDraft, calls: list[Call]) -> Step[list[str]]:
+def divide_large(work: SplitWork) -> Step[list[str]]:
     """Divide every topic that is too large, until all fit; returns the divisions, in words.
 
-    A round that is too large by itself is a topic of its own, and stays one. Adds to `calls`.
+    A round that is too large by itself is a topic of its own, and stays one.
     """
-    events: list[str] = []
+    draft, events = work.draft, list[str]()
     for topic in draft.find_large():
         rounds = group_rounds(draft.store.topic_messages(draft.session, topic))
         if len(rounds) > 1:
-            parts = yield from _divide(deps, draft, calls, topic, rounds)
+            parts = yield from _divide(work, topic, rounds)
             names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
             events.append(f"divided {topic.id} “{topic.name}” into {names}")
     return events
 
 
-def _divide(
-    deps: Deps, draft: SplitDraft, calls: list[Call], topic: Topic, rounds: Sequence[Round]
-) -> Step[list[Topic]]:
+def _divide(work: SplitWork, topic: Topic, rounds: Sequence[Round]) -> Step[list[Topic]]:
     """Divide one topic, and parts of it that are still too large; returns those that fit."""
+    draft, by_model = work.draft, not work.roles.by_index(SPLITTER)
     limit = draft.own_room(topic)
     queue = deque([(topic, tuple(rounds))])
     done: dict[str, tuple[Round, ...]] = {}
@@ -50,9 +47,8 @@ def _divide(
             draft.put(large, held)
             done[large.id] = held
             continue
-        proposed = yield from _propose_parts(deps, draft, calls, large, held)
+        proposed = yield from _propose_parts(work, large, held)
         taken = {t.name for t in draft.topics.values()}
-        by_model = not deps.roles.by_index(SPLITTER)
         parts = divide_rounds(
             large.name, held, proposed, draft.tokens, limit, taken, by_model=by_model
         )
@@ -64,17 +60,15 @@ def _divide(
     return [draft.touched[i] for i in done]
 
 
-def _propose_parts(
-    deps: Deps, draft: SplitDraft, calls: list[Call], topic: Topic, rounds: Sequence[Round]
-) -> Step[list[Portion]]:
+def _propose_parts(work: SplitWork, topic: Topic, rounds: Sequence[Round]) -> Step[list[Portion]]:
     """The parts that the splitter proposes; it is shown those that it has named before."""
-    continues, session = deps.adsorber.continuity(rounds), draft.session
+    continues, session = work.adsorber.continuity(rounds), work.draft.session
     portions: list[Portion] = []
 
     def glance(round_: Round) -> int:
-        return min(_GLANCE * len(round_.messages), draft.tokens(round_))
+        return min(_GLANCE * len(round_.messages), work.draft.tokens(round_))
 
-    for part in cut_runs(rounds, glance, deps.split_room[1]):
+    for part in cut_runs(rounds, glance, work.rooms.splitter[1]):
         request = SplitRequest(
             session=session.id,
             rounds=rounds[part],
@@ -86,6 +80,5 @@ def _propose_parts(
             language=session.language,
             dividing=topic,
         )
-        waits = deps.waits.of(session.id)
-        portions = yield from sort_rounds(deps.roles, request, calls, waits, portions)
+        portions = yield from sort_rounds(work, request, portions)
     return portions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import name_rounds
 from topicloom.search.embedder import Embedder
 from topicloom.state.hierarchy import find_continuation
@@ -15,19 +16,18 @@ from topicloom.topics.naming import NAME_LIMIT
 from topicloom.topics.split_draft import SplitDraft
 
 
-def move_chats(draft: SplitDraft, rounds: Sequence[Round], embedder: Embedder) -> list[Round]:
+def move_chats(work: SplitWork, rounds: Sequence[Round]) -> list[Round]:
     """Move the rounds of imported chats into the chats' topics; returns the other rounds.
 
     A topic that gets too large is divided later, like any other.
     """
-    others: list[Round] = []
-    moved: set[str] = set()
+    draft, others, moved = work.draft, list[Round](), set[str]()
     for chat, run in groupby(rounds, key=lambda round_: round_.chat):
         if chat is None:
             others += run
             continue
         held = list(run)
-        draft.give(_find_topic(draft, chat) or _open_topic(draft, chat, held, embedder), held)
+        draft.give(_find_topic(draft, chat) or _open_topic(draft, chat, held, work.embedder), held)
         moved.add(chat)
     titles = {chat: t for chat, t in draft.session.titles.items() if chat not in moved}
     draft.session = draft.session.model_copy(update={"titles": titles})
