@@ -88,7 +88,7 @@ class RecallSource(Protocol):
 
     @property
     def purpose(self) -> str:
-        """What is in it, in a few words, for the model that selects: "tickets of the help desk"."""
+        """Its content in a few words, for the model that selects: "tickets of the help desk"."""
 
     @property
     def knowledge(self) -> bool:

@@ -203,7 +203,7 @@ class SplitDraft:
         return tuple(i for i in ids if i in readable)
 
     def activate(self, policy: ActivationPolicy) -> ActivationChange:
-        """What becomes active by the split: the topics that rounds of the tail moved into."""
+        """Activate the topics that rounds of the tail moved into, as far as there is room."""
         active: Mapping[str, Sequence[float]] = self.session.active
         for topic_id in self.divided:
             heirs = [t.id for t in find_successors(topic_id, self.topics)]
