@@ -1,4 +1,4 @@
-"""What a program that serves sessions to people needs beside the names of `topicloom`.
+"""Names for programs that serve sessions to people, beside those of `topicloom`.
 
 The command, the page and the endpoint of `topicloom-app` use it, and so may other programs. Each
 name is loaded when it is first used; `hosting.pyi` says where it is.

@@ -1,4 +1,4 @@
-"""What the laboratory measures and trains: parts of the package that applications do not need.
+"""Names for the laboratory: parts of the package that it measures and trains.
 
 Names may change with every release. Each is loaded when it is first used; `lab.pyi` says where it
 is.

@@ -33,7 +33,7 @@ from topicloom.topics.boundary_policy import AdsorberPolicy
 P = TypeVar("P")
 _PREFIX = "TOPICLOOM_"
 _KEYS = frozenset({"serve_keys", "serve_origins", "ui_key"})
-"""What `topicloom serve` and `topicloom ui` read by themselves: keys are no settings."""
+"""Variables of `topicloom serve` and `topicloom ui`: keys are no settings."""
 
 if TYPE_CHECKING:
 

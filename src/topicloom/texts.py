@@ -23,7 +23,7 @@ class FilledText(str):
     template: str
     """The text before its values were put in, as catalogues have it."""
     values: Mapping[str, object]
-    """What stands for each name in braces; nothing but texts and numbers."""
+    """The value of each name in braces; nothing but texts and numbers."""
 
     def __new__(cls, template: str, /, **values: object) -> Self:
         """Fill a template by `str.format`."""
@@ -39,7 +39,7 @@ class FilledText(str):
 
 
 class _Shown(str):
-    """What stands for a value that is neither a text nor a number, so that it need not be kept."""
+    """A text in the place of a value that is neither text nor number, which need not be kept."""
 
     _repr: str
 

@@ -295,7 +295,7 @@ class TestLate:
         tell(graph, CONFIG, "好的", keep=2)
         say(graph, "船的事情")
         let_go(selector)
-        assert "topic_t2" in [c.id for c in selector.requests[0].candidates]
+        assert "narrative_t2" in [c.id for c in selector.requests[0].candidates]
         Memory.of(graph, CONFIG).forget("t2")
         selector.free.clear()
         say(graph, "好，还有吗")

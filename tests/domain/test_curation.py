@@ -47,7 +47,7 @@ class TestWeights:
         weights = scale_weights(weigh(narrative=0.2, lore=0.4), {})
         assert "event" not in weights
         assert weights["lore"] == 1.0
-        assert weights["narrative"] == weights["topic"] == 0.5
+        assert weights["narrative"] == 0.5
 
     def test_the_past_raises_what_was_told(self) -> None:
         intent = weigh(narrative=0.4, lore=0.4, event=0.4)
@@ -56,7 +56,7 @@ class TestWeights:
             scale_weights(intent.model_copy(update={"when": "past"}), {}),
         )
         assert now["narrative"] == now["lore"] == 1.0
-        assert past["narrative"] == past["topic"] == 1.0
+        assert past["narrative"] == 1.0
         assert past["lore"] == past["event"] == 0.5
 
     def test_nothing_wanted_is_nothing(self) -> None:

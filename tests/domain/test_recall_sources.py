@@ -168,10 +168,9 @@ def test_every_source_of_the_package_is_made_for_a_turn(tmp_path: Path) -> None:
     session = get_session(graph, CONFIG)
     made = make_sources(
         session,
-        graph.builder.workspaces.open(session.id, None),
+        graph.builder.workspaces.open(session.id, None).store.topic_table(session),
         document={},
         focus=None,
-        notes=[],
         lore=DocumentLoreIndex([Document("A")], HashingEmbedder(16)),
         domain=Domain(sources=[Tickets()]),
     )

@@ -232,11 +232,6 @@ class TestPrompt:
         assert lines.count(get_wording("en").candidates) == 1
         assert sum(line.startswith("[lore_") for line in lines) == 1
 
-    def test_numbers_of_messages_are_not_shown_beside_the_id(self) -> None:
-        topic = replace(FILM, id="topic_t3", text="[m29] Ann: Go. [m31] No.")
-        (*_, last) = prompt_for("Hm?", (), [topic], 5, "en", 10_000)
-        assert get_text(last).splitlines()[-1].endswith(": Ann: Go. No.")
-
     @each_row("limit", [900, 1_200, 2_000, 8_000])
     def test_it_fits_the_window(self, limit: int) -> None:
         many = [replace(FILM, text="word " * 80, id=f"lore_{n}") for n in range(50)]

@@ -20,7 +20,6 @@ from tables import each_row
 from topicloom import (
     ConfigurationError,
     SelectRequest,
-    StoredMessage,
     Topic,
     TurnPlan,
     count_budget_tokens,
@@ -33,14 +32,12 @@ from topicloom.domain.sources import (
     CandidateSource,
     EventSource,
     NarrativeSource,
-    TopicSource,
     add_keywords,
     scale_scores,
 )
 from topicloom.search.embedder import Vectors
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.search.hits import Hits
 from topicloom.storage.file_rows import vectors_in
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -83,31 +80,18 @@ EVENTS: list[dict[str, Any]] = [
     {"id": "party", "name": "Have a van painted", "status": "done", "guests": ["Ann", "Bo"]},
     {"name": "no id", "status": "done"},
 ]
-RECORDS = [
-    StoredMessage(seq=n, role="user", text=f"word {n} of the van", time="2026-03-01T10:00:00+00:00")
-    for n in range(1, 9)
-]
-HITS = Hits({f"m{n}": 1 / n for n in range(1, 9)}, {"t1": 0.7, "t2": 0.4, "t9": 0.9})
-
-
-def topics(found: Sequence[Topic] = TOPICS[:2]) -> TopicSource:
-    half = {"t1": RECORDS[:4], "t2": RECORDS[4:]}
-    return TopicSource(found, lambda query: HITS, lambda t: half[t.id], {"m2"})
-
 
 SOURCES: Mapping[str, Callable[[], CandidateSource]] = {
     "documents": lambda: LoreSource(DocumentLoreIndex(DOCUMENTS, HASHING)),
     "store": lambda: LoreSource(VectorStoreLoreIndex(stored(DOCUMENTS))),
     "narrative": lambda: NarrativeSource(TOPICS),
     "events": lambda: EventSource(EVENTS, "van"),
-    "topics": topics,
 }
 EMPTY: Mapping[str, CandidateSource] = {
     "documents": LoreSource(DocumentLoreIndex([], HASHING)),
     "store": LoreSource(VectorStoreLoreIndex(stored([]))),
     "narrative": NarrativeSource([]),
     "events": EventSource([], None),
-    "topics": topics([]),
 }
 every = pytest.mark.parametrize("name", SOURCES)
 WORDLESS = ["", "?"]
@@ -312,23 +296,6 @@ class TestEvents:
         texts = {c.id: c.text for c in found}
         assert 'result: {"Miller": 300}' in texts["event_quote"]
         assert 'guests: ["Ann", "Bo"]' in texts["event_party"]
-
-
-class TestTopics:
-    def test_the_best_messages_in_conversation_order(self) -> None:
-        source = topics()
-        found = source.search("van", ANY, 9)
-        assert [(c.id, c.score) for c in found] == [("topic_t1", 0.7), ("topic_t2", 0.4)]
-        assert found[0].text.splitlines() == [
-            "[m1] user: word 1 of the van",
-            "[m3] user: word 3 of the van",
-            "[m4] user: word 4 of the van",
-        ]
-
-    def test_messages_that_are_in_view_are_not_told_again(self) -> None:
-        shown = {r.id for r in RECORDS}
-        source = TopicSource(TOPICS[:2], lambda q: HITS, lambda t: RECORDS, shown)
-        assert source.search("van", ANY, 9) == []
 
 
 class Counting:

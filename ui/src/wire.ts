@@ -1,5 +1,5 @@
 // Written by bin/generate. Change answers.py or wire.py in topicloom_app/ui.
-/** Why a turn did not quote a message. */
+/** The reason why a turn did not quote a message. */
 export interface Absence {
   message: string;
   turn: number;

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future, wait
-from functools import partial
 
 from langchain_core.runnables import Runnable
 
@@ -22,16 +20,15 @@ from topicloom.domain.sources import (
     CandidateSource,
     EventSource,
     NarrativeSource,
-    TopicSource,
 )
 from topicloom.domain.state import DomainState
 from topicloom.effects import Step, either
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dumped, node, open_turn
-from topicloom.nodes.workspace import Workspace
 from topicloom.search.words import words_of
-from topicloom.state.recall import Note, select_notes
+from topicloom.state.recall import select_notes
 from topicloom.state.session import Session
+from topicloom.state.topics import TopicTable
 
 _TAIL = 6
 """Messages before the new one that a selector sees."""
@@ -103,7 +100,9 @@ def _build_request(
     return CurationRequest(
         origin=origin,
         question=question,
-        sources=make_sources(session, workspace, document, plan.focus, notes, lore, domain),
+        sources=make_sources(
+            session, store.topic_table(session), document, plan.focus, lore, domain
+        ),
         weights=scale_weights(plan.search, knowledge),
         limit=domain.candidates,
         seen=tuple(entry for note in notes for entry in note.curated),
@@ -112,24 +111,17 @@ def _build_request(
 
 def make_sources(
     session: Session,
-    workspace: Workspace,
+    table: TopicTable,
     document: Document,
     focus: str | None,
-    notes: Sequence[Note],
     lore: LoreIndex | None,
     domain: Domain,
 ) -> dict[str, CandidateSource]:
     """All sources of a turn, by kind; topics that are read in this turn are none of them."""
-    store = workspace.store
-    shown = {i for note in notes for topic in note.topics for i in topic.quotes}
-    shown |= {f"m{n}" for n in range(session.view, session.count + 1)}
-    table = store.topic_table(session)
     dormant = [t for t in table.open() if t.id not in session.active]
-    read = partial(store.topic_messages, session)
     sources: dict[str, CandidateSource] = {
         "narrative": NarrativeSource([*dormant, *table.archived()]),
         "event": EventSource(list_events(document, domain.events), focus),
-        "topic": TopicSource(dormant, workspace.index.search, read, shown),
         **{source.kind: ApplicationSource(source, session) for source in domain.sources},
     }
     return sources if lore is None else {**sources, "lore": LoreSource(lore)}

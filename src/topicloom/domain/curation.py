@@ -85,7 +85,6 @@ def scale_weights(search: SearchIntent, own: Mapping[str, bool]) -> dict[str, fl
         "lore": search.weights.lore,
         "narrative": narrative,
         "event": search.weights.event,
-        "topic": narrative,
         **{kind: search.weights.lore if known else narrative for kind, known in own.items()},
     }
     most = max(given.values())

@@ -126,7 +126,7 @@ def run_curation(
 def _search_sources(
     request: CurationRequest, limit: int
 ) -> tuple[list[list[Candidate]], tuple[str, ...]]:
-    """What each source finds, and the errors of those that fail."""
+    """The candidates of each source, and the errors of those that fail."""
     searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
             partial(source.search, request.question.query, request.question.plan.search, limit)
@@ -157,7 +157,7 @@ class _CurationJob:
     origin: CurationOrigin
     future: Future[Curation] = field(init=False)
     best: Curation = field(default_factory=Curation)
-    """What stands in for the selector until it has answered: the best of the search."""
+    """The best of the search: it stands in for the selector until that has answered."""
     reported: bool = False
     """True once its calls stand in a receipt."""
 

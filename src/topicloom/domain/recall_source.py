@@ -31,7 +31,7 @@ from topicloom.domain.plan import TimeFocus
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.state.safe_text import replace_surrogates
 
-BUILT_IN_KINDS = ("lore", "narrative", "event", "topic")
+BUILT_IN_KINDS = ("lore", "narrative", "event")
 """Kinds of the sources that topicloom has itself."""
 _KIND = re.compile(r"[a-z][a-z0-9]{0,29}")
 
@@ -88,7 +88,7 @@ class RecallSource(Protocol):
 
     @property
     def purpose(self) -> str:
-        """What is in it, in a few words, for the model that selects: "tickets of the help desk"."""
+        """Its content in a few words, for the model that selects: "tickets of the help desk"."""
 
     @property
     def knowledge(self) -> bool:

@@ -37,8 +37,6 @@ _RATIONALE = 300
 """Characters of a rationale."""
 _RECENT_TOKENS = 1_000
 """Tokens of the newest messages."""
-_MESSAGE_ID = re.compile(r"\[m\d+\] ")
-"""Before a message in a preview; small models take it for the id of the candidate."""
 _MOST = 50
 _ASKED = 0.2
 """Bonus for a candidate that the message names."""
@@ -143,8 +141,7 @@ def _candidate_line(candidate: Candidate) -> str:
     """A candidate in one line: nothing in it can pass for a line of ours, or for its id."""
     tags = ", ".join(map(collapse_whitespace, candidate.tags))
     named = f"{collapse_whitespace(candidate.title)} {f'({tags})' if tags else ''}".strip()
-    preview = _MESSAGE_ID.sub("", candidate.preview)
-    return f"[{fence(candidate.id)}] {fence_line(named)}: {fence_line(preview)}"
+    return f"[{fence(candidate.id)}] {fence_line(named)}: {fence_line(candidate.preview)}"
 
 
 def parse_selection(text: str, kinds: Iterable[str] = ()) -> Selection:

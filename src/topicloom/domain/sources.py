@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
 
-from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
 from topicloom.domain.document import DocumentEvent, get_anchor, get_label, is_active
 from topicloom.domain.plan import SearchIntent
 from topicloom.domain.recall_source import RecallQuery, RecallSource, check_hit
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.search.bm25 import LexicalIndex
-from topicloom.search.hits import SURE_COVER, Hits
+from topicloom.search.hits import SURE_COVER
 from topicloom.search.ranking import Floats
 from topicloom.state.folding import fold
-from topicloom.state.recall import parse_message_number
 from topicloom.state.safe_text import cut
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 Direction = Literal["before", "after"]
@@ -164,51 +161,6 @@ class NarrativeSource:
         recency = 1 - (1 - _OLDEST) * age
         scores = score_words(self._candidates, add_keywords(query, intent), recency)
         return list_best(self._candidates, scores, limit)
-
-
-_TOPICS = 8
-_QUOTES = 3
-
-
-@dataclass(slots=True)
-class TopicSource:
-    """Searches topics by the index's own relevance, and quotes the messages that it is due to."""
-
-    topics: Sequence[Topic]
-    """Topics that are not read in this turn."""
-    hits: Callable[[str], Hits]
-    """Asks the index."""
-    messages: Callable[[Topic], Sequence[StoredMessage]]
-    shown: Collection[str]
-    """Short ids of messages that the prompt shows already."""
-
-    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        topics = {t.id: t for t in self.topics}
-        if not topics:
-            return []
-        with defer_exit():
-            hits = self.hits(add_keywords(query, intent))
-        known = [t for t in hits.topics if t in topics]
-        ranked = sorted(known, key=lambda t: -hits.topics[t])[: min(limit, _TOPICS)]
-        quotes = {t: self._format_quotes(topics[t], hits.weights) for t in ranked}
-        return [
-            Candidate(
-                id=f"topic_{t}",
-                kind="topic",
-                text=text,
-                title=topics[t].name,
-                score=float(hits.topics[t]),
-            )
-            for t, text in quotes.items()
-            if text
-        ]
-
-    def _format_quotes(self, topic: Topic, weights: Mapping[str, float]) -> str:
-        """The best messages of a topic, in conversation order; empty if all are shown."""
-        found = [m for m in self.messages(topic) if m.id in weights and m.id not in self.shown]
-        best = sorted(found, key=lambda m: -weights[m.id])[:_QUOTES]
-        best.sort(key=lambda m: parse_message_number(m.id))
-        return "\n".join(f"[{m.id}] {m.line}" for m in best)
 
 
 def find_related_events(

@@ -1,6 +1,6 @@
-"""Why a turn did not quote a message: what its receipt, the topics and the index say.
+"""Explains why a turn did not quote a message, by its receipt, the topics and the index.
 
-That is the step of the turn at which the message was lost, or how the turn had it.
+The answer is a step of the turn: the one that lost the message, or the one that showed it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ FOUND = 200
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a turn did not quote a message."""
+    """The reason why a turn did not quote a message."""
 
     message: str
     """Short id of the message."""
     turn: int
     """Number of the turn."""
     step: AbsenceStep
-    """Where it was lost, or how the turn had it."""
+    """The step that lost it, or showed it."""
     topic: str = ""
     """Id of the topic that held it then; "" if none did."""
     place: int = 0
@@ -68,7 +68,7 @@ class Absence:
 def explain_absence(
     turn: int, message_id: str, session: Session, store: SessionStore, full_index: SessionIndex
 ) -> Absence:
-    """Why a turn did not quote a message; raises InputError if there is no such one."""
+    """The reason why a turn did not quote a message; raises InputError if there is no such one."""
     number = read_number(message_id, session)
     *earlier, receipt = _find_receipts(store, session, turn)
     user = parse_message_number(receipt.user)
@@ -172,7 +172,7 @@ def find_step(
 
 
 def _judge_reading(receipt: Receipt, topic: str) -> AbsenceStep:
-    """What became of the reading of a topic, whose reader did not name the message."""
+    """The outcome of reading a topic whose reader did not name the message."""
     calls = [c for c in receipt.calls if c.role == "reader" and c.topic == topic]
     if any(c.failure for c in calls):
         return "reader_failed"

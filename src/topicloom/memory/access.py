@@ -57,7 +57,7 @@ class StorageAccess:
     graph: Graph | None = None
     """The agent with `TopicMiddleware` whose session it is, if one was given."""
     person: Person | None = None
-    """Who asks for it; None if the caller names nobody."""
+    """The person who asks for it; None if the caller names nobody."""
 
     def open(self) -> Step[OpenSession]:
         """Within a step: the session; raises `OtherPersonError` if it is another's."""
@@ -75,7 +75,7 @@ class StorageAccess:
     def change(self, changes: Sequence[TopicChange]) -> Step[Turn]:
         """Within a step: make changes by a turn of its own, as another writer beside the graph.
 
-        The graph comes behind it with its next turn, or at the end of the one that goes on.
+        The graph takes it over with its next turn, or at the end of the one that goes on.
 
         Raises:
             ConflictError: Others end turns all the time.
@@ -111,8 +111,8 @@ class StorageAccess:
         )
         return self.store.add_receipt(session.model_copy(update={"turn": number}), receipt), turn
 
-    def behind(self) -> StorageAccess:
-        """The way to the session behind a change."""
+    def after_change(self) -> StorageAccess:
+        """The way to the session after a change."""
         return self
 
     def purge(self, plan: PurgePlan, first: Callable[[], object]) -> Step[tuple[str, ...]]:
@@ -142,7 +142,7 @@ class StorageAccess:
 
 @dataclass(frozen=True, slots=True)
 class GraphAccess:
-    """Through its graph: as the checkpoint has it, behind what other writers did since."""
+    """Through its graph: as the checkpoint has it, with what other writers did since."""
 
     graph: CompiledSessionGraph
     config: RunnableConfig
@@ -196,8 +196,8 @@ class GraphAccess:
             )
         return turn
 
-    def behind(self) -> GraphAccess:
-        """The way to the session behind a change: not at the checkpoint before it any more."""
+    def after_change(self) -> GraphAccess:
+        """The way to the session after a change: no more at the checkpoint before it."""
         return GraphAccess(self.graph, name_thread(self.thread))
 
     def purge(self, plan: PurgePlan, first: Callable[[], object]) -> Step[tuple[str, ...]]:
@@ -243,5 +243,5 @@ def _name_person(config: RunnableConfig) -> Person | None:
 
 
 def open_facts(store: BaseStore | None) -> ReflectionStore:
-    """What reflection keeps in a store; without one, nothing."""
+    """The facts that reflection keeps in a store; none without a store."""
     return ReflectionStore(InMemoryStore() if store is None else store)

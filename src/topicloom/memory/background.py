@@ -1,4 +1,4 @@
-"""What is done between turns wherever sessions live: reviews and reflections of those that are due.
+"""Work between turns, wherever sessions live: reviews and reflections of those that are due.
 
 Every process that has sessions open may run it: what is due is read from the sessions, and a lease
 in the store sees to it that one of them does it.

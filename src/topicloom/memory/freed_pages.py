@@ -1,4 +1,4 @@
-"""What deleted rows leave in files of SQLite: a file is written anew, without its free pages."""
+"""Files of SQLite are written anew: deleted rows stay in their free pages until then."""
 
 from __future__ import annotations
 

@@ -70,9 +70,9 @@ _REACH = 2_560
 class Memory:
     """What a session remembers. Each method has a form for the event loop: `asearch`.
 
-    It reads what is there when it is asked: behind what other writers did since the newest
-    checkpoint, or at the checkpoint that the configuration names. What it changes is a turn of the
-    session without a message, with a receipt, and an entry of the journal that can be undone.
+    Each call reads the session anew: its newest checkpoint with what other writers did since, or
+    the checkpoint that the configuration names. Each change is a turn of the session without a
+    message. It has a receipt, and an entry of the journal that can be undone.
 
         memory = Memory.of(graph, {"configurable": {"thread_id": "yue"}})
         memory.search("boiler", since="2026-03-01")[0].message.text
@@ -225,7 +225,7 @@ class Memory:
         return store.receipts(session, newest, skipped)
 
     def _why_not(self, turn: int, message_id: str) -> Step[Absence]:
-        """Why a turn did not quote a message, by its receipt and by the index as it is now.
+        """The reason why a turn did not quote a message, by its receipt and by the index of now.
 
         Raises:
             InputError: There is no such turn or message.
@@ -243,7 +243,7 @@ class Memory:
         return self._access.lay_out()
 
     def _facts(self, at: str | date | None = None) -> Step[dict[str, Fact]]:
-        """What reflection keeps of the user, by key; nothing that rests on what was taken back.
+        """The facts of the user that hold, by key, without those that rest on what was taken back.
 
         In a thread of a user, all that holds and that the thread may see; see `fact_spans`.
 
@@ -398,7 +398,7 @@ class Memory:
     def _make(self, changes: Sequence[TopicChange]) -> Step[tuple[str, ...]]:
         """Make changes by a turn; returns the topics that were changed."""
         turn = yield from self._access.change(changes)
-        self._access = self._access.behind()
+        self._access = self._access.after_change()
         if turn.refused:
             raise InputError("; ".join(turn.refused.values()))
         return turn.changed[-len(changes) :]
@@ -452,7 +452,7 @@ class Memory:
         with kept.hold_lease(thread, time(), ReflectionPolicy()):
             forget = partial(kept.forget, thread, asked)
             left = yield from self._access.purge(plan, forget)
-        self._access = self._access.behind()
+        self._access = self._access.after_change()
         return Forgotten(gone, plan.topics, facts, left)
 
     def _delete(self) -> Step[None]:

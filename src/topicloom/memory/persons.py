@@ -44,7 +44,7 @@ class PersonThread:
 
 @dataclass(frozen=True, slots=True)
 class DeletionReceipt:
-    """What was deleted of a user: counts and keyed hashes, no names and no texts."""
+    """A receipt of what was deleted of a user: counts and keyed hashes, no names and no texts."""
 
     value: dict[str, Any]
     """The receipt as JSON data, to be kept: totals, and a row for each thread. Hashes are

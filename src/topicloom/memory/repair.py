@@ -20,7 +20,7 @@ from topicloom.storage.writers import find_newest, gather, publish_mended
 def check_session(
     graph: Graph, config: RunnableConfig, storage: Storage | None = None
 ) -> list[Fault]:
-    """What is wrong with a session; reads all that is stored of it, and changes nothing.
+    """Find the faults of a session: reads all that is stored of it, and changes nothing.
 
         check_session(graph, thread)
 

@@ -1,4 +1,4 @@
-"""What `Memory` gives and takes: topics, messages, changes, names and ids."""
+"""Values of `Memory`: topics, messages and changes that it gives, names and ids that it takes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class MemoryTopic(BaseModel, frozen=True):
     """Its name behind those of the topics that it is a part of: `House / Kitchen`."""
     state: TopicState
     brief: str
-    """What it is recognised by, about 1 KB."""
+    """The text by which it is recognised, about 1 KB."""
     summary: str
-    """What a review made of it; "" before the first."""
+    """A summary by the last review; "" before the first."""
     count: int
     """Messages in it."""
     first_at: str
@@ -53,7 +53,7 @@ class MemoryTopic(BaseModel, frozen=True):
     importance: float | None
     """0 to 1, by the last review; None before the first."""
     by_hand: tuple[Mark, ...]
-    """What a person settled of it, and no review or split changes back."""
+    """Decisions of a person, which no review or split changes back."""
     loose: bool
     """True for loose ends: small talk and single questions that belong to no topic."""
     _kept: tuple[SessionStore, Session, Topic] = PrivateAttr()
@@ -99,7 +99,7 @@ class MemoryChange:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was removed for good, or would be."""
+    """Messages and facts that were removed for good, or would be."""
 
     messages: tuple[StoredMessage, ...]
     """The messages, as they were said, and what was said in their places on other branches."""
@@ -204,7 +204,7 @@ def check_author(author: str) -> str:
 
 
 def check_count(count: object, name: str = "limit", least: int = 1) -> int | None:
-    """How many, None for all, as it was given, or InputError if it is neither or too few."""
+    """A number of things as it was given, None for all; raises InputError for any other value."""
     if count is None or (isinstance(count, int) and count >= least):
         return count
     raise InputError(

@@ -34,7 +34,7 @@ class ChatRecords:
     """The lasting id of each, by short id: itself for native records."""
     source: Literal["native", "external"]
     reports: tuple[str, ...] = ()
-    """Why external records could not be used, a sentence for each fault."""
+    """Faults of external records that could not be used, a sentence each."""
 
 
 def _to_utc(time: datetime) -> datetime:

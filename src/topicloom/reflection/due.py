@@ -1,4 +1,4 @@
-"""When a session is reflected upon: a state machine whose clock is a value.
+"""Decides when a session is reflected upon: a state machine whose clock is a value.
 
 All times are seconds since the epoch. A clock may be set back: a time in the future is then
 taken for as far away as one in the past, so that nothing waits longer than it should for long.
@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 Reason = Literal["count", "silence", "review"]
-"""What made a session due: enough rounds, nothing new for long enough, or a review's time."""
+"""The cause: enough rounds, nothing new for long enough, or the time for a review."""
 
 _MARKS = 16
 """Marks that are kept: so many branches of a forked session do not begin again."""
@@ -22,7 +22,7 @@ _LONGEST_WAIT = 6
 
 
 class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """When sessions are reflected upon."""
+    """The settings that decide when sessions are reflected upon."""
 
     turns: int = Field(default=6, ge=1)
     """User rounds without reflection that trigger one at once."""
@@ -83,7 +83,7 @@ class ReflectionProgress(BaseModel, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class DueState:
-    """What decides if a session is due, from its checkpoint and its earlier reflections."""
+    """Facts that decide if a session is due, of its checkpoint and its earlier reflections."""
 
     session: str
     pending: int

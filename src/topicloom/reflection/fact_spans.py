@@ -1,4 +1,4 @@
-"""Since when and until when facts hold: found from when each was said and what it contradicts.
+"""Spans in which facts hold: computed from when each was said, and from what it contradicts.
 
 Nothing is written when a fact ends. Each fact says which others it contradicts; whichever of two
 was said last ends the other. So two reflections that write at once lose nothing, and a fact that

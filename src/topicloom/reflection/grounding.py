@@ -1,4 +1,4 @@
-"""Which claims of a reflector the user's own words bear out: no model is believed on its word."""
+"""Keeps the claims of a reflector that the user's own words bear out, and drops the others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _USER = (
     (re.compile(r"\b(?:the )?user\b", re.IGNORECASE), "I"),
     (re.compile(r"用户的?|对方的?|本人的?"), "我"),
 )
-"""Words that tell of whom a claim is, and what the user says instead."""
+"""Names of the user in claims, and what the user says instead."""
 _NEGATION = re.compile(r"\b(?:not|no|never|cannot|without)\b|n['’]t\b|[不没未别]", re.IGNORECASE)
 
 

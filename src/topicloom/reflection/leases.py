@@ -1,4 +1,4 @@
-"""Who reflects upon a session: at most one at a time, by a lease in the store.
+"""Leases in the store: at most one process at a time reflects upon a session.
 
     (topicloom, %reflecting, <session>)     owner -> since when, how long, and the process
 
@@ -27,7 +27,7 @@ from topicloom.reflection.own_items import PREFIX, clean, find_lock, read_item
 from topicloom.storage.store_items import Namespace, delete_items, items_in, label, put_items
 
 _LOOKS = 3
-"""How often the one who goes first looks if the others have given way."""
+"""Number of looks of the one who goes first, until the others have given way."""
 
 
 class Leases:
@@ -39,7 +39,7 @@ class Leases:
         The pause is that between two looks at who else wants a lease, in seconds.
         """
         self.store = store
-        """Where they are kept."""
+        """The store that keeps them."""
         self._lock = find_lock(store)
         self._pause = pause
 
@@ -74,7 +74,7 @@ class Leases:
         return False
 
     def renew_lease(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> None:
-        """Have a lease that is held begin anew."""
+        """Let a lease that is held begin anew."""
         lease = _Lease(
             since=since, seconds=policy.lease_seconds, host=_name_host(), pid=os.getpid()
         )
@@ -84,7 +84,7 @@ class Leases:
     def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
         """Keep reflection away from a session while the context lasts, as long as a lease does.
 
-        It gives the owner of the lease, to renew it.
+        The value of the context is the owner of the lease, by whom it can be renewed.
 
         Raises:
             SessionBusyError: It is being reflected upon.

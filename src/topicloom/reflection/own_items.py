@@ -1,4 +1,4 @@
-"""How reflection keeps items of its own in a LangGraph store, and reads them leniently."""
+"""Items that reflection keeps in a LangGraph store, and reads leniently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ValidationError
 
 PREFIX = "topicloom"
-"""What everything is put under; `StoreStorage` does so too."""
+"""The namespace that everything is under; that of `StoreStorage`, too."""
 _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 """One lock a store: the memory store may not be searched while it is written to."""
 
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_item(kind: type[M], value: Mapping[str, Any]) -> M | None:
-    """What an item of our own holds; None if it is damaged."""
+    """The value of an item; None if it is damaged."""
     try:
         return kind.model_validate(value)
     except ValidationError:

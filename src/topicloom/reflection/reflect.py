@@ -45,10 +45,11 @@ class Reflection:
 
     session: str
     upto: int
-    """Number of the last message that was reflected upon, now and before."""
+    """Number of the last message that any reflection has read."""
     read: int = 0
+    """Number of messages that this one read."""
     source: str = "native"
-    """Where they came from: `native` or `external`."""
+    """The source of these: `native` or `external`."""
     facts: tuple[Fact, ...] = ()
     retired: tuple[str, ...] = ()
     """Keys of facts that held and that others contradict."""
@@ -186,7 +187,7 @@ class ReflectionResult:
 
     state: DueState
     reason: Reason | None
-    """Why it was due; None if it was not."""
+    """The reason why it was due; None if it was not."""
     reflections: tuple[Reflection, ...]
     """The reflections, in order: one reads only so many messages."""
 

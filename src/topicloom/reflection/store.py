@@ -80,7 +80,7 @@ class ReflectionStore(Leases):
         return next((Person(o.user, o.scope) for o in _read_owners(items)), None)
 
     def set_person(self, session: str, person: Person) -> None:
-        """Say whose a session is, from when on its facts are the user's."""
+        """Set the user of a session: from then on its facts are the user's."""
         owner = _Owner(session=session, user=person.user, scope=person.scope)
         if self.person(session) != person:
             self._put_own((PREFIX, _OWNERS), label(session), owner.model_dump())
@@ -180,7 +180,7 @@ def _find_people(user: str) -> Namespace:
 
 
 class _Owner(BaseModel, frozen=True):
-    """Whose a session is."""
+    """The user and the scope of a session."""
 
     session: str
     user: str
@@ -188,7 +188,7 @@ class _Owner(BaseModel, frozen=True):
 
 
 class _Shared(_Owner, frozen=True):
-    """What the other sessions of a user see of one's facts."""
+    """The facts of a session as the other sessions of its user see them."""
 
     facts: tuple[dict[str, Any], ...] = ()
 

@@ -51,9 +51,9 @@ class Assessment(BaseModel, frozen=True):
     brief: str
     """About 1 KB, by which the topic is recognised."""
     summary: str
-    """What was said, in a few hundred words at most."""
+    """A summary of what was said, in a few hundred words at most."""
     importance: float
-    """How much it matters, 0 to 1."""
+    """Importance, 0 to 1."""
     once: bool = False
     """True if it was asked once and is over."""
 

@@ -18,7 +18,7 @@ class ReviewReport(BaseModel, frozen=True):
     dry_run: bool
     """True if nothing was changed."""
     repaired: tuple[str, ...] = ()
-    """What it put right at first, in words: merged topics and moved messages."""
+    """Repairs that it began with, in words: merged topics and moved messages."""
     changes: tuple[TopicChange, ...] = ()
     """The changes that it decided."""
     told: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class ReviewReport(BaseModel, frozen=True):
     refused: dict[str, str] = {}
     """Topics that they were not made to, and why."""
     troubles: tuple[str, ...] = ()
-    """What is damaged or cannot be read."""
+    """Topics that are damaged or cannot be read, in words."""
     calls: tuple[Call, ...] = ()
     """Every call of a role."""
 

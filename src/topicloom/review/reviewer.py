@@ -36,9 +36,6 @@ _READ = 400
 _QUOTED = 12
 _SUMMARY, _LINE = 2_000, 240
 """Characters of a summary and of a line in it: a few hundred words at most."""
-_SIZE, _SPAN, _USE, _OWN, _INFORMATIVE = 0.35, 0.15, 0.25, 0.05, 0.2
-"""Weights of rounds, days, uses, the user's share of the words, and the share of the user's
-messages that are informative. The sum is 1."""
 _WORTH_KEEPING = 0.6
 """Least importance of a topic with an informative message, and most of one without:
 `ReviewPolicy.important`, from which topics stay. See `docs/guides/reviews.md`."""
@@ -169,22 +166,13 @@ def is_informative(message: StoredMessage) -> bool:
 
 
 def rate_importance(messages: Sequence[StoredMessage], uses: int) -> float:
-    """The importance of a topic, 0 to 1.
+    """The importance of a topic, 0 to 1: more for each round and each use, but ever less more.
 
-    Each cause counts less the more there is of it. Information from the user is worth keeping.
+    Information from the user is worth keeping.
     """
     said = [m for m in messages if m.role == "user"]
-    days = len({m.day for m in said})
-    words = sum(len(m.text) for m in messages)
-    own = sum(len(r.text) for r in said) / words if words else 0.0
-    informative = sum(map(is_informative, said))
-    share = (
-        _SIZE * len(said) / (len(said) + 4)
-        + _SPAN * days / (days + 2)
-        + _USE * uses / (uses + 1)
-        + _OWN * min(1.0, 2 * own)
-        + _INFORMATIVE * informative / max(1, len(said))
-    )
+    share = (len(said) / (len(said) + 4) + uses / (uses + 1)) / 2
+    informative = any(map(is_informative, said))
     return _WORTH_KEEPING + (1 - _WORTH_KEEPING) * share if informative else _WORTH_KEEPING * share
 
 

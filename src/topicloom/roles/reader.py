@@ -71,7 +71,7 @@ than fits the budget, which decides."""
 
 @dataclass(frozen=True, slots=True)
 class TopicWindow:
-    """What is read of one topic."""
+    """The messages that are read of one topic."""
 
     topic: Topic
     messages: Sequence[StoredMessage]

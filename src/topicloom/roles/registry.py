@@ -25,8 +25,8 @@ _MODULES = (
     "topicloom.review.merger",
     "topicloom.reflection.reflector",
 )
-"""Where each role is: a module of its name, with its `RoleSpec` under that name in capitals. Named,
-not imported: features build on this package, and a start without models loads none of them."""
+"""The module of each role has its name, and its `RoleSpec` under that name in capitals. They are
+named, not imported: features build on this package, and a start without models loads none."""
 
 ROLES: Mapping[RoleName, str] = {path.rpartition(".")[2]: path for path in _MODULES}
 """Modules of all roles by name, in the order in which docs list them."""

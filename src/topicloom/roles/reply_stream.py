@@ -67,7 +67,7 @@ class Reply:
         """
         self.request, self.taken = request, taken
         self.held: list[AIMessageChunk] = []
-        """What came before it was released."""
+        """The chunks that came before it was released."""
         self.cut = ""
         """The reason why it was ended too early; "" if it was not."""
         self.broken = False
@@ -107,7 +107,7 @@ class Reply:
         return bool(self._server and not self.held and self._server.learn(error, window))
 
     def make_error(self, error: Exception) -> ReplyError:
-        """What the turn raises where asking failed. It repeats nothing of the prompt."""
+        """The error of a turn whose model failed. It repeats nothing of the prompt."""
         reason = describe_error(error, "\n".join(map(get_text, self.request.messages)))
         status, retry_after = read_refusal(error)
         return ReplyError(
@@ -129,7 +129,7 @@ class Reply:
         size: int,
         tools: int,
     ) -> tuple[Session, Call]:
-        """What `account_reply` gives, with the time that it took."""
+        """The session and the call of `account_reply`, with the time that the reply took."""
         session, call = account_reply(
             meter, counter, session, self.model, self.request.messages, message, size, tools
         )
@@ -245,7 +245,7 @@ class Relay(BaseChatModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     reply: Reply
-    """What was held back of it comes first."""
+    """The reply; the chunks that were held back come first."""
     model: str
     """The main model's name."""
     streaming: bool

@@ -72,7 +72,7 @@ class Route:
     relevance: dict[str, float]
     """Relevance by topic id, 0 to 1."""
     reason: str = ""
-    """Why nothing was found."""
+    """The reason why nothing was found."""
     alternatives: tuple[str, ...] = ()
     """Topics of which only one is meant, where it cannot tell which."""
     seen: int | None = None

@@ -1,4 +1,4 @@
-"""What the server of a model has shown of itself: its context, and what it refuses.
+"""The server of a model, as far as it has shown itself: its context, and what it refuses.
 
 It is found out once and kept for the process, by address and model: from the server's list of
 models, and from the errors that it answers with.
@@ -31,7 +31,7 @@ from topicloom.state.stored_message import get_text
 Need = Literal[
     "tools", "json_schema", "roles in a row", "system", "later system", "max_tokens", "images"
 ]
-"""What a request may need: tools, an answer by a schema, several messages of one role in a row, a
+"""The needs of a request: tools, an answer by a schema, several messages of one role in a row, a
 system message, one behind the first message, a limited answer, images in what the user says."""
 
 _REFUSALS: Mapping[Need, str] = {

@@ -1,4 +1,4 @@
-"""How long a turn waits for its roles: one deadline for all of them, and a rest for the late ones.
+"""The time that a turn waits for its roles: one deadline for all, and a rest for the late ones.
 
 A slow server is slow for every role, and in every turn. So the roles of one turn together keep the
 user waiting for one deadline, and a role that was late is not asked again in that turn and in some
@@ -51,9 +51,10 @@ class TurnWaits:
     _late: set[_Key] = field(default_factory=set)
     """Roles that were late in this turn."""
     _rests: dict[_Key, int] = field(default_factory=dict)
-    """The last turn in which each role that was late is not asked."""
+    """By role that was late: the last turn in which it rests."""
     _slow: dict[str, int] = field(default_factory=dict)
-    """By model, the last turn in which it is not asked for roles that it has never answered."""
+    """By model that was late in a role: the last turn in which it rests in other roles as well,
+    unless it has answered in them."""
     _strikes: dict[_Key, int] = field(default_factory=dict)
     _answered: set[_Key] = field(default_factory=set)
     _lock: Any = field(default_factory=Lock)
@@ -66,7 +67,7 @@ class TurnWaits:
             self._late.clear()
 
     def refuse(self, name: RoleName, role: Role[Any, Any], *, waits: bool = True) -> str:
-        """Why a role is not asked now; "" if it is. Roles without a deadline always are.
+        """The reason not to ask a role now; "" to ask it, as always where it has no deadline.
 
         Args:
             waits: False for a call that the turn does not wait for.
@@ -126,8 +127,8 @@ class TurnWaits:
     ) -> bool:
         """Note that a role failed after `took` of the seconds that it was allowed; True if late.
 
-        It rests in later turns unless other roles had taken nearly all of the time, or had taken
-        some of it and its model has answered before.
+        Then it rests in later turns. It does not if others had left it hardly any time, nor if they
+        had left it less than usual and its model has answered before.
         """
         if role.deadline is None or took < _NEARLY * allowed:
             return False

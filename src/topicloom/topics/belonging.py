@@ -1,4 +1,4 @@
-"""How likely runs of rounds belong together: the one model of what a topic is.
+"""The one model of what a topic is: how likely runs of rounds belong together.
 
 `topics/runs.py` cuts the conversation into runs. Two runs are compared by
 

@@ -74,7 +74,7 @@ class SessionIndex:
 
     @property
     def embedder(self) -> Embedder:
-        """What makes its vectors."""
+        """The encoder that makes its vectors."""
         return self._encoder
 
     def _begin(self) -> None:
@@ -147,7 +147,7 @@ class SessionIndex:
 
     @property
     def failure(self) -> str:
-        """Why the encoder fails, in words; "" while it does not."""
+        """The fault of the encoder, in words; "" while it has none."""
         return getattr(self._encoder, "failure", "")
 
     @property
