@@ -1,7 +1,7 @@
 """Make everything that is made from the code, where it is out of date.
 
-With `--all` also what takes minutes: the session that `topicloom ui` opens, the notebooks, and the
-pictures of the inspector in the documentation.
+With `--all` also what takes minutes: the session that ships with the pages that show it, the
+notebooks, and the pictures of the inspector in the documentation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
     """Make what is out of date, and say what that was."""
     parser = argparse.ArgumentParser(prog="bin/generate", description=__doc__)
     parser.add_argument("--all", action="store_true", help="also what takes minutes")
-    parser.add_argument("--sample", action="store_true", help="also the session of `topicloom ui`")
+    parser.add_argument("--sample", action="store_true", help="also the session that ships")
     parser.add_argument("--comparison", type=Path, metavar="FOLDER", help="a run's tables, too")
     given = parser.parse_args()
     for name in [name for name in os.environ if name.startswith("TOPICLOOM_")]:

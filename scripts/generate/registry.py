@@ -16,6 +16,7 @@ from scripts.generate import (
     page_types,
     recall_figures,
     sample,
+    sample_pages,
     settings_page,
 )
 from scripts.generate.files import Generated, make_page, replace_part
@@ -43,3 +44,4 @@ def list_quick() -> Iterator[Generated]:
 def list_slow() -> Iterator[Generated]:
     """What takes half a minute to compare."""
     yield Generated(sample.PACKED, sample.is_current, sample.write)
+    yield from sample_pages.list_pages()

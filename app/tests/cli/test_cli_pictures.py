@@ -1,15 +1,12 @@
-"""Timelines, excerpts, runs of ids and the account: pure, so tested alone."""
+"""Timelines, excerpts and runs of ids: pure, so tested alone."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from topicloom import Receipt, Session, StoredMessage, TopicNote
-from topicloom_app.cli._account import TermRarity, select_exchanges
+from topicloom import StoredMessage, TopicNote
 from topicloom_app.cli._timeline import choose_axis, draw_row, find_maximum
 from topicloom_app.cli._views import count_quotes, find_excerpt, format_day, format_runs, shorten
 from topicloom_app.cli.console import strip_control, to_one_line
@@ -74,15 +71,6 @@ def test_nothing_steers_the_terminal() -> None:
     assert to_one_line("a\r\n  b\x1b]0;x\x07") == "a b]0;x"
 
 
-def test_rare_words_say_more_than_frequent_ones() -> None:
-    talk = [message(n, "2026-03-02", "with kitchen") for n in range(1, 9)]
-    rare = message(9, "2026-03-02", "with hazelnut")
-    rarity = TermRarity([*talk, rare])
-    assert rarity.score_shared("with hazelnut", rare.text) > rarity.score_shared("with", rare.text)
-    assert rarity.score_shared("with hazelnut", rare.text, without="Hazelnut?") < 1
-    assert rarity.score_shared("nothing", "shared") == 0.0
-
-
 def note(topic: str, *quotes: str) -> TopicNote:
     return TopicNote(topic=topic, name=f"name of {topic}", score=0.5, quotes=quotes)
 
@@ -100,37 +88,3 @@ def test_counts_of_quotes() -> None:
 )
 def test_days_as_people_write_them(day: str, expected: str) -> None:
     assert format_day(day) == expected
-
-
-def receipt(turn: int, **fields: object) -> Receipt:
-    base: dict[str, object] = {"user": f"m{turn}", "started": "", "seconds": 0.0, "scores": {}}
-    return Receipt.model_validate({"turn": turn, **base, **fields})
-
-
-class Talk:
-    """A stored conversation, as far as an account of it asks."""
-
-    SAID = (
-        ("user", "The hazelnut cake has marzipan from Berger's."),
-        ("assistant", "Noted."),
-        ("user", "What is in the cake?"),
-        ("assistant", "Marzipan from Berger's."),
-        ("user", "And in the hazelnut cake with marzipan from Berger's?"),
-        ("assistant", "Marzipan from Berger's."),
-        ("user", "Anything else?"),
-    )
-
-    def messages(self, session: object) -> list[StoredMessage]:
-        said = enumerate(self.SAID, start=1)
-        return [message(n, "2026-03-02", t).model_copy(update={"role": r}) for n, (r, t) in said]
-
-    def receipts(self, session: object) -> list[Receipt]:
-        turns = ((2, "m3", ("m1", "m2")), (3, "m5", ("m1",)), (4, "m7", ("m1",)))
-        return [receipt(n, user=u, quoted=(note("t1", *ids),)) for n, u, ids in turns]
-
-
-def test_an_exchange_rests_on_what_was_quoted_and_not_on_what_was_asked() -> None:
-    stored: Any = Talk()
-    (found,) = select_exchanges(Session(id="s"), stored)
-    assert (found.asked.id, found.quote.id, found.reply.id) == ("m3", "m1", "m4")
-    assert found.topic == "name of t1"

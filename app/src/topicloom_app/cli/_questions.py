@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -13,13 +13,12 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.cells import cell_len
-from rich.table import Table
 from rich.text import Text
 
-from topicloom import InputError, Receipt, Session, SessionGraph, SessionStore, StoredMessage
+from topicloom import InputError, Session, SessionGraph, SessionStore, StoredMessage
 from topicloom.hosting import get_text, name_thread, parse_message_number
-from topicloom_app.cli._views import count_quotes, find_excerpt, shorten
-from topicloom_app.cli.console import count_of, to_one_line
+from topicloom_app.cli._views import shorten
+from topicloom_app.cli.console import count_of
 from topicloom_app.cli.words import say
 from topicloom_app.recordings.conversations import Question
 
@@ -46,7 +45,6 @@ class AskedQuestion:
 
     question: Question
     reply: str
-    receipt: Receipt
     evidence: tuple[Evidence, ...]
     """Messages of the session that its answer rests on."""
 
@@ -84,7 +82,7 @@ class QuestionAsker:
         view = range(session.view, parse_message_number(receipt.user))
         messages = [self._by_source[i] for i in question.evidence if i in self._by_source]
         evidence = tuple(Evidence(r, shown.get(r.id, ""), r.seq in view) for r in messages)
-        return AskedQuestion(question, get_text(state["messages"][-1]), receipt, evidence)
+        return AskedQuestion(question, get_text(state["messages"][-1]), evidence)
 
     def _find_checkpoint(self, position: int | None) -> CheckpointTuple:
         for found in self._saver.list(name_thread(self._session.id)):
@@ -121,38 +119,20 @@ def to_row(asked: AskedQuestion) -> dict[str, Any]:
     }
 
 
-_SHOWN = 2
-"""Messages of a question's evidence that are shown with their words."""
-_OTHER_COLUMNS = 12
-"""Columns of the terminal that everything but the texts takes."""
-
-
-def render_question(asked: AskedQuestion, width: int) -> Table:
-    """A question with its reply, the answer that was expected, and the evidence."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True, justify="right", width=8)
-    table.add_column(overflow="fold")
-    room = width - _OTHER_COLUMNS
-    mark = ("✓", "bold green") if asked.complete else ("✗", "bold yellow")
-    table.add_row(Text(*mark), Text(to_one_line(asked.question.question), style="bold"))
-    table.add_row(Text(say("reply"), style="dim"), Text(shorten(asked.reply, 4 * room)))
-    if asked.question.answer:
-        answer = Text(to_one_line(asked.question.answer), style="dim")
-        table.add_row(Text(say("expected"), style="dim"), answer)
-    for label, line in _list_evidence(asked, room):
-        table.add_row(Text(say(label), style="dim"), line)
-    return table
-
-
-def render_brief(asked: AskedQuestion, width: int) -> Text:
-    """A question on one line, with what is missing of its evidence."""
+def render_question(asked: AskedQuestion, width: int, *, composed: bool) -> Text:
+    """A question with what is missing of its evidence; below it the reply, if a model wrote it."""
     missing = ", ".join(e.message.id for e in asked.evidence if not e.found)
     rest = say(" · missing {missing}", missing=shorten(missing, width // 3)) if missing else ""
-    return Text.assemble(
+    text = Text.assemble(
         ("✓ ", "bold green") if asked.complete else ("✗ ", "bold yellow"),
         shorten(asked.question.question, width - 3 - cell_len(rest)),
         (rest, "yellow"),
     )
+    answers = [("reply", asked.reply), ("expected", asked.question.answer)] if composed else []
+    for label, answer in answers:
+        if answer:
+            text.append(f"\n   {say(label)} ", style="dim").append(shorten(answer, 3 * width))
+    return text
 
 
 def render_score(asked: Sequence[AskedQuestion]) -> Text:
@@ -175,34 +155,3 @@ def render_score(asked: Sequence[AskedQuestion]) -> Text:
             wanted=wanted,
         ),
     )
-
-
-def _list_evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]]:
-    found = [e for e in asked.evidence if e.found]
-    for evidence in found[:_SHOWN]:
-        yield "in view" if evidence.in_view else "quoted", _line(evidence, asked, room)
-    if found[_SHOWN:]:
-        names = ", ".join(
-            say("{quoted} from {topic}", quoted=e.message.id, topic=to_one_line(e.topic))
-            for e in found[_SHOWN:]
-        )
-        yield "and", Text(shorten(names, room), style="green")
-    in_part = {i for note in asked.receipt.quoted for i in note.partial}
-    lost = [e.message.id for e in asked.evidence if not e.found]
-    missing = [say("{id} (quoted in part)", id=i) if i in in_part else i for i in lost]
-    if missing:
-        line = say(
-            "{missing}; quoted {quotes}",
-            missing=", ".join(missing),
-            quotes=count_quotes(asked.receipt.quoted),
-        )
-        yield "missing", Text(shorten(line, room), "yellow")
-
-
-def _line(evidence: Evidence, asked: AskedQuestion, room: int) -> Text:
-    message, topic = evidence.message, shorten(evidence.topic, 26)
-    head = f"{message.id}, {message.day}" + (say(", from {topic}", topic=topic) if topic else "")
-    rest = find_excerpt(
-        message.text, asked.question.answer, max(20, room - Text(head).cell_len - 4)
-    )
-    return Text.assemble((head, "green"), f" “{rest}”")

@@ -350,7 +350,8 @@ def find_excerpt(text: str, wanted: str, width: int) -> str:
     while room < 0 < start:
         start -= 1
         room += cell_len(line[start])
-    return f"…{shorten(line[start + 1 :], width - 1)}"
+    word = line.find(" ", start, start + width // 4)
+    return f"…{shorten(line[max(word, start) + 1 :], width - 1)}"
 
 
 def extract_terms(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The list of all commands, in the order of the help. `cli/commands/` has their options.
 
-topicloom [--folder DIR] [--language en] chat | replay | serve | ui | mcp | import | export
+topicloom [--folder DIR] [--language en] demo | chat | replay | serve | ui | mcp | import | export
     | topics | topic | transcript | search | quote | receipt | sessions | review | reflect | facts
     | memory | person | purge | delete | doctor | check | repair
 
@@ -75,6 +75,7 @@ def options(
     context.obj = CliOptions(folder, language)
 
 
+app.command()(chats.demo)
 app.command()(chats.chat)
 app.command()(chats.replay)
 app.command()(servers.serve)

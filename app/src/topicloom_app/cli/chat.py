@@ -169,7 +169,7 @@ class TerminalChat:
             print_dim(self.console, to_one_line(line))
         if session.count:
             day = format_day(store.message(session, session.count).day)
-            topics = count_of(session.topics, "topic")
+            topics = count_of(len(Memory.of(self.graph, self.config).topics()), "topic")
             text = say(
                 "{messages} in {topics} until {day}",
                 messages=count_of(session.count, "message"),

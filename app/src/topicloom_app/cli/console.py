@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
+from shutil import which
 from typing import Any
 
 from rich.cells import cell_len
@@ -115,6 +117,13 @@ class ReplyWriter:
         indent = "" if self._column or not unit else "  "
         self.console.out(f"{indent}{unit}", end="", highlight=False)
         self._column += len(indent) + width
+
+
+def print_next(console: Console, what: str, command: str) -> None:
+    """Print what to do next, with the command for it as it is called from where the reader is."""
+    given = sys.argv[0] if Path(sys.argv[0]).name == "topicloom" else "topicloom"
+    program = "topicloom" if which("topicloom") == given else quote(os.path.relpath(given))
+    console.print(Text.assemble("\n", (what, "dim"), (f"{program} {command}", "cyan")))
 
 
 def render_heading(text: str) -> RenderableType:

@@ -61,13 +61,14 @@ def _describe_session(context: CliContext, name: str) -> dict[str, Any]:
             row["wrong"] = "its checkpoints are not here"
         memory = context.open_memory(name)
         session, newest = memory.session(), memory.history(limit=1)
+        topics = len(memory.topics())
     except InputError:
         return row
     except StorageError:
         wrong = FilledText("cannot be read: topicloom check {name}", name=name)
         return row | {"wrong": wrong}
     last = newest[0].day if newest else ""
-    return row | {"messages": session.count, "topics": session.topics, "last": last}
+    return row | {"messages": session.count, "topics": topics, "last": last}
 
 
 def show_topics(cli: CliOptions, name: str, *, as_json: bool) -> None:

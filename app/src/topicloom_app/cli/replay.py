@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 
 from langchain_core.runnables import RunnableConfig
@@ -30,11 +31,10 @@ from topicloom import (
     open_roles,
 )
 from topicloom.hosting import REMOVED, Graph, name_thread
-from topicloom_app.cli._account import render_account, render_next_steps
+from topicloom_app.cli._account import render_account
 from topicloom_app.cli._questions import (
     AskedQuestion,
     QuestionAsker,
-    render_brief,
     render_question,
     render_score,
     to_row,
@@ -46,6 +46,7 @@ from topicloom_app.cli.console import (
     open_console,
     print_dim,
     print_json,
+    print_next,
     render_heading,
     to_one_line,
 )
@@ -72,8 +73,6 @@ RECALL = 0.125
 """Share of the window that recall may add: no model selects here, so more has to be shown."""
 WINDOW = 16_000
 """Main window of a replay: small, so that a short conversation has to be split too."""
-_MANY = 24
-"""Questions from which each is shown on one line, though a model replied."""
 
 
 def run_replay(
@@ -115,12 +114,15 @@ def run_replay(
             memory = context.open_memory(name)
             console.print(render_account(memory, session, store, console.width))
             if as_json:
-                counts = {"messages": session.count, "topics": session.topics}
+                counts = {"messages": session.count, "topics": len(memory.topics())}
                 print_json([{"session": name, **counts}])
             if questions and conversation.questions:
                 asker = QuestionAsker(graph.builder, saver, store, session)
                 _ask(console, asker, conversation, composed=composed, as_json=as_json)
-        console.print(render_next_steps(session_name, composed=composed))
+        if session_name:
+            print_next(console, say("Go on with it: "), f"chat {quote(session_name)}")
+        else:
+            print_next(console, say("Talk in a session of your own: "), "chat")
 
 
 @contextmanager
@@ -184,14 +186,13 @@ def feed_recording(
         TextColumn(say("replaying")),
         BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
         MofNCompleteColumn(),
-        TextColumn(say("{task.fields[topics]} topics")),
         TimeElapsedColumn(),
     )
     begun = get_session(graph, config)
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total, completed=begun.count, topics=begun.topics)
-        for round_, state in replay_conversation(graph, recorded, conversation, config):
-            progress.update(task, advance=len(round_), topics=state["session"].get("topics", 0))
+        task = progress.add_task("", total=total, completed=begun.count)
+        for round_, _ in replay_conversation(graph, recorded, conversation, config):
+            progress.update(task, advance=len(round_))
 
 
 def _ask(
@@ -209,9 +210,5 @@ def _ask(
             asked.append(asker.ask(question, find_position(question, conversation)))
         if as_json:
             print_json([to_row(asked[-1])])
-        console.print(
-            render_question(asked[-1], console.width)
-            if composed and len(conversation.questions) <= _MANY
-            else render_brief(asked[-1], console.width)
-        )
+        console.print(render_question(asked[-1], console.width, composed=composed))
     console.print(render_score(asked))

@@ -20,22 +20,27 @@ from topicloom_app.recordings.conversations import Conversation
 
 
 @contextmanager
-def open_sample(
-    context: CliContext, sample: Path
-) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, SqliteStore]]:
-    """The graph over a copy of the sample's session.
-
-    The session is in the archive beside the recording, which `bin/generate --all` makes.
+def unpack_sample(context: CliContext, sample: Path) -> Iterator[CliContext]:
+    """The context of a temporary folder with a copy of the sample's session.
 
     Args:
-        context: Its settings are those of the graph; its folder is left alone.
-        sample: The recording, whose name is that of the session.
+        context: Its settings are those of the copy; its folder is left alone.
+        sample: The recording, whose name is that of the session. The session is in the archive
+            beside it, which `bin/generate --sample` makes.
     """
     with open_small(context) as small:
         with ZipFile(sample.with_suffix(".zip")) as packed:
             packed.extractall(small.folder)
-        with small.open_graph() as opened:
-            yield opened
+        yield small
+
+
+@contextmanager
+def open_sample(
+    context: CliContext, sample: Path
+) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, SqliteStore]]:
+    """The graph over a copy of the sample's session, as `unpack_sample` makes it."""
+    with unpack_sample(context, sample) as small, small.open_graph() as opened:
+        yield opened
 
 
 def replay_sample(

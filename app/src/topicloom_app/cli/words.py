@@ -18,7 +18,8 @@ from typer.core import TyperArgument, TyperOption
 
 from topicloom.hosting import FilledText
 
-_catalogue = NullTranslations()
+_ENGLISH = NullTranslations()
+_catalogue = _ENGLISH
 """What commands speak by: nothing while they speak English."""
 
 
@@ -96,7 +97,7 @@ def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
         yield
     finally:
         vars(rich_utils).update(kept)
-        _catalogue = NullTranslations()
+        _catalogue = _ENGLISH
 
 
 def load_catalogues(packages: Iterable[str]) -> NullTranslations:
@@ -113,6 +114,11 @@ def load_catalogues(packages: Iterable[str]) -> NullTranslations:
             with file.open("rb") as stream:
                 found.add_fallback(GNUTranslations(stream))
     return found
+
+
+def speaks_chinese() -> bool:
+    """True while commands speak Chinese."""
+    return _catalogue is not _ENGLISH
 
 
 class _FoldingTable(Table):

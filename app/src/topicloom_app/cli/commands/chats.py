@@ -1,4 +1,4 @@
-"""Commands that talk: chat and replay."""
+"""Commands that talk: demo, chat and replay."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,16 @@ import typer
 
 from topicloom_app.cli.console import open_console, print_dim
 from topicloom_app.cli.options import AsJson, Name, Scope, User
+
+
+def demo(context: typer.Context) -> None:
+    """See how questions on a long conversation are answered, then ask your own. Needs no key."""
+    console = open_console()
+    if console.is_terminal:
+        print_dim(console, "topicloom: opening a conversation of three months")
+    from topicloom_app.cli.demo import run_demo
+
+    run_demo(context.obj)
 
 
 def chat(

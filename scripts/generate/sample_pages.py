@@ -1,0 +1,75 @@
+"""What pages show of the packaged sample, printed by the commands that they name."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZipFile
+
+from scripts.generate.files import Generated, make_page, replace_part
+from scripts.generate.sample import PACKED
+
+_SECONDS = re.compile(r"\d+\.\d s")
+"""What differs from run to run, and is left out."""
+
+
+def list_pages() -> list[Generated]:
+    """The pages that show the sample."""
+    return [
+        make_page("README.md", lambda page: replace_part(page, "demo", _show_demo("en"))),
+        make_page("README.zh.md", lambda page: replace_part(page, "demo", _show_demo("zh"))),
+        make_page("docs/start/tutorial.md", _fill_tutorial),
+    ]
+
+
+def _show_demo(language: str) -> str:
+    """The first of the questions that are shown."""
+    shown = _run(f"--language {language} demo").split("\n  › ")
+    return _frame("\n  › ".join(shown[:2]))
+
+
+def _fill_tutorial(page: str) -> str:
+    """The tutorial with what its commands print for a session that holds the sample."""
+    with TemporaryDirectory() as folder:
+        with ZipFile(PACKED) as packed:
+            packed.extractall(folder)
+
+        def run(command: str, typed: str = "") -> str:
+            return _run(f"--folder {folder} {command}", typed)
+
+        look = (
+            'search lake_house "how high is the worktop" -n 3',
+            "quote lake_house m5",
+            'topic rename lake_house t1 "The kitchen at the lake"',
+            "topic undo lake_house",
+        )
+        page = replace_part(page, "look", _frame("".join(map(run, look))))
+        said = run("chat lake_house", "Who is Bruno?\n")
+        receipt, *_ = run("receipt lake_house").split("\nturn ")  # a review's may follow
+        asked = f"{said[said.index('› ') :]}{receipt}"
+    page = replace_part(page, "ask", _frame(asked))
+    return replace_part(page, "demo", _show_demo("en"))
+
+
+def _run(command: str, typed: str = "") -> str:
+    """What a command prints on a terminal of 80 columns."""
+    program = Path(sys.executable).with_name("topicloom")
+    done = subprocess.run(
+        [program, *shlex.split(command)],
+        env={**os.environ, "COLUMNS": "80"},
+        input=typed,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def _frame(printed: str) -> str:
+    lines = (line.rstrip() for line in _SECONDS.sub("… s", printed).strip("\n").splitlines())
+    return "\n".join(["```text", *lines, "```"])
