@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiosqlite
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore
 
-from topicloom.graph.checkpoints import CHECKPOINTS, open_local_store
+from topicloom.graph.checkpoints import CHECKPOINTS, PATIENCE, open_local_store
 from topicloom.graph.session import build_session_graph
 from topicloom.memory.background import run_background
 from topicloom.memory.purge import delete_with_threads
@@ -72,5 +73,5 @@ async def _open_saver() -> AsyncIterator[BaseCheckpointSaver[Any]]:
         return
     path = FileStorage(_settings.folder).root / CHECKPOINTS
     append_bytes(path, b"", fsync=False)  # its owner's alone
-    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
-        yield saver
+    async with aiosqlite.connect(path, timeout=PATIENCE) as connection:
+        yield AsyncSqliteSaver(connection)

@@ -106,6 +106,9 @@ from .state.stored_message import (
 from .state.topics import (
     TopicTable as TopicTable,
 )
+from .state.zones import (
+    find_zone as find_zone,
+)
 from .storage.disk import (
     reachable as reachable,
     replace_file as replace_file,

@@ -27,6 +27,7 @@ from topicloom.state.quoting import ReadersSay
 from topicloom.state.recall import LayoutName
 from topicloom.state.receipt import Price
 from topicloom.state.splitting import SplitPolicy
+from topicloom.state.zones import Timezone
 from topicloom.texts import FilledText
 from topicloom.topics.boundary_policy import AdsorberPolicy
 
@@ -110,6 +111,9 @@ class Settings(BaseSettings):
     prompts: Path | None = None
     """A folder of your own prompts, such as `en/reader.md`; all others are ours."""
 
+    timezone: Timezone = ""
+    """Where users are whose turns do not say it, such as `Europe/Paris`: days are those of its
+    clocks. "" for the zone of this machine."""
     window: int | None = Field(default=None, ge=1_000)
     """Main window in tokens; None for the model's own (`profile`), or 32,000."""
     topic_window: int = Field(default=64_000, ge=1_000)

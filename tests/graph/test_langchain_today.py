@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
+from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 from agents import ScriptedModel, call, open_agent, remember
 from langchain.agents import AgentState
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import HumanMessage, RemoveMessage
+from langchain_core.messages.utils import convert_to_messages
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 from langgraph.channels.delta import DeltaChannel
@@ -95,8 +97,16 @@ def test_so_they_are_for_an_agent(tmp_path: Path, shown: bool) -> None:
 def fold(known: Messages, writes: Any) -> Messages:
     """The messages behind several updates of them."""
     for write in writes:
-        known = add_messages(known or [], write)
+        known = add_messages(known or [], name_messages(write, len(known or [])))
     return known
+
+
+def name_messages(write: Any, count: int) -> Messages:
+    """Messages with an id each: LangGraph would give those without one another at each load."""
+    messages = convert_to_messages(write if isinstance(write, list) else [write])
+    for place, message in enumerate(messages, count):
+        message.id = message.id or str(uuid5(NAMESPACE_OID, f"{place} {message.content}"))
+    return messages
 
 
 class DeltaState(AgentState[Any]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from tables import each_row
 
-from topicloom import ConfigurationError, FileStorage, Settings, build_session_graph
+from topicloom import ConfigurationError, FileStorage, Memory, Settings, build_session_graph
 from topicloom_app import make_endpoint
 
 TEA = [{"role": "user", "content": "tea"}]
@@ -203,3 +203,28 @@ def test_an_empty_user_is_nobody(tmp_path: Path) -> None:
                     extra_headers={"X-Topicloom-User": "ann", name: ""},
                 )
         assert httpx.get(f"{talk.url}/models", headers={"x-api-key": ""}).status_code == 401
+
+
+def test_the_users_clock_comes_with_a_header_or_with_the_key(tmp_path: Path) -> None:
+    evening = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+    settings = Settings(folder=tmp_path, fsync=False, timezone="UTC")
+    built = build_session_graph(settings=settings, clock=lambda: evening)
+    graph = built.compile(checkpointer=InMemorySaver())
+    keys, zones = {"ann": "a", "bob": "b"}, {"ann": "America/Los_Angeles"}
+    asked = {"model": "topicloom", "messages": TEA, "user": "me"}
+    with listening(make_endpoint(graph, keys=keys, timezones=zones)) as url:
+        for key, headers, day in (
+            ("a", {}, "2026-03-28"),
+            ("a", {"X-Topicloom-Timezone": "Asia/Kolkata"}, "2026-03-29"),
+            ("b", {}, "2026-03-29"),
+            ("b", {"X-Topicloom-Timezone": "America/Los_Angeles"}, "2026-03-28"),
+        ):
+            told = headers | {"x-api-key": key}
+            path = f"{url}/chat/completions"
+            assert httpx.post(path, json=asked, headers=told).status_code == 200
+            name = {"a": "ann", "b": "bob"}[key]
+            thread: Any = {"configurable": {"thread_id": f"{name}.me"}}
+            assert Memory.of(graph, thread).history()[-1].day == day, (key, headers)
+        wrong = {"x-api-key": "a", "X-Topicloom-Timezone": "Mars"}
+        refused = httpx.post(f"{url}/chat/completions", json=asked, headers=wrong)
+        assert (refused.status_code, "no time zone" in refused.text) == (400, True)

@@ -26,7 +26,7 @@ CHECKPOINTS = "checkpoints.sqlite"
 """The file in the folder of sessions."""
 _STORE = "store.sqlite"
 """The file there with facts, marks and leases."""
-_PATIENCE = 30.0
+PATIENCE = 30.0
 """Seconds to wait for another process that writes."""
 _UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
@@ -114,7 +114,7 @@ def open_database(
 
 def _connect(address: str, factory: type[sqlite3.Connection]) -> sqlite3.Connection:
     database = sqlite3.connect(
-        address, timeout=_PATIENCE, check_same_thread=False, factory=factory, uri=True
+        address, timeout=PATIENCE, check_same_thread=False, factory=factory, uri=True
     )
     try:
         database.execute("PRAGMA schema_version")  # finds out a file that is no database

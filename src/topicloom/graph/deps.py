@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, partial
 from typing import Unpack
 
@@ -45,6 +46,7 @@ from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder, open_embedder
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
+from topicloom.state.zones import place_in_zone
 from topicloom.storage.files import FileStorage
 from topicloom.topics.adsorber import Adsorber
 from topicloom.topics.boundary_detector import BoundaryDetector, CosineDetector, TrainedDetector
@@ -64,7 +66,11 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
     Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
     settings = parts.settings or Settings()
-    clock = parts.clock or read_system_clock
+    now = parts.clock or read_system_clock
+
+    def clock() -> datetime:
+        return place_in_zone(now(), settings.timezone)
+
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
     meter = PrefixMeter()
     roles, window = _play_roles(parts, settings, embedder, meter, others)

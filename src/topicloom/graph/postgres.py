@@ -25,7 +25,9 @@ except ImportError as error:
         install=name_install("postgres"),
     ) from error
 
-_OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+_OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": None, "row_factory": dict_row}
+"""No statement is prepared by a name: behind a pooler in transaction mode another connection of the
+server would not know it."""
 _CONNECTIONS = 8
 """Connections at most of a process for sessions, and as many for checkpoints."""
 _SETUP = 0x746F706963

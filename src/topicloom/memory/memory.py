@@ -58,6 +58,7 @@ from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark
+from topicloom.state.zones import place_in_zone
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.texts import FilledText
@@ -366,7 +367,7 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
-        month = find_month(topic.last_at, self._access.clock())
+        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.timezone))
         marks: dict[Mark, bool] = {"pinned": False, "restored": False}
         return (yield from self._change(topic_id, archive=month, marks=marks))
 

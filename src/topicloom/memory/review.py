@@ -73,7 +73,7 @@ def _review_session(
     review = _Review(SessionClient(graph, hold), deps, thread)
     repaired = yield from review.repair(dry_run=dry_run)
     survey = yield from review.survey()
-    now = now or deps.clock()
+    now = now or deps.now(survey.session)
     assessed = yield from survey.assess()
     pairs, near = yield from match_topics(survey, assessed)
     findings = ReviewFindings(

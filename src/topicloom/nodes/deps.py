@@ -17,6 +17,8 @@ from topicloom.roles.rooms import Rooms
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
+from topicloom.state.session import Session
+from topicloom.state.zones import place_in_zone
 from topicloom.topics.adsorber import Adsorber
 
 
@@ -40,8 +42,12 @@ class Deps:
     user: UserKnowledge
     """What is known of the user of a session."""
     clock: Callable[[], datetime]
-    """Now, in the session's time zone; dates what carries no time of its own."""
+    """Now, where the setting `timezone` says; dates what carries no time of its own."""
     waits: Waits
     """What each session of this process has waited for in its turn, and which roles rest."""
     ahead: DaemonWorker = field(default_factory=lambda: DaemonWorker("topicloom-ahead"))
     """Embeds what later turns will ask for, those of one turn after those of another."""
+
+    def now(self, session: Session) -> datetime:
+        """The time where a session's user is."""
+        return place_in_zone(self.clock(), session.timezone)

@@ -24,7 +24,7 @@ def choose_facts(deps: Deps, workspace: Workspace, session: Session) -> Session:
         tokens=deps.window.recall,
         most=deps.settings.facts,
     )
-    now = deps.clock().isoformat(timespec="seconds") if session.user_id else ""
+    now = deps.now(session).isoformat(timespec="seconds") if session.user_id else ""
     return session.model_copy(update={"facts": chosen, "facts_chosen": now})
 
 

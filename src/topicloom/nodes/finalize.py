@@ -46,7 +46,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
             deps, workspace, session, turn, state["messages"]
         )
         recent, replies = workspace.compare(session, messages)
-        now = deps.clock()
+        now = deps.now(session)
         stored = number_messages(replies, session.count + 1, now.isoformat(timespec="seconds"))
         written = [*(m for m in recent if m.seq >= turn.user), *stored]
         end = TurnEnd(deps, workspace, state, now, replay, turn)

@@ -86,7 +86,7 @@ def _read_request(
 ) -> Step[_Request]:
     """Number the new messages, find out what is asked, and have the query rewritten."""
     options = turn_options()
-    now = deps.clock().isoformat(timespec="seconds")
+    now = deps.now(session).isoformat(timespec="seconds")
     messages = number_messages(fresh, session.count + 1, now)
     talk = [*recent, *messages]
     asked = next((m for m in reversed(talk) if m.role == "user"), None)
@@ -142,7 +142,7 @@ def _begin_turn(
         amnesia=answer and user >= first and request.forgot,
         since=_find_beginning(talk, user),
         continues=round(verdict.continues, 4) if user >= first else 0.0,
-        started=deps.clock().isoformat(),
+        started=deps.now(session).isoformat(),
         events=(f"returns to {back} “{table[back].name}”",) if back else (),
     )
     return session, turn

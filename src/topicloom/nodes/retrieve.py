@@ -11,7 +11,7 @@ from topicloom.roles.reader import READER
 from topicloom.search.time_expressions import asked_for
 from topicloom.state.activation import activate_candidates
 from topicloom.state.channels import SessionState
-from topicloom.state.session import Lookup, SearchRequest, Turn
+from topicloom.state.session import Lookup, SearchRequest, Session, Turn
 from topicloom.storage.references import activate_topics
 
 
@@ -31,7 +31,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         table = workspace.store.topic_table(session)
         own = Lookup(query=turn.query, before=turn.before, from_user=True)
         hits = workspace.look_up(session, own)
-        request = _find_request(deps, turn) if session.topics else None
+        request = _find_request(deps, session, turn) if session.topics else None
         turn = turn.model_copy(update={"request": request, "about": dict(hits.about)})
         if hits.idle:
             # What is active stays so, unread: the talk may go on about it.
@@ -51,9 +51,9 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
     return node(step, "retrieve")
 
 
-def _find_request(deps: Deps, turn: Turn) -> SearchRequest | None:
+def _find_request(deps: Deps, session: Session, turn: Turn) -> SearchRequest | None:
     """The search that the user's message wants, if it wants one."""
-    request = asked_for(turn.query, deps.clock())
+    request = asked_for(turn.query, deps.now(session))
     if request is None and turn.amnesia:
         request = SearchRequest(query=turn.query)
     return request and request.model_copy(update={"forgotten": True})

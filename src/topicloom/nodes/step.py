@@ -24,6 +24,7 @@ from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
+from topicloom.state.zones import find_zone
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import publish
 
@@ -80,7 +81,9 @@ def current_session(state: Any) -> Session:
         raise MissingThreadError(NO_THREAD)
     known = state.get("session")
     session = Session.model_validate(known) if known else Session(id=run.thread)
-    return claim_session(run.place(session), current_person())
+    session = claim_session(run.place(session), current_person())
+    zone = turn_options().timezone or get_config().get("configurable", {}).get("timezone")
+    return session.model_copy(update={"timezone": find_zone(zone).key}) if zone else session
 
 
 def current_person() -> Person | None:

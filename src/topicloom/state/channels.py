@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
 from topicloom.state.chats import ImportedChat
+from topicloom.state.zones import Timezone
 
 
 def append_or_reset(
@@ -95,6 +96,9 @@ class TurnOptions(BaseModel, frozen=True):
     scope: str = ""
     """The scope of the user that the thread is in, such as a project or a customer: only threads in
     it know what was said there. "" for none."""
+    timezone: Timezone = ""
+    """Where the user is, such as `Europe/Paris`: days are those of its clocks, from this turn on.
+    "" for where the thread was last, or the setting says."""
     instructions: str = ""
     """A system prompt for this turn, behind that of the graph."""
     tools: tuple[dict[str, Any], ...] = ()

@@ -79,6 +79,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """The user that the thread belongs to; "" for nobody."""
     scope: str = ""
     """The scope of the user that it is in, such as a project; "" for none."""
+    timezone: str = ""
+    """Where its user is, such as `Europe/Paris`; "" for where the setting says."""
     facts_at: str = ""
     """Of a fork until its next split, when its checkpoint was written, ISO 8601: what other threads
     learnt of the user later is not shown. "" for now."""

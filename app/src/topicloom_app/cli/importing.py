@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from langchain_core.runnables import RunnableConfig
 from rich.console import Console
@@ -20,7 +19,7 @@ from rich.progress import (
 )
 
 from topicloom import InputError, Session, SessionStore, open_session
-from topicloom.hosting import Graph, find_newest, name_thread
+from topicloom.hosting import Graph, find_newest, find_zone, name_thread
 from topicloom_app.cli.console import (
     CliOptions,
     count_of,
@@ -79,7 +78,8 @@ def run_import(
     _check_target(session, each=each)
     kind, files = _split_format(named)
     context, console = open_context(cli), open_console(quiet=as_json)
-    zone = _find_zone(timezone)
+    named_zone = timezone or context.settings.timezone
+    zone = find_zone(named_zone) if named_zone else None
     with ImportSpool(zone, me) as spool, _show_progress(console) as progress:
         found_in = read_exports(files, branches=branches, zone=zone, day_first=day_first)
         _read_all(spool, found_in, progress)
@@ -111,17 +111,6 @@ def _check_target(session: str | None, *, each: bool) -> None:
         )
     if session is not None:
         check_session_name(session)
-
-
-def _find_zone(name: str) -> ZoneInfo | None:
-    """A time zone by its name; None for none. Raises `InputError` if there is no such zone."""
-    try:
-        return ZoneInfo(name) if name else None
-    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
-        raise InputError(
-            "{name!r} is no time zone. Name a place, such as Europe/Paris or Asia/Kolkata",
-            name=name,
-        ) from error
 
 
 def _read_all(

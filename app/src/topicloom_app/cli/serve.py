@@ -25,7 +25,7 @@ from topicloom_app.cli.listening import check_host, listen, name_address, run_se
 from topicloom_app.serve.app import check_origins, check_trusted, make_endpoint
 
 Saver = BaseCheckpointSaver[Any]
-_KEYS = "TOPICLOOM_SERVE_KEYS"
+_KEYS, _ZONES = "TOPICLOOM_SERVE_KEYS", "TOPICLOOM_SERVE_TIMEZONES"
 
 
 def run_serve(
@@ -46,6 +46,7 @@ def run_serve(
     cannot be used.
     """
     context, keys = open_context(cli), read_keys(os.environ.get(_KEYS, ""))
+    timezones = read_keys(os.environ.get(_ZONES, ""), _ZONES)
     postgres = postgres or context.settings.postgres
     check_host(host, keys, _KEYS)
     check_origins(origins, keys)
@@ -70,6 +71,7 @@ def run_serve(
                 trusted=trusted,
                 origins=origins,
                 record=record,
+                timezones=timezones,
                 max_bytes=megabytes * 1_000_000,
                 per_minute=per_minute,
             )
@@ -79,8 +81,10 @@ def run_serve(
         asyncio.run(serve())
 
 
-def read_keys(text: str) -> Mapping[str, str]:
+def read_keys(text: str, variable: str = _KEYS) -> Mapping[str, str]:
     """Keys by whose they are: `ann=secret,bob=another`, or a single `secret` of nobody's.
+
+    The time zones of their users are written likewise.
 
     Raises `ConfigurationError` if that is not what the text has.
     """
@@ -93,7 +97,7 @@ def read_keys(text: str) -> Mapping[str, str]:
         raise ConfigurationError(
             "{variable} cannot be used: give it a key, or name=key for each of several, by commas;"
             " names are of letters, digits and _",
-            variable=_KEYS,
+            variable=variable,
         )
     return keys
 

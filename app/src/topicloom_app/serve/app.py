@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from topicloom import ConfigurationError, InputError
-from topicloom.hosting import Graph
+from topicloom.hosting import Graph, find_zone
 from topicloom_app.serve import anthropic_messages
 from topicloom_app.serve.anthropic_messages import MessagesWriter, read_messages_request
 from topicloom_app.serve.chat_completions import read_chat, write_error, write_model, write_models
@@ -49,6 +49,7 @@ def make_endpoint(
     trusted: Collection[str] = (),
     origins: Sequence[str] = (),
     record: bool = False,
+    timezones: Mapping[str, str] | None = None,
     max_bytes: int = 32_000_000,
     per_minute: int = 60,
     heartbeat: float = 3.0,
@@ -74,6 +75,8 @@ def make_endpoint(
             `http://localhost:3000`; `"*"` for any page, which needs keys.
         record: Whether requests that ask for `store: false` are recorded too: coding agents always
             ask for it.
+        timezones: Where the user of each key is, as `{"ann": "Europe/Paris"}`, if the header
+            `X-Topicloom-Timezone` does not say it.
         max_bytes: Bytes of a request at most.
         per_minute: Requests of a key in a minute at most.
         heartbeat: Seconds that a stream waits for its first part before it sends its headers, and
@@ -90,6 +93,7 @@ def make_endpoint(
     rate, conversations = Rate(per_minute, clock), Conversations(graph, now or get_now)
     endpoint = _Endpoint(conversations, keys or {}, models, max_bytes, rate, heartbeat)
     endpoint.trusted, endpoint.record = frozenset(trusted), record
+    endpoint.timezones = {name: find_zone(zone).key for name, zone in (timezones or {}).items()}
     return Starlette(
         routes=_list_routes(endpoint),
         middleware=_allow_origins(origins, keys or {}),
@@ -160,6 +164,8 @@ class _Endpoint:
         self._heartbeat = heartbeat
         self.record = False
         """True to record what asks for `store: false`, too."""
+        self.timezones: Mapping[str, str] = {}
+        """Where the user of each key is."""
         self.trusted = frozenset[str]()
         """Names of the keys that may say who is talking."""
 
@@ -212,7 +218,8 @@ class _Endpoint:
         except ValidationError as error:
             raise _InvalidRequestError(error) from error
         self._check_model(turn.model)
-        return replace(turn, recorded=turn.recorded or self.record), writer
+        zone = turn.timezone or self.timezones.get(owner, "")
+        return replace(turn, recorded=turn.recorded or self.record, timezone=zone), writer
 
     def answer_with(self, read: RequestReader) -> Callable[[Request], Any]:
         """The handler of the requests of one protocol."""

@@ -167,7 +167,12 @@ async def _answer_from(
             await graph.ainvoke(
                 {"messages": messages[known:end]},
                 mark(config, digests, known, end - 1),
-                context=TurnOptions(answer=False, user_id=turn.user_id, scope=turn.scope),
+                context=TurnOptions(
+                    answer=False,
+                    user_id=turn.user_id,
+                    scope=turn.scope,
+                    timezone=turn.timezone,
+                ),
                 durability="exit",
             )
             known, config = end, name_thread(turn.session)
@@ -193,6 +198,7 @@ async def _take_turn(
             tools=turn.tools,
             reply_form=turn.form,
             reply_tokens=turn.tokens,
+            timezone=turn.timezone,
             stop=turn.stop,
             begun=turn.begun,
         ),

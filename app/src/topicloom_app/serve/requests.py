@@ -12,7 +12,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from pydantic import Field
 
 from topicloom import InputError
-from topicloom.hosting import get_text, replace_surrogates
+from topicloom.hosting import find_zone, get_text, replace_surrogates
 from topicloom_app.serve.sent_messages import digest_histories
 from topicloom_app.serve.turns import (
     SCOPE_HEADER,
@@ -38,6 +38,8 @@ _METADATA = ("chat_id", "conversation_id", "session_id")
 
 RECORD_HEADER = "x-topicloom-record"
 """`true` has a request recorded that asks for `store: false`."""
+ZONE_HEADER = "x-topicloom-timezone"
+"""Where the user is: `Europe/Paris`."""
 _KEY, _RETRY = "idempotency-key", "x-stainless-retry-count"
 """Headers by which clients tell a request that is sent again from a new one: its name, and how
 often it was sent before."""
@@ -70,7 +72,9 @@ def place_turn(
     turn = _name_person(replace(turn, messages=messages, begun=begun), headers)
     again = headers.get(_RETRY, "0") not in ("", "0")
     recorded = turn.recorded or headers.get(RECORD_HEADER, "").lower() == "true"
+    zone = headers.get(ZONE_HEADER, "")
     turn = replace(turn, key=headers.get(_KEY, ""), again=again, recorded=recorded)
+    turn = replace(turn, timezone=find_zone(zone).key if zone else "")
     if turn.previous:
         return replace(turn, session=read_answer_id(turn.previous)[0])
     given = [headers.get(name) for name in CHAT_HEADERS]

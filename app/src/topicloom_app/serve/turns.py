@@ -72,6 +72,8 @@ class TurnRequest:
     """Who is talking, as a key that may say so has it; "" for nobody."""
     scope: str = ""
     """The scope of that user."""
+    timezone: str = ""
+    """Where the user is, such as `Europe/Paris`."""
     owner: str = ""
     """Whose key it came with: only that one's sessions are found by an id."""
     id: str = field(default_factory=lambda: uuid4().hex)
