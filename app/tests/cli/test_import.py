@@ -347,7 +347,7 @@ def test_messages_of_exports_pass_the_door(tmp_path: Path) -> None:
 def test_a_time_may_be_a_number(tmp_path: Path) -> None:
     said = {"type": "human", "content": "a", "additional_kwargs": {"time": 1_700_000_000}}
     read = read_one(Path(save(tmp_path / "c.json", [said])))
-    assert read.began == "2023-11-14T22:13:20+00:00"
+    assert read.messages[0].additional_kwargs["time"] == "2023-11-14T22:13:20+00:00"
 
 
 @pytest.mark.parametrize(
