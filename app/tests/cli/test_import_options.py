@@ -183,9 +183,9 @@ def test_facts_of_a_conversation_of_several_people_are_of_whom_i_say_i_am(
     run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "_chat.txt").write_text(
-        "[01/05/2026, 10:04:00] Otto: I live in Rome.\n"
-        "[01/05/2026, 10:05:00] Ann: I live in Leeds.\n"
-        "[01/05/2026, 10:06:00] Otto: Well.\n",
+        "[15/05/2026, 10:04:00] Otto: I live in Rome.\n"
+        "[15/05/2026, 10:05:00] Ann: I live in Leeds.\n"
+        "[15/05/2026, 10:06:00] Otto: Well.\n",
         "utf-8",
     )
     file = str(tmp_path / "_chat.txt")
