@@ -185,7 +185,7 @@ class World:
         for topic_id, state in now.items():
             was = before.get(topic_id)
             woke_first = was == "dormant" and state == "divided"
-            assert state == was or (was, state) in EDGES or woke_first
+            assert was in (None, state) or (was, state) in EDGES or woke_first
         assert all(self.topics[i].status == "open" for i in self.active)
         where = {r.id: i for i, held in self.contents.items() for r in held}
         homes = Counter(r.id for held in self.contents.values() for r in held)
