@@ -138,13 +138,13 @@ class TestInTime:
             responder
         )
 
-    def test_dormant_topics_are_a_source(self, tmp_path: Path) -> None:
+    def test_briefs_of_dormant_topics_are_a_source(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_world(tmp_path, responder=responder, lore=(), activation={"base": 0.99})
         record(graph, CONFIG, *past("茶", "船", rounds=3))
         tell(graph, CONFIG, "好的", keep=2)
-        say(graph, "茶的事情")
-        assert "<memory id=" in prompt_of(responder.requests[-1])
+        say(graph, "茶")
+        assert '<memory id="narrative_t1"' in prompt_of(responder.requests[-1])
 
     def test_runs_of_other_windows_have_the_same_lore(self, tmp_path: Path) -> None:
         embedded: list[str] = []
@@ -298,9 +298,10 @@ class TestLate:
         assert "narrative_t2" in [c.id for c in selector.requests[0].candidates]
         Memory.of(graph, CONFIG).forget("t2")
         selector.free.clear()
-        say(graph, "好，还有吗")
+        say(graph, "茶和船")
         selector.free.set()
         assert curation_of(tmp_path, graph).failure == "not done within 0.05 s"
+        assert "narrative_t2" not in prompt_of(responder.requests[-1])
         assert "船的第1次" not in prompt_of(responder.requests[-1])
         assert "船的第1次" not in "".join(p.read_text("utf-8") for p in tmp_path.rglob("*.jsonl"))
 
