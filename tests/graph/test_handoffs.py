@@ -15,7 +15,7 @@ from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
 from sessions import thread
 
-from topicloom import Settings, TopicLoomWarning, build_session_graph
+from topicloom import Memory, Settings, TopicLoomWarning, build_session_graph
 from topicloom.hosting import get_text
 
 
@@ -80,6 +80,31 @@ def test_a_part_that_nothing_is_kept_of_is_warned_of(tmp_path: Path, how: str) -
             graph.invoke(said, thread())
     with pytest.warns(TopicLoomWarning, match="checkpointer=True"):
         graph.invoke(said, thread())
+
+
+@pytest.mark.parametrize("how", ["graph", "agent", "function"])
+def test_the_memory_of_a_part_is_found_by_the_graph_around_it(tmp_path: Path, how: str) -> None:
+    model = ScriptedModel()
+    part: Any = build(tmp_path, model).compile(checkpointer=True)
+    if how == "agent":
+        part = create_agent(model, middleware=[remember(tmp_path)], checkpointer=True)
+
+    def call_part(state: MessagesState) -> Any:
+        return part.invoke({"messages": state["messages"][-1:]})
+
+    around = StateGraph(MessagesState)
+    around.add_node("memory", call_part if how == "function" else part)
+    around.add_edge(START, "memory")
+    graph: Any = around.compile(checkpointer=InMemorySaver())
+    graph.invoke({"messages": [HumanMessage("I love oak.")]}, thread())
+    for known in (graph, part):
+        memory = Memory.of(known, thread())
+        assert memory.history()[0].text == "I love oak."
+        assert memory.search("oak", limit=1)[0].message.id == "m1"
+    Memory.of(graph, thread()).forget("m1")
+    assert "oak" not in Memory.of(graph, thread()).history()[0].text
+    graph.invoke({"messages": [HumanMessage("And now?")]}, thread())
+    assert "I love oak." not in str(model.prompts[-1])
 
 
 def test_a_graph_around_that_removes_messages_sends_no_old_ones_as_new(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.memory.freed_pages import rewrite_files
 from topicloom.memory.purge import adelete_session, delete_session, purge_messages
-from topicloom.memory.stored import Graph, find_deps
+from topicloom.memory.stored import Graph, find_deps, is_part
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.main_prompt import lay_out_prompt
 from topicloom.nodes.runs import name_thread
@@ -229,15 +229,22 @@ Access = StorageAccess | GraphAccess
 
 def open_access(graph: Graph, config: RunnableConfig) -> Access:
     """The way to a session through its graph or its agent; raises as `Memory.of` does."""
-    if isinstance(graph, CompiledSessionGraph):
+    part = is_part(graph)
+    if isinstance(graph, CompiledSessionGraph) and not part:
         return GraphAccess(graph, config)
     if "checkpoint_id" in config["configurable"]:
-        raise InputError("the memory of an agent is shown as it is now: name no checkpoint")
+        raise InputError(
+            "the memory of an agent, or of a part of a graph, is shown as it is now: name no"
+            " checkpoint"
+        )
     thread = str(config["configurable"]["thread_id"])
     deps = find_deps(graph)
     opened = deps.workspaces.open(thread, graph.store)
     facts, person = open_facts(graph.store), _name_person(config)
-    return StorageAccess(thread, opened.store, opened.full_index, facts, deps.clock, graph, person)
+    reached = None if part else graph
+    return StorageAccess(
+        thread, opened.store, opened.full_index, facts, deps.clock, reached, person
+    )
 
 
 def _name_person(config: RunnableConfig) -> Person | None:

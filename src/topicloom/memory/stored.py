@@ -23,16 +23,24 @@ Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 
 
 def find_deps(graph: Graph) -> Deps:
-    """The collaborators of a session graph, or of an agent with `TopicMiddleware`.
+    """The collaborators of a session graph, of an agent with `TopicMiddleware`, or of a graph that
+    has one of these as a part.
 
     Raises `InputError` for any other graph.
     """
-    for _, deps in _find_owners(graph):
-        return deps
+    for part in (graph, *(part for _, part in graph.get_subgraphs(recurse=True))):
+        if isinstance(part, CompiledStateGraph):
+            for _, deps in _find_owners(part):
+                return deps
     raise InputError(
-        "this is no session graph, nor an agent with TopicMiddleware: Memory(storage, thread_id)"
-        " needs none"
+        "this is no session graph, no agent with TopicMiddleware, and has none as a part:"
+        " Memory(storage, thread_id) needs none"
     )
+
+
+def is_part(graph: Graph) -> bool:
+    """True if the session graph or agent is only a part of a graph, or was compiled to be one."""
+    return graph.checkpointer is True or not _find_owners(graph)
 
 
 def find_storage(graph: Graph) -> Storage:
