@@ -131,13 +131,13 @@ from .search.excerpts import (
 from .search.hashing import (
     HashingEmbedder as HashingEmbedder,
 )
-from .search.hits import (
-    weigh_by_rank as weigh_by_rank,
-)
 from .search.message_columns import (
     Codes as Codes,
     MessageColumns as MessageColumns,
     read_rounds as read_rounds,
+)
+from .search.message_search import (
+    weigh_by_rank as weigh_by_rank,
 )
 from .search.need import (
     NeedExamples as NeedExamples,

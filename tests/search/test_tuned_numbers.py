@@ -8,7 +8,7 @@ from pathlib import Path
 
 import topicloom
 
-WAY = ("search/ranking", "search/message_search", "search/hits", "search/turn_topics")
+WAY = ("search/ranking", "search/message_search", "search/turn_topics")
 """Which messages are quoted, and in which order, but for what is cut off by the budget."""
 BESIDE = ("search/need", "search/contrast", "search/bm25")
 """Whether a message needs any, and its words."""

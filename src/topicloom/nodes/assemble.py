@@ -16,7 +16,7 @@ from topicloom.nodes.step import Update, dump, dumped, load_readings, node, open
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.roles.reader import read_by_weights
 from topicloom.search.excerpts import RankedSentences
-from topicloom.search.hits import EXCERPT_PARTS, Hits
+from topicloom.search.message_search import EXCERPT_PARTS, Hits
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.note_draft import PromptCosts

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.search.embedder import Vectors
 from topicloom.search.ranking import Messages
-from topicloom.search.turn_topics import Grouping, group_by_topic
 
 
 class MessageView:
@@ -44,17 +44,14 @@ class MessageView:
             speaker=rows["speaker"],
             topics=rows["topic"],
             opens=rows["opens"] & (rows["from_user"] > 0),
-            newer=self.grouping.newer,
+            newer=count_later(rows["topic"]),
         )
 
     @cached_property
-    def grouping(self) -> Grouping:
-        """The messages by topic."""
-        code = self.topics
-        counts = np.bincount(code, minlength=len(self._topics))
-        means = self._sums.astype(np.float32)
-        means /= np.maximum(counts, 1)[:, None]
-        return group_by_topic(code, means)
+    def means(self) -> Vectors:
+        """Mean vector of the messages of each topic [k, d]; zero for one that has none."""
+        counts = np.bincount(self.topics, minlength=len(self._topics))
+        return np.asarray(self._sums / np.maximum(counts, 1)[:, None], dtype=np.float32)
 
     @property
     def opens(self) -> NDArray[np.bool_]:
@@ -100,3 +97,14 @@ class MessageView:
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
         return np.asarray(np.array(chosen)[self._rows[column]])
+
+
+def count_later(codes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The number of times that each of some codes [n] comes again later [n]."""
+    order = np.argsort(codes[::-1], kind="stable")
+    ranked = codes[::-1][order]
+    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
+    lengths = np.diff(np.append(begins, len(ranked)))
+    later = np.empty(len(codes), dtype=np.int64)
+    later[order] = np.arange(len(codes)) - np.repeat(begins, lengths)
+    return later[::-1]
