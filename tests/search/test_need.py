@@ -102,7 +102,7 @@ def test_cosines_of_another_encoder_are_read_as_those_of_the_one_that_ships() ->
 def test_an_encoder_that_has_one_distance_for_all_leaves_nothing_out() -> None:
     kinds = contrast(np.eye(40, dtype=np.float32)[:20], np.eye(40, dtype=np.float32)[20:])
     assert kinds.spread == 0
-    assert NeedExamples(kinds).rate(np.eye(40, dtype=np.float32)[0], 0.0) == 1
+    assert NeedExamples(kinds, kinds).rate(np.eye(40, dtype=np.float32)[0], 0.0) == 1
 
 
 def test_no_example_stands_twice() -> None:

@@ -16,11 +16,11 @@ from topicloom.nodes.step import Update, dump, dumped, load_readings, node, open
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.roles.reader import read_by_weights
 from topicloom.search.excerpts import RankedSentences
-from topicloom.search.message_search import EXCERPT_PARTS, Hits
+from topicloom.search.message_search import Hits
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
-from topicloom.state.note_draft import PromptCosts
-from topicloom.state.quoting import Readings, Recall, compose_note, read_named
+from topicloom.state.note_draft import PARTS, PromptCosts
+from topicloom.state.quoting import LIKELY, Readings, Recall, compose_note, read_named
 from topicloom.state.recall import Note, Reading, Stretches, parse_message_number, select_notes
 from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
@@ -178,7 +178,7 @@ def _make_costs(
             return (), 0
         message = originals[message_id]
         frame = layout.count_frame(message, language)
-        room = min(room, window.recall // EXCERPT_PARTS)
+        room = min(room, window.recall // PARTS)
         stretches = rank(message_id).select(room - frame, count)
         price = layout.count_quote(message, language, stretches)
         return (stretches, price) if price <= room else ((), 0)
@@ -203,9 +203,9 @@ def read_by_index(hits: Hits, table: TopicTable, *, archived: bool) -> list[Read
     topics = table.open() + table.loose() + (table.archived() if archived else [])
     known = {topic.id for topic in topics}
     weights: dict[str, dict[str, float]] = {}
+    least = LIKELY * max(hits.weights.values(), default=0.0)
     for message, weight in hits.weights.items():
         topic = hits.owners[message]
-        if topic in known:
+        if topic in known and weight >= least:
             weights.setdefault(topic, {})[message] = weight
-    best = max(hits.weights.values(), default=0.0)
-    return [read_by_weights(t, hits.topics[t], found, best) for t, found in weights.items()]
+    return [read_by_weights(t, hits.topics[t], found) for t, found in weights.items()]

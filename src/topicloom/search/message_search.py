@@ -18,21 +18,17 @@ from topicloom.search.ranking import FLAT, LOOK_UP, RECALL, Asked, Floats
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext, weigh_topics
 from topicloom.search.vectors import vectors_of
+from topicloom.state.note_draft import PARTS
 
-EXCERPT_PARTS = 4
-"""An original that is quoted in part has at most one in so many tokens of a turn's recall. One that
-is longer is charged no more than that: it is quoted in part, or passed over."""
 _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was surely found."""
 _FITS = 0.25
-"""Similarity, or share of the best BM25, from which a message fits a query. A search in LoCoMo then
-shows half of a session and misses 6 of 172 messages of evidence."""
-_CALLS_FOR = 0.25
-"""Similarity from which a message calls for a standing request of the user. Of 335 messages that
-need nothing, at most 4 % come so near to one, in any of seven conversations
-(`prompts/cues/standing_*.txt` has the words that tell them)."""
+"""Similarity, or share of the best BM25, from which a message fits a query: a search in LoCoMo then
+shows half of a session and misses 6 of 172 messages of evidence. From that similarity on, a message
+also calls for a standing request of the user: of 335 messages that need nothing, at most 4 % come
+so near to one, in any of seven conversations (`prompts/cues/standing_*.txt` tells what is one)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,8 @@ class MessageSearch:
         asked = replace(asked, in_turn=topics[view.topics])
         best = sort_descending((RECALL if query.priced else LOOK_UP).rank(asked))
         best = best[~(view.held_by(hidden) | view.empty)[best]]
-        costs = np.minimum(asked.messages.costs[best], self.budget / EXCERPT_PARTS)
+        # A longer one is quoted in part, or passed over.
+        costs = np.minimum(asked.messages.costs[best], self.budget / PARTS)
         worth = weigh_by_rank(costs, self.budget)
         found = (worth > 0) & (worth * need >= self.least * query.from_user)
         best, worth = best[found], worth[found] * rate_sureness(asked)
@@ -142,7 +139,7 @@ class MessageSearch:
         """Standing requests that a message calls for: "Whenever I sneeze, say ..."."""
         view = self.table.view
         fits = np.where(view.standing & ~view.held_by(hidden), likeness, 0.0)
-        best = [p for p in sort_descending(fits).tolist() if fits[p] >= _CALLS_FOR]
+        best = [p for p in sort_descending(fits).tolist() if fits[p] >= _FITS]
         owners = {f"m{view.numbers[place]}": view.topic(place) for place in best}
         sure = dict.fromkeys(owners, 1.0)
         return Hits(sure, dict.fromkeys(owners.values(), 1.0), owners, idle=not best)

@@ -38,11 +38,8 @@ class NeedExamples:
 
     kinds: Contrast
     """The first kind needs something."""
-    scale: float = 1.0
-    """The factor on a cosine of the encoder, so that it means the same as a cosine of the encoder
-    that the weights are fitted to."""
-    offset: float = 0.0
-    """The number that is added then."""
+    fitted: Contrast
+    """The same as the encoder sees them that the weights are fitted to."""
 
     def rate(self, message: Vectors, best: float) -> float:
         """Probability, 0 to 1, that a message needs something from earlier messages.
@@ -57,7 +54,8 @@ class NeedExamples:
 
     def read_cosine(self, cosine: float) -> float:
         """A cosine of the encoder as the one that the weights are fitted to would have it."""
-        return self.scale * cosine + self.offset
+        spreads = (cosine - self.kinds.near) / self.kinds.spread
+        return self.fitted.near + self.fitted.spread * spreads
 
 
 def judge_need(best: float, kind: float) -> float:
@@ -82,7 +80,4 @@ def load_need_examples(embedder: Embedder, text: str) -> NeedExamples | None:
     if kinds is None:
         return None
     fitted = load_contrast(default_embedder(), "needing", "idle", language)
-    if fitted is None or not kinds.spread:
-        return NeedExamples(kinds)
-    scale = fitted.spread / kinds.spread
-    return NeedExamples(kinds, scale, fitted.near - scale * kinds.near)
+    return NeedExamples(kinds, fitted or kinds)

@@ -30,10 +30,10 @@ _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 class RankWeights:
     """The numbers of the steps, in their order."""
 
-    name: float = 1.0
-    """Bonus for the words of someone who is named."""
+    own: float = 1.0
+    """Weight of a message's own score."""
     near: float = 2.0
-    """Weight of the mean score of its neighbours, its own being 1."""
+    """Weight of the mean score of its neighbours."""
     reach: float = 80.0
     """Tokens after which a neighbour counts a third."""
     pull: float = 30.0
@@ -44,20 +44,15 @@ class RankWeights:
     fits: float = 0.5
     """Spreads over the mean from which a message rises with its topic. Others do not, or a large
     topic would fill the budget, whatever its messages say."""
-    topic: float = 1.0
-    """Spreads by which messages of a topic rise that the turn is surely in. Its newest message, and
-    those of the user with which a stretch of it began, rise by as much once more."""
     fading: float = 20.0
-    """Later messages of the topic after which a third of that is left."""
-    price: float = 1.0
-    """Weight of the logarithm of what a quote costs."""
+    """Later messages of a topic after which a third is left of what its newest message rises by."""
     frame: float = 4.0
     """Tokens that a quote costs beside its text."""
 
 
 TALK = RankWeights()
 """Talk of two: an answer stands next to what it answers."""
-MEETING = RankWeights(near=20.0, reach=300.0, price=10.0)
+MEETING = RankWeights(own=0.1, reach=300.0)
 """Talk of more: half sentences, of which none says much by itself; a subject goes on for
 minutes."""
 _PARTY = 0.05
@@ -164,7 +159,7 @@ def find_speaker(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     names = [_words_of_name(name) for name in asked.messages.names]
     shares = np.array([sum(w in words for w in n) / max(1, len(n)) for n in names])
     named = shares[asked.messages.speaker]
-    return np.asarray(scores + weights.name * (named - named.mean()))
+    return np.asarray(scores + named - named.mean())
 
 
 def spread_to_neighbours(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
@@ -175,7 +170,7 @@ def spread_to_neighbours(asked: Asked, weights: RankWeights, scores: Floats) -> 
     position = np.cumsum(costs) - costs / 2
     around = neighbours(scores * weight, position, weights.reach)
     mean = around / (1 + neighbours(weight, position, weights.reach))
-    return np.asarray(scores + weights.near * asked.messages.turns * mean)
+    return np.asarray(weights.own * scores + weights.near * asked.messages.turns * mean)
 
 
 def prefer_user(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
@@ -188,20 +183,21 @@ def prefer_user(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
 def prefer_topics(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     """The messages of the topics that the turn is in, and of these where people left off.
 
-    In talk with an assistant: people among themselves seldom go back to where they were.
+    They rise by a spread, and by one more if they are the newest, or the user's with which a
+    stretch of the topic began. In talk with an assistant alone: people among themselves seldom go
+    back to where they were.
     """
     messages = asked.messages
     if not messages.with_assistant:
         return scores
     fits = standardize(scores) >= weights.fits
     ends = np.exp(-messages.newer / weights.fading) + messages.opens
-    rise = weights.topic * float(scores.std()) * (1 + ends)
-    return np.asarray(scores + rise * fits * asked.in_turn)
+    return np.asarray(scores + float(scores.std()) * (1 + ends) * fits * asked.in_turn)
 
 
 def charge_price(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     """Under a budget a long message has to earn its place."""
-    return np.asarray(scores - weights.price * np.log(asked.messages.costs + weights.frame))
+    return np.asarray(scores - np.log(asked.messages.costs + weights.frame))
 
 
 def put_days_first(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
