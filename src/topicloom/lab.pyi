@@ -166,6 +166,7 @@ from .search.turn_topics import (
     TurnContext as TurnContext,
 )
 from .search.words import (
+    telling_words as telling_words,
     words_of as words_of,
 )
 from .state.activation import (

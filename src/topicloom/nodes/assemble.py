@@ -28,10 +28,6 @@ from topicloom.state.topics import TopicTable
 from topicloom.storage.references import activate_topics
 from topicloom.storage.sessions import SessionStore
 
-_LEAST = 48
-"""Tokens of an original that is quoted in part, at least: half of them are for the lines around
-it."""
-
 
 def assemble(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that decides what is quoted and enters it in the ledger.
@@ -174,11 +170,11 @@ def _make_costs(
         return RankedSentences.of(text, turn.sought)
 
     def take(message_id: str, room: int) -> tuple[Stretches, int]:
-        if room < _LEAST:
-            return (), 0
         message = originals[message_id]
         frame = layout.count_frame(message, language)
         room = min(room, window.recall // PARTS)
+        if room <= frame:
+            return (), 0
         stretches = rank(message_id).select(room - frame, count)
         price = layout.count_quote(message, language, stretches)
         return (stretches, price) if price <= room else ((), 0)

@@ -133,7 +133,7 @@ class MessageSearch:
         if not query.from_user or not self.least:
             return 1.0
         examples = load_need_examples(self.embedder, query.text)
-        return 1.0 if examples is None else examples.rate(message, best)
+        return 1.0 if examples is None else examples.rate(query.text, message, best)
 
     def _find_standing(self, likeness: Floats, hidden: Sequence[str]) -> Hits:
         """Standing requests that a message calls for: "Whenever I sneeze, say ..."."""

@@ -115,8 +115,8 @@ class Asked:
     """BM25 of each message [n]."""
     cover: float
     """Share of the weight of the text's words that the best message holds, 0 to 1."""
-    in_turn: Floats = field(default_factory=lambda: np.zeros(1))
-    """Probability that the turn is in the topic of each message [n], or one for all [1]."""
+    in_turn: Floats = field(default_factory=lambda: np.zeros(()))
+    """Probability that the turn is in the topic of each message [n], or one for all []."""
     days: NDArray[np.bool_] | None = None
     """True for the messages of the days that are asked for [n]."""
 
