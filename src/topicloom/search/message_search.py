@@ -45,7 +45,7 @@ class Hits:
     """Those of them that fit the query neither in meaning nor in words."""
     about: Mapping[str, float] = field(default_factory=dict)
     """Probability of the topics that the query is about, by id, best first; those alone that are
-    not unlikely. The ranking prefers them. Empty if it is not `priced`."""
+    not unlikely. The ranking prefers them if it is `priced`."""
     idle: bool = False
     """True if the user's message needs nothing from earlier messages: then nothing is found."""
 
@@ -149,8 +149,6 @@ class MessageSearch:
     ) -> Floats:
         """The probability that a turn is in each topic [k], by the numbers of the view."""
         view, mean, context = self.table.view, self.table.mean, query.context
-        if not query.priced:
-            return np.zeros(len(view.means))
         before = vectors_of(context.read(), self.embedder)
         ignored = view.numbers_of([*hidden, *self.loose])
         known = flat, view.means, mean, view.topics

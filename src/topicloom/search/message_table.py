@@ -21,7 +21,7 @@ from topicloom.search.message_columns import (
     VectorRows,
     read_seconds,
 )
-from topicloom.search.message_view import MessageView, count_later
+from topicloom.search.message_view import MessageView
 from topicloom.search.vectors import GrowingRows, Place, StoredVectors
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topic_ranges import TopicRanges
@@ -171,3 +171,14 @@ class MessageTable:
     def _make_view(self) -> MessageView:
         names = map(list, (self._topics, self._days, self._speakers))
         return MessageView(self._rows.all, self._sums.all, *names)
+
+
+def count_later(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of times that each of some codes [n] comes again later [n]."""
+    order = np.argsort(codes[::-1], kind="stable")
+    ranked = codes[::-1][order]
+    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
+    lengths = np.diff(np.append(begins, len(ranked)))
+    later = np.empty(len(codes), dtype=np.int64)
+    later[order] = np.arange(len(codes)) - np.repeat(begins, lengths)
+    return later[::-1]

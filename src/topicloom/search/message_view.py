@@ -44,7 +44,6 @@ class MessageView:
             speaker=rows["speaker"],
             topics=rows["topic"],
             opens=rows["opens"] & (rows["from_user"] > 0),
-            newer=count_later(rows["topic"]),
         )
 
     @cached_property
@@ -97,14 +96,3 @@ class MessageView:
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
         return np.asarray(np.array(chosen)[self._rows[column]])
-
-
-def count_later(codes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The number of times that each of some codes [n] comes again later [n]."""
-    order = np.argsort(codes[::-1], kind="stable")
-    ranked = codes[::-1][order]
-    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
-    lengths = np.diff(np.append(begins, len(ranked)))
-    later = np.empty(len(codes), dtype=np.int64)
-    later[order] = np.arange(len(codes)) - np.repeat(begins, lengths)
-    return later[::-1]

@@ -39,13 +39,8 @@ class RankWeights:
     pull: float = 30.0
     """Tokens of a message with no score that stands beside each one: at the ends of a conversation
     there is less around, which is no merit."""
-    user: float = 2.0
+    user: float = 2.5
     """Bonus for the user's own words in talk with an assistant, and for a question about them."""
-    fits: float = 0.5
-    """Spreads over the mean from which a message rises with its topic. Others do not, or a large
-    topic would fill the budget, whatever its messages say."""
-    fading: float = 20.0
-    """Later messages of a topic after which a third is left of what its newest message rises by."""
     frame: float = 4.0
     """Tokens that a quote costs beside its text."""
 
@@ -75,8 +70,6 @@ class Messages:
     """The number of each one's topic."""
     opens: NDArray[np.bool_]
     """True for the user's messages with which a stretch of their topic began."""
-    newer: NDArray[np.integer]
-    """The number of messages of its topic that come after each one."""
 
     @property
     def weights(self) -> RankWeights:
@@ -181,18 +174,18 @@ def prefer_user(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
 
 
 def prefer_topics(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
-    """The messages of the topics that the turn is in, and of these where people left off.
+    """The messages of the topics that the turn is in, and of these where a stretch began.
 
-    They rise by a spread, and by one more if they are the newest, or the user's with which a
-    stretch of the topic began. In talk with an assistant alone: people among themselves seldom go
-    back to where they were.
+    They rise by a spread, and by one more if the user began a stretch of the topic with them. Those
+    that fit less than the mean do not, or a large topic would fill the budget, whatever its
+    messages say. In talk with an assistant alone: people among themselves seldom go back to where
+    they were.
     """
     messages = asked.messages
     if not messages.with_assistant:
         return scores
-    fits = standardize(scores) >= weights.fits
-    ends = np.exp(-messages.newer / weights.fading) + messages.opens
-    return np.asarray(scores + float(scores.std()) * (1 + ends) * fits * asked.in_turn)
+    rise = float(scores.std()) * (1 + messages.opens) * (scores >= scores.mean())
+    return np.asarray(scores + rise * asked.in_turn)
 
 
 def charge_price(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:

@@ -17,8 +17,6 @@ from topicloom.search.ranking import Floats, standardize
 from topicloom.state.session import NOTHING_BEFORE
 from topicloom.state.stored_message import StoredMessage
 
-_SHARED = 0.9
-"""Share of the conversation's mean vector that is taken off: what all texts have in common."""
 _NEAR = 5.0
 """Weight of a topic's nearness, relative to the fit of its best message."""
 _MESSAGE = 2.0
@@ -65,10 +63,11 @@ def weigh_topics(
     fit = np.full(len(means), -np.inf)
     np.maximum.at(fit, topics, standardize(flat))
     fit[[0, *ignored]] = -np.inf
-    centred = unit_rows(means - _SHARED * mean)
+    # What all texts of the conversation have in common says nothing of any.
+    centred = unit_rows(means - mean)
 
     def weigh(about: Vectors) -> Floats:
-        (direction,) = unit_rows((about - _SHARED * mean)[None, :])
+        (direction,) = unit_rows((about - mean)[None, :])
         return _softmax(_NEAR * dot_products(centred, direction) + fit)
 
     found = weigh(query)
