@@ -105,6 +105,14 @@ class TestDialogue:
         mine_first = np.diff(rank(mine, scores, scores, messages)[[31, 10]])
         assert mine_first > np.diff(rank(yours, scores, scores, messages)[[31, 10]]) > 0
 
+    def test_in_a_few_messages_the_one_that_says_it_comes_first_though_it_is_the_longest(
+        self,
+    ) -> None:
+        messages = talk(4, costs=[20.0, 8.0, 9.0, 25.0], users=range(4))
+        cosine = np.array([0.3, 0.1, 0.1, 0.15])
+        priority = LOOK_UP.rank(ask("q", cosine, peaks(4, 3), messages))
+        assert first(priority) == 3
+
 
 class TestMeeting:
     def test_more_than_two_with_a_part_make_a_meeting(self) -> None:

@@ -141,8 +141,8 @@ def discount_length(asked: Asked, weights: RankWeights, scores: Floats) -> Float
     length = np.log(asked.messages.costs + weights.frame)
     centred = length - length.mean()
     # No `@`: for so little each of BLAS's threads waits longer for the others than it works.
-    variance = float((centred * centred).sum())
-    slope = float((scores * centred).sum()) / variance if variance > 1e-9 else 0.0
+    # The 1 in the divisor is for short sessions: of four messages one that says it is no rule.
+    slope = float((scores * centred).sum()) / (1 + float((centred * centred).sum()))
     return np.asarray(scores - slope * centred)
 
 
