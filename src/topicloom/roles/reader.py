@@ -357,7 +357,8 @@ def read_by_weights(topic: str, prior: float, weights: Mapping[str, float]) -> R
         prior: Its relevance, 0 to 1.
         weights: Weights of its messages, by short id, 0 to 1.
     """
-    found = sorted(((weight, i) for i, weight in weights.items()), reverse=True)
+    sure = weights.items() if prior >= _LEAST_SCORE else ()
+    found = sorted(((weight, i) for i, weight in sure), reverse=True)
     quotes = tuple(Quote(id=i, weight=round(weight, 4)) for weight, i in found)
     return Reading(topic=topic, score=round(prior, 4), quotes=quotes, source="index")
 

@@ -44,4 +44,4 @@ def prefer_recent_topics(
     np.maximum.at(newest, topics, begun)
     recent = weights / (1.0 + begun[-1] - newest) ** _RETURN
     total = recent.sum()
-    return recent / total if total else recent
+    return np.asarray(recent / total) if total else recent
