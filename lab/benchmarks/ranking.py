@@ -35,8 +35,8 @@ from topicloom_lab.kept_vectors import KeptEmbedder
 from topicloom_lab.ranked_questions import BUDGETS, FLAT, HALF, Case, Recalls, read
 
 CANDIDATES = [
-    dict(zip(("near", "user", "price", "name"), numbers, strict=True))
-    for numbers in itertools.product((1.0, 2.0, 3.0), (0.5, 1.0, 1.5), (0.8, 1.0), (0.0, 1.0))
+    dict(zip(("near", "user", "reach", "pull"), numbers, strict=True))
+    for numbers in itertools.product((1.0, 2.0, 3.0), (1.0, 2.0, 3.0), (40.0, 80.0), (15.0, 30.0))
 ]
 """Numbers that are tried in the place of those for talk of two; meetings keep theirs."""
 

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from topicloom import Embedder, default_embedder
+from topicloom import Embedder, Settings, default_embedder
 from topicloom.lab import (
     BGE_CHINESE,
     MINILM,
@@ -40,8 +41,10 @@ from topicloom.lab import (
     Vectors,
     dot_products,
     judge_need,
+    load_examples,
     load_need_examples,
     nearness,
+    telling_words,
 )
 from topicloom_app.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import load_source
@@ -57,6 +60,7 @@ _ASKED = 8
 """Weight of the questions."""
 _IN_VIEW = 20
 """Messages in view where a question is asked in its place."""
+_LEAST = Settings.model_fields["recall_least"].default
 _NEEDS_NOTHING = "near", "idle"
 _EXAMPLES = 80
 """Examples of a kind that are put to it at each of these."""
@@ -72,6 +76,7 @@ class Case(NamedTuple):
     """Cosine of the nearest message."""
     lean: float
     """How much nearer it is to the examples that need something."""
+    text: str
 
 
 class RaisedEmbedder:
@@ -102,6 +107,7 @@ def measure(
     kind: str,
     conversation: Conversation,
     examples: NeedExamples,
+    texts: Mapping[str, Sequence[str]],
     questions: int,
     embedder: Embedder,
 ) -> Iterator[Case]:
@@ -114,11 +120,12 @@ def measure(
         (vector,) = embedder.embed([question.question])
         lean = examples.kinds.measure_lean(vector)
         end = places[question.asked_at] - _IN_VIEW if question.asked_at else len(said)
-        yield Case(kind, "asked", float(dot_products(said[: max(5, end)], vector).max()), lean)
+        best = float(dot_products(said[: max(5, end)], vector).max())
+        yield Case(kind, "asked", best, lean, question.question)
     near = _NEAR.get(conversation.id) or _NEAR.get(kind, [])
-    for vector in embedder.embed(near):
+    for text, vector in zip(near, embedder.embed(near), strict=True):
         lean = examples.kinds.measure_lean(vector)
-        yield Case(kind, "near", float(dot_products(said, vector).max()), lean)
+        yield Case(kind, "near", float(dot_products(said, vector).max()), lean, text)
     for share in _STAGES:
         known = said[: max(20, int(share * len(said)))]
         for sort, own, other, sign in (
@@ -128,7 +135,7 @@ def measure(
             for place in rng.sample(range(len(own)), _EXAMPLES):
                 lean = sign * lean_of(own[place], np.delete(own, place, axis=0), other)
                 best = float(dot_products(known, own[place]).max())
-                yield Case(kind, sort, best, lean)
+                yield Case(kind, sort, best, lean, texts[sort][place])
 
 
 def lean_of(message: Vectors, own: Vectors, other: Vectors) -> float:
@@ -137,12 +144,17 @@ def lean_of(message: Vectors, own: Vectors, other: Vectors) -> float:
     return float(near - far)
 
 
+def features_of(case: Case) -> tuple[float, float, float]:
+    """What the model is told of a case."""
+    return case.best, case.lean, math.log(1 + len(telling_words(case.text)))
+
+
 def fit(cases: Sequence[Case]) -> LogisticRegression:
     """The model of some cases."""
     sorts = [(c.kind, c.sort) for c in cases]
     share = {s: (_ASKED if s[1] == "asked" else 1) / sorts.count(s) for s in set(sorts)}
     weights = np.array([share[s] for s in sorts])
-    features = np.array([(c.best, c.lean) for c in cases])
+    features = np.array(list(map(features_of, cases)))
     model = LogisticRegression(C=1e6)
     model.fit(
         features,
@@ -165,29 +177,33 @@ def main() -> None:
     examples = load_need_examples(embedder, "中文" if given.encoder == "chinese" else "English")
     if examples is None:
         raise SystemExit("the encoder has no vectors")
+    texts, kinds = load_examples(), examples.kinds
+    if given.encoder == "chinese":  # the others stand before these
+        counts = {"needing": len(kinds.first), "idle": len(kinds.second)}
+        texts = {sort: texts[sort][-count:] for sort, count in counts.items()}
     cases: list[Case] = []
     for entry in given.files:
         kind, _, file = entry.partition("=")
         for conversation in islice(load_source(file), given.conversations):
-            cases += measure(kind, conversation, examples, given.questions, embedder)
+            cases += measure(kind, conversation, examples, texts, given.questions, embedder)
     model = fit(cases)
-    (best, lean), (bias,) = model.coef_[0], model.intercept_
-    middle, half = examples.kinds.middle, examples.kinds.half
+    (best, lean, words), (bias,) = model.coef_[0], model.intercept_
+    middle, half = kinds.middle, kinds.half
     if not half:
         raise SystemExit("the encoder cannot tell the two kinds apart")
-    fitted = best, lean * half, bias + lean * middle
+    fitted = best, lean * half, bias + lean * middle, words
     print("fitted:", *(f"{weight:.1f}" for weight in fitted), f"of {len(cases):,} cases")
-    print("kind        AUC   under .25: questions, needing   over .25: near, idle")
+    print("kind        AUC   under .05: questions, needing   over .05: near, idle")
     for kind in dict.fromkeys(c.kind for c in cases):
         judged = [c for c in cases if c.kind == kind]
         without = fit([c for c in cases if c.kind != kind])
-        features = [(c.best, c.lean) for c in judged]
+        features = list(map(features_of, judged))
         show(f"{kind}, left out", judged, without.predict_proba(features)[:, 1])
         near = [examples.read_cosine(c.best) for c in judged]
         if given.fixed is not None:
             near = [given.fixed] * len(judged)
-        kinds = [(c.lean - middle) / half for c in judged]
-        shipped = np.array(list(map(judge_need, near, kinds)))
+        places = [(c.lean - middle) / half for c in judged]
+        shipped = np.array(list(map(judge_need, near, places, [c.text for c in judged])))
         show(f"{kind}, as shipped", judged, shipped)
 
 
@@ -195,8 +211,8 @@ def show(name: str, judged: Sequence[Case], scores: NDArray[np.float64]) -> None
     """Print what the threshold gets wrong."""
     sorts = np.array([c.sort for c in judged])
     auc = roc_auc_score(~np.isin(sorts, _NEEDS_NOTHING), scores)
-    under = [f"{(scores[sorts == sort] < 0.25).mean():.3f}" for sort in ("asked", "needing")]
-    over = [f"{(scores[sorts == sort] >= 0.25).mean():.3f}" for sort in _NEEDS_NOTHING]
+    under = [f"{(scores[sorts == sort] < _LEAST).mean():.3f}" for sort in ("asked", "needing")]
+    over = [f"{(scores[sorts == sort] >= _LEAST).mean():.3f}" for sort in _NEEDS_NOTHING]
     print(f"{name:22}  {auc:.3f}", *under, *over, sep="  ")
 
 

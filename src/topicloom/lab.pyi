@@ -131,13 +131,13 @@ from .search.excerpts import (
 from .search.hashing import (
     HashingEmbedder as HashingEmbedder,
 )
-from .search.hits import (
-    weigh_by_rank as weigh_by_rank,
-)
 from .search.message_columns import (
     Codes as Codes,
     MessageColumns as MessageColumns,
     read_rounds as read_rounds,
+)
+from .search.message_search import (
+    weigh_by_rank as weigh_by_rank,
 )
 from .search.need import (
     NeedExamples as NeedExamples,
@@ -166,6 +166,7 @@ from .search.turn_topics import (
     TurnContext as TurnContext,
 )
 from .search.words import (
+    telling_words as telling_words,
     words_of as words_of,
 )
 from .state.activation import (

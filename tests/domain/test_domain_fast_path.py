@@ -37,7 +37,7 @@ from topicloom.hosting import Graph
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.search.hits import Hits
+from topicloom.search.message_search import Hits
 from topicloom.storage.log import SessionLog
 from topicloom.testing import (
     Clock,

@@ -30,7 +30,7 @@ def examples() -> NeedExamples:
 
 def rate(examples: NeedExamples, text: str, best: float) -> float:
     (vector,) = default_embedder().embed([text])
-    return examples.rate(vector, best)
+    return examples.rate(text, vector, best)
 
 
 @each_row(
@@ -67,7 +67,7 @@ def test_an_encoder_that_cannot_tell_the_kinds_apart_leaves_nothing_out() -> Non
     hashing = open_embedder("hashing")
     found = load_need_examples(hashing, "ok")
     assert found is not None
-    assert found.rate(hashing.embed(["ok"])[0], 0.1) == 1
+    assert found.rate("ok", hashing.embed(["ok"])[0], 0.1) == 1
 
 
 class RaisedEmbedder:
@@ -92,7 +92,9 @@ def test_cosines_of_another_encoder_are_read_as_those_of_the_one_that_ships() ->
             found = load_need_examples(embedder, asked)
             assert found is not None
             vector, *rows = embedder.embed([asked, *said])
-            rated.append(found.rate(vector, float(dot_products(np.array(rows), vector).max())))
+            rated.append(
+                found.rate(asked, vector, float(dot_products(np.array(rows), vector).max()))
+            )
         assert [rate >= LEAST for rate in rated] == [needs, needs], (asked, rated)
     ours = load_need_examples(default, "ok")
     assert ours is not None
@@ -102,7 +104,7 @@ def test_cosines_of_another_encoder_are_read_as_those_of_the_one_that_ships() ->
 def test_an_encoder_that_has_one_distance_for_all_leaves_nothing_out() -> None:
     kinds = contrast(np.eye(40, dtype=np.float32)[:20], np.eye(40, dtype=np.float32)[20:])
     assert kinds.spread == 0
-    assert NeedExamples(kinds).rate(np.eye(40, dtype=np.float32)[0], 0.0) == 1
+    assert NeedExamples(kinds, kinds).rate("ok", np.eye(40, dtype=np.float32)[0], 0.0) == 1
 
 
 def test_no_example_stands_twice() -> None:

@@ -221,7 +221,6 @@ def messages_of(spoken: Sequence[RecordedMessage]) -> Messages:
         speaker=np.array([all_names.index(name) for name in names]),
         topics=np.zeros(len(spoken), dtype=np.int64),
         opens=np.zeros(len(spoken), dtype=np.bool_),
-        newer=np.zeros(len(spoken), dtype=np.int64),
     )
 
 

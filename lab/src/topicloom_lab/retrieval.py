@@ -134,7 +134,6 @@ def as_messages(texts: Sequence[str]) -> Messages:
         speaker=none,
         topics=none,
         opens=none > 0,
-        newer=none,
     )
 
 

@@ -20,7 +20,7 @@ from topicloom.domain.plan import SearchIntent
 from topicloom.domain.sources import NOT_IN_ID, add_keywords, build_word_index, scale_scores
 from topicloom.errors import ConfigurationError
 from topicloom.search.embedder import Embedder, FixedEmbedder, Vectors, dot_products
-from topicloom.search.hits import SURE_COSINE, SURE_COVER
+from topicloom.search.message_search import SURE_COSINE, SURE_COVER
 from topicloom.search.ranking import Floats, standardize
 from topicloom.search.sentences import passages_of
 from topicloom.search.words import NameFinder

@@ -17,7 +17,7 @@ from topicloom.domain.plan import SearchIntent
 from topicloom.domain.recall_source import RecallQuery, RecallSource, check_hit
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.search.bm25 import LexicalIndex
-from topicloom.search.hits import SURE_COVER
+from topicloom.search.message_search import SURE_COVER
 from topicloom.search.ranking import Floats
 from topicloom.state.folding import fold
 from topicloom.state.safe_text import cut

@@ -20,7 +20,7 @@ from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
 from topicloom.roles.router import FAINT, Route, RouteRequest
 from topicloom.roles.routing import ask_archive, ask_routers, is_sure, join_routes
-from topicloom.search.hits import Hits
+from topicloom.search.message_search import Hits
 from topicloom.search.time_expressions import Days, parse_when
 from topicloom.state.activation import ActivationPolicy, activate_candidates, find_ambiguous
 from topicloom.state.channels import SessionState

@@ -16,21 +16,17 @@ from topicloom.nodes.step import Update, dump, dumped, load_readings, node, open
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.roles.reader import read_by_weights
 from topicloom.search.excerpts import RankedSentences
-from topicloom.search.hits import EXCERPT_PARTS, Hits
+from topicloom.search.message_search import Hits
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
-from topicloom.state.note_draft import PromptCosts
-from topicloom.state.quoting import Readings, Recall, compose_note, read_named
+from topicloom.state.note_draft import PARTS, PromptCosts
+from topicloom.state.quoting import LIKELY, Readings, Recall, compose_note, read_named
 from topicloom.state.recall import Note, Reading, Stretches, parse_message_number, select_notes
 from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.references import activate_topics
 from topicloom.storage.sessions import SessionStore
-
-_LEAST = 48
-"""Tokens of an original that is quoted in part, at least: half of them are for the lines around
-it."""
 
 
 def assemble(deps: Deps) -> Runnable[SessionState, Update]:
@@ -174,11 +170,11 @@ def _make_costs(
         return RankedSentences.of(text, turn.sought)
 
     def take(message_id: str, room: int) -> tuple[Stretches, int]:
-        if room < _LEAST:
-            return (), 0
         message = originals[message_id]
         frame = layout.count_frame(message, language)
-        room = min(room, window.recall // EXCERPT_PARTS)
+        room = min(room, window.recall // PARTS)
+        if room <= frame:
+            return (), 0
         stretches = rank(message_id).select(room - frame, count)
         price = layout.count_quote(message, language, stretches)
         return (stretches, price) if price <= room else ((), 0)
@@ -203,9 +199,9 @@ def read_by_index(hits: Hits, table: TopicTable, *, archived: bool) -> list[Read
     topics = table.open() + table.loose() + (table.archived() if archived else [])
     known = {topic.id for topic in topics}
     weights: dict[str, dict[str, float]] = {}
+    least = LIKELY * max(hits.weights.values(), default=0.0)
     for message, weight in hits.weights.items():
         topic = hits.owners[message]
-        if topic in known:
+        if topic in known and weight >= least:
             weights.setdefault(topic, {})[message] = weight
-    best = max(hits.weights.values(), default=0.0)
-    return [read_by_weights(t, hits.topics[t], found, best) for t, found in weights.items()]
+    return [read_by_weights(t, hits.topics[t], found) for t, found in weights.items()]

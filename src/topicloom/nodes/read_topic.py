@@ -13,7 +13,7 @@ from topicloom.nodes.step import Update, dump, node, open_session
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest, TopicWindow
-from topicloom.search.hits import Hits
+from topicloom.search.message_search import Hits
 from topicloom.search.time_expressions import Days
 from topicloom.state.activation import plan_calls
 from topicloom.state.channels import ReadTask

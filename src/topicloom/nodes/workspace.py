@@ -17,7 +17,7 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.context.layout import Layout
 from topicloom.context.transcript import date_messages
 from topicloom.errors import StorageUnavailableError
-from topicloom.search.hits import Hits
+from topicloom.search.message_search import Hits
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate

@@ -64,9 +64,6 @@ _FIELDS = (
     ("summary",),
 )
 _TAGS = ("topic_result", *chain.from_iterable(_FIELDS))
-_LEAST_WEIGHT = 0.4
-"""Share of the best message's weight from which others are quoted without a model: somewhat more
-than fits the budget, which decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,30 +341,25 @@ class EmbeddedReader(LocalRole[ReadRequest, tuple[Reading, ...]]):
 
     def call(self, request: ReadRequest) -> Answer[tuple[Reading, ...]]:
         """Read topics by the weights that came with the request."""
-        best = max(request.weights.values(), default=0.0)
         readings = []
         for shown in request.windows:
             ids = (m.id for m in shown.messages if m.id in request.weights)
             weights = {i: request.weights[i] for i in ids}
-            readings.append(read_by_weights(shown.topic.id, shown.prior, weights, best))
+            readings.append(read_by_weights(shown.topic.id, shown.prior, weights))
         return Answer(tuple(readings))
 
 
-def read_by_weights(topic: str, prior: float, weights: Mapping[str, float], best: float) -> Reading:
+def read_by_weights(topic: str, prior: float, weights: Mapping[str, float]) -> Reading:
     """A reading of a topic by what the index found in it.
 
     Args:
         topic: Its id.
         prior: Its relevance, 0 to 1.
         weights: Weights of its messages, by short id, 0 to 1.
-        best: Weight of the best message of all topics.
     """
-    found: list[tuple[float, str]] = []
-    if prior >= _LEAST_SCORE:
-        found = sorted(
-            ((w, i) for i, w in weights.items() if w >= _LEAST_WEIGHT * best), reverse=True
-        )
-    quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
+    sure = weights.items() if prior >= _LEAST_SCORE else ()
+    found = sorted(((weight, i) for i, weight in sure), reverse=True)
+    quotes = tuple(Quote(id=i, weight=round(weight, 4)) for weight, i in found)
     return Reading(topic=topic, score=round(prior, 4), quotes=quotes, source="index")
 
 

@@ -19,8 +19,8 @@ _TELLING = 0.2
 even without a word of the query."""
 _MISSED = 64
 """Sentences that do not fit, after which no other is tried: a text may have half a million."""
-_GAP = 3
-"""Tokens of what stands between two stretches."""
+_GAP = "\n[…]\n"
+"""The text between two stretches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class RankedSentences:
         for place in self.places:
             if self.scores[place] < _TELLING * self.scores[self.places[0]]:
                 break
-            price = count(self.text[slice(*self.spans[place])]) + _GAP
+            price = count(self.text[slice(*self.spans[place])] + _GAP)
             if price <= room:
                 room -= price
                 chosen.add(place)

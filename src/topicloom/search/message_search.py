@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +12,46 @@ from numpy.typing import NDArray
 from topicloom.search.about import find_likely
 from topicloom.search.centroids import TopicCentroids
 from topicloom.search.embedder import Embedder, Vectors, dot_products
-from topicloom.search.hits import (
-    EXCERPT_PARTS,
-    Hits,
-    rate_sureness,
-    select_fitting,
-    sort_descending,
-    weigh_by_rank,
-)
 from topicloom.search.message_table import MessageTable
 from topicloom.search.need import load_need_examples
 from topicloom.search.ranking import FLAT, LOOK_UP, RECALL, Asked, Floats
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext, weigh_topics
 from topicloom.search.vectors import vectors_of
+from topicloom.state.note_draft import PARTS
 
-_CALLS_FOR, _MOST_STANDING = 0.25, 3
-"""Similarity from which a message calls for a standing request of the user, and how many at most.
-Of 335 messages that need nothing, at most 4 % come so near to one, in any of seven conversations
-(`prompts/cues/standing_*.txt` has the words that tell them)."""
+_REACH = 8
+"""Recall budgets of best messages past which nothing is worth quoting."""
+SURE_COSINE, SURE_COVER = 0.45, 0.6
+"""Similarity, and share of the query's words, from which something was surely found."""
+_FITS = 0.25
+"""Similarity, or share of the best BM25, from which a message fits a query: a search in LoCoMo then
+shows half of a session and misses 6 of 172 messages of evidence. From that similarity on, a message
+also calls for a standing request of the user: of 335 messages that need nothing, at most 4 % come
+so near to one, in any of seven conversations (`prompts/cues/standing_*.txt` tells what is one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The messages and topics that a query finds."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
+    topics: Mapping[str, float] = field(default_factory=dict)
+    """Relevance of topics, by id, 0 to 1."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The topic that owns each of these messages, by short id of the message."""
+    doubtful: frozenset[str] = frozenset()
+    """Those of them that fit the query neither in meaning nor in words."""
+    about: Mapping[str, float] = field(default_factory=dict)
+    """Probability of the topics that the query is about, by id, best first; those alone that are
+    not unlikely. The ranking prefers them if it is `priced`."""
+    idle: bool = False
+    """True if the user's message needs nothing from earlier messages: then nothing is found."""
+
+    def find_in_other_topics(self, topics: Container[str], least: float) -> list[str]:
+        """The messages of other topics than these whose worth is at least so much, best first."""
+        return [m for m, w in self.weights.items() if w >= least and self.owners[m] not in topics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +95,26 @@ class MessageSearch:
         asked = replace(asked, in_turn=topics[view.topics])
         best = sort_descending((RECALL if query.priced else LOOK_UP).rank(asked))
         best = best[~(view.held_by(hidden) | view.empty)[best]]
-        costs = np.minimum(asked.messages.costs[best], self.budget / EXCERPT_PARTS)
-        ranked = weigh_by_rank(costs, self.budget)
-        found = (ranked > 0) & (ranked * need >= self.least * query.from_user)
-        ranked = ranked * min(1.0, max(0.0, rate_sureness(asked)))
-        relevance = self.centroids.relevance(vector).items()
-        known = {topic: value for topic, value in relevance if topic not in hidden}
-        fits = np.ones(len(view.empty), dtype=bool) if query.priced else select_fitting(asked)
-        hits = self._collect(best[found], ranked[found], known, fits)
-        likely = find_likely(topics, view.grouping, view.opens)
-        return replace(hits, about={view.name(k): share for k, share in likely.items()})
+        # A longer one is quoted in part, or passed over.
+        costs = np.minimum(asked.messages.costs[best], self.budget / PARTS)
+        worth = weigh_by_rank(costs, self.budget)
+        found = (worth > 0) & (worth * need >= self.least * query.from_user)
+        best, worth = best[found], worth[found] * rate_sureness(asked)
+        ids = [f"m{number}" for number in view.numbers[best].tolist()]
+        weights = dict(zip(ids, worth.tolist(), strict=True))
+        owners = dict(zip(ids, map(view.name, view.topics[best].tolist()), strict=True))
+        relevance = self.centroids.relevance(vector)
+        # A topic is at least as relevant as the best of its messages.
+        for message, topic in owners.items():
+            relevance[topic] = max(relevance.get(topic, 0.0), weights[message])
+        likely = find_likely(topics, view.topics, view.opens)
+        return Hits(
+            weights,
+            {topic: value for topic, value in relevance.items() if topic not in hidden},
+            owners,
+            doubtful=frozenset(compress(ids, ~select_fitting(asked)[best])),
+            about={view.name(number): share for number, share in likely.items()},
+        )
 
     def _compare(self, query: Query, vector: Vectors) -> Asked:
         """All messages, compared with a query and its vector [d]."""
@@ -101,43 +133,53 @@ class MessageSearch:
         if not query.from_user or not self.least:
             return 1.0
         examples = load_need_examples(self.embedder, query.text)
-        return 1.0 if examples is None else examples.rate(message, best)
+        return 1.0 if examples is None else examples.rate(query.text, message, best)
 
     def _find_standing(self, likeness: Floats, hidden: Sequence[str]) -> Hits:
         """Standing requests that a message calls for: "Whenever I sneeze, say ..."."""
         view = self.table.view
         fits = np.where(view.standing & ~view.held_by(hidden), likeness, 0.0)
-        best = [p for p in sort_descending(fits)[:_MOST_STANDING].tolist() if fits[p] >= _CALLS_FOR]
-        if not best:
-            return Hits(idle=True)
+        best = [p for p in sort_descending(fits).tolist() if fits[p] >= _FITS]
         owners = {f"m{view.numbers[place]}": view.topic(place) for place in best}
-        return Hits(dict.fromkeys(owners, 1.0), dict.fromkeys(owners.values(), 1.0), owners)
+        sure = dict.fromkeys(owners, 1.0)
+        return Hits(sure, dict.fromkeys(owners.values(), 1.0), owners, idle=not best)
 
     def _weigh_topics(
         self, query: Query, vector: Vectors, flat: Floats, hidden: Sequence[str]
     ) -> Floats:
         """The probability that a turn is in each topic [k], by the numbers of the view."""
         view, mean, context = self.table.view, self.table.mean, query.context
-        if not query.priced:
-            return np.zeros(len(view.grouping.means))
         before = vectors_of(context.read(), self.embedder)
         ignored = view.numbers_of([*hidden, *self.loose])
-        return weigh_topics(vector, before, context.continues, flat, mean, view.grouping, ignored)
+        known = flat, view.means, mean, view.topics
+        return weigh_topics(vector, before, context.continues, *known, ignored)
 
-    def _collect(
-        self,
-        best: NDArray[np.intp],
-        ranked: Floats,
-        topics: dict[str, float],
-        fits: NDArray[np.bool_],
-    ) -> Hits:
-        """Messages by short id, and topics at least as relevant as the best of their messages."""
-        view = self.table.view
-        weights, owners, doubtful = {}, {}, set[str]()
-        for place, weight in zip(best.tolist(), ranked.tolist(), strict=True):
-            message, topic = f"m{view.numbers[place]}", view.topic(place)
-            weights[message], owners[message] = weight, topic
-            if not fits[place]:
-                doubtful.add(message)
-            topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits(weights, topics, owners, frozenset(doubtful))
+
+def select_fitting(asked: Asked) -> NDArray[np.bool_]:
+    """True for messages that fit a query in meaning or in words [n]."""
+    most = float(asked.lexical.max())
+    return (asked.cosine >= _FITS) | (asked.lexical >= _FITS * most if most > 0 else False)
+
+
+def rate_sureness(asked: Asked) -> float:
+    """The sureness that anything was found, 0 to 1."""
+    if asked.days is not None and asked.days.any():
+        return 1.0
+    sure = max(float(asked.cosine.max()) / SURE_COSINE, asked.cover / SURE_COVER)
+    return min(1.0, max(0.0, sure))
+
+
+def sort_descending(scores: Floats) -> NDArray[np.intp]:
+    """Places [n] of scores, the highest first."""
+    return np.argsort(-scores, kind="stable")
+
+
+def weigh_by_rank(costs: Floats, budget: int) -> Floats:
+    """Weights of messages by their place in the ranking.
+
+    The scale of priorities says nothing across queries; the place says whether a message would
+    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on. Costs are
+    tokens of messages [n], the best first.
+    """
+    before = np.cumsum(costs) - costs
+    return np.where(before < _REACH * budget, budget / (budget + before), 0.0)

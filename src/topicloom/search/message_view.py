@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.search.embedder import Vectors
 from topicloom.search.ranking import Messages
-from topicloom.search.turn_topics import Grouping, group_by_topic
 
 
 class MessageView:
@@ -44,17 +44,13 @@ class MessageView:
             speaker=rows["speaker"],
             topics=rows["topic"],
             opens=rows["opens"] & (rows["from_user"] > 0),
-            newer=self.grouping.newer,
         )
 
     @cached_property
-    def grouping(self) -> Grouping:
-        """The messages by topic."""
-        code = self.topics
-        counts = np.bincount(code, minlength=len(self._topics))
-        means = self._sums.astype(np.float32)
-        means /= np.maximum(counts, 1)[:, None]
-        return group_by_topic(code, means)
+    def means(self) -> Vectors:
+        """Mean vector of the messages of each topic [k, d]; zero for one that has none."""
+        counts = np.bincount(self.topics, minlength=len(self._topics))
+        return np.asarray(self._sums / np.maximum(counts, 1)[:, None], dtype=np.float32)
 
     @property
     def opens(self) -> NDArray[np.bool_]:

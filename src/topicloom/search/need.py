@@ -3,14 +3,11 @@
 "ok", "Good night!" and "What is 17 times 23?" need nothing; "And the old ones?" does. A ranking
 cannot tell: it has a best message for each of them. So a message is compared with examples of both
 kinds by meaning (`prompts/cues/idle_*.txt`, `needing_*.txt`), and with the conversation: what is
-near to an earlier message is likelier to need it.
+near to an earlier message is likelier to need it. So is what says much: small talk and common
+knowledge take few words.
 
-The weights were chosen with questions of seven sets of conversations, with messages that have words
-of these conversations and need nothing, and with the examples themselves, each left out where it is
-compared. A logistic regression gives 9.8, 3.6 and -1.9 where questions count eight times, since
-what is wrongly taken to need nothing is forgotten. Those that ship leave about as few questions
-without recall, and more messages that need nothing. `docs/research/recall.md` has figures, with
-each set left out.
+The weights are those of a logistic regression, in which questions count eight times: what is
+wrongly taken to need nothing is forgotten. `docs/research/recall.md` has figures.
 
 Cosines of another encoder mean something else. They are read as the first encoder would have them:
 the same examples stand nearer or farther apart for it, and their cosines become alike in mean and
@@ -26,10 +23,11 @@ from topicloom.search.contrast import Contrast
 from topicloom.search.embedder import Embedder, Vectors
 from topicloom.search.encoders import default_embedder
 from topicloom.search.packed_examples import choose_language, load_contrast
+from topicloom.search.words import telling_words
 
-_HISTORY, _KIND, _BIAS = 12.0, 4.4, -2.8
+_HISTORY, _KIND, _BIAS = 10.0, 3.6, -5.2
 """Log odds that a message needs something: by the cosine of the earlier message nearest to it, by
-half of the distance between the two kinds, and where both are 0."""
+half of the distance between the two kinds, and where both are 0 and it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +36,37 @@ class NeedExamples:
 
     kinds: Contrast
     """The first kind needs something."""
-    scale: float = 1.0
-    """The factor on a cosine of the encoder, so that it means the same as a cosine of the encoder
-    that the weights are fitted to."""
-    offset: float = 0.0
-    """The number that is added then."""
+    fitted: Contrast
+    """The same as the encoder sees them that the weights are fitted to."""
 
-    def rate(self, message: Vectors, best: float) -> float:
+    def rate(self, text: str, message: Vectors, best: float) -> float:
         """Probability, 0 to 1, that a message needs something from earlier messages.
 
         Args:
+            text: The message.
             message: Its vector [d].
             best: Cosine of the message of the conversation that is nearest to it.
         """
         if not (self.kinds.half and message.any()):
             return 1.0
-        return judge_need(self.read_cosine(best), self.kinds.place(message))
+        return judge_need(self.read_cosine(best), self.kinds.place(message), text)
 
     def read_cosine(self, cosine: float) -> float:
         """A cosine of the encoder as the one that the weights are fitted to would have it."""
-        return self.scale * cosine + self.offset
+        spreads = (cosine - self.kinds.near) / self.kinds.spread
+        return self.fitted.near + self.fitted.spread * spreads
 
 
-def judge_need(best: float, kind: float) -> float:
+def judge_need(best: float, kind: float, text: str) -> float:
     """Probability that a message needs something from earlier messages.
 
     Args:
         best: Cosine of the earlier message that is nearest to it.
         kind: Where it lies between the two kinds; see `Contrast.place`.
+        text: The message. The odds are as high as it has words that say what it is about.
     """
-    return 1 / (1 + math.exp(-(_HISTORY * best + _KIND * kind + _BIAS)))
+    words = 1 + len(telling_words(text))
+    return words / (words + math.exp(-(_HISTORY * best + _KIND * kind + _BIAS)))
 
 
 def load_need_examples(embedder: Embedder, text: str) -> NeedExamples | None:
@@ -82,7 +81,4 @@ def load_need_examples(embedder: Embedder, text: str) -> NeedExamples | None:
     if kinds is None:
         return None
     fitted = load_contrast(default_embedder(), "needing", "idle", language)
-    if fitted is None or not kinds.spread:
-        return NeedExamples(kinds)
-    scale = fitted.spread / kinds.spread
-    return NeedExamples(kinds, scale, fitted.near - scale * kinds.near)
+    return NeedExamples(kinds, fitted or kinds)

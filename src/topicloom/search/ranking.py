@@ -30,10 +30,10 @@ _ASSISTANT = frozenset({"", "assistant", "ai", "bot"})
 class RankWeights:
     """The numbers of the steps, in their order."""
 
-    name: float = 1.0
-    """Bonus for the words of someone who is named."""
+    own: float = 1.0
+    """Weight of a message's own score."""
     near: float = 2.0
-    """Weight of the mean score of its neighbours, its own being 1."""
+    """Weight of the mean score of its neighbours."""
     reach: float = 80.0
     """Tokens after which a neighbour counts a third."""
     pull: float = 30.0
@@ -44,20 +44,13 @@ class RankWeights:
     fits: float = 0.5
     """Spreads over the mean from which a message rises with its topic. Others do not, or a large
     topic would fill the budget, whatever its messages say."""
-    topic: float = 1.0
-    """Spreads by which messages of a topic rise that the turn is surely in. Its newest message, and
-    those of the user with which a stretch of it began, rise by as much once more."""
-    fading: float = 20.0
-    """Later messages of the topic after which a third of that is left."""
-    price: float = 1.0
-    """Weight of the logarithm of what a quote costs."""
     frame: float = 4.0
     """Tokens that a quote costs beside its text."""
 
 
 TALK = RankWeights()
 """Talk of two: an answer stands next to what it answers."""
-MEETING = RankWeights(near=20.0, reach=300.0, price=10.0)
+MEETING = RankWeights(own=0.1, reach=300.0)
 """Talk of more: half sentences, of which none says much by itself; a subject goes on for
 minutes."""
 _PARTY = 0.05
@@ -80,8 +73,6 @@ class Messages:
     """The number of each one's topic."""
     opens: NDArray[np.bool_]
     """True for the user's messages with which a stretch of their topic began."""
-    newer: NDArray[np.integer]
-    """The number of messages of its topic that come after each one."""
 
     @property
     def weights(self) -> RankWeights:
@@ -120,8 +111,8 @@ class Asked:
     """BM25 of each message [n]."""
     cover: float
     """Share of the weight of the text's words that the best message holds, 0 to 1."""
-    in_turn: Floats = field(default_factory=lambda: np.zeros(1))
-    """Probability that the turn is in the topic of each message [n], or one for all [1]."""
+    in_turn: Floats = field(default_factory=lambda: np.zeros(()))
+    """Probability that the turn is in the topic of each message [n], or one for all []."""
     days: NDArray[np.bool_] | None = None
     """True for the messages of the days that are asked for [n]."""
 
@@ -153,8 +144,8 @@ def discount_length(asked: Asked, weights: RankWeights, scores: Floats) -> Float
     length = np.log(asked.messages.costs + weights.frame)
     centred = length - length.mean()
     # No `@`: for so little each of BLAS's threads waits longer for the others than it works.
-    variance = float((centred * centred).sum())
-    slope = float((scores * centred).sum()) / variance if variance > 1e-9 else 0.0
+    # The 1 in the divisor is for short sessions: of four messages one that says it is no rule.
+    slope = float((scores * centred).sum()) / (1 + float((centred * centred).sum()))
     return np.asarray(scores - slope * centred)
 
 
@@ -164,7 +155,7 @@ def find_speaker(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     names = [_words_of_name(name) for name in asked.messages.names]
     shares = np.array([sum(w in words for w in n) / max(1, len(n)) for n in names])
     named = shares[asked.messages.speaker]
-    return np.asarray(scores + weights.name * (named - named.mean()))
+    return np.asarray(scores + named - named.mean())
 
 
 def spread_to_neighbours(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
@@ -175,7 +166,7 @@ def spread_to_neighbours(asked: Asked, weights: RankWeights, scores: Floats) -> 
     position = np.cumsum(costs) - costs / 2
     around = neighbours(scores * weight, position, weights.reach)
     mean = around / (1 + neighbours(weight, position, weights.reach))
-    return np.asarray(scores + weights.near * asked.messages.turns * mean)
+    return np.asarray(weights.own * scores + weights.near * asked.messages.turns * mean)
 
 
 def prefer_user(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
@@ -186,22 +177,23 @@ def prefer_user(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
 
 
 def prefer_topics(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
-    """The messages of the topics that the turn is in, and of these where people left off.
+    """The messages of the topics that the turn is in, and of these where a stretch began.
 
-    In talk with an assistant: people among themselves seldom go back to where they were.
+    They rise by a spread if they fit by themselves, and by one more if the user began a stretch of
+    the topic with them. In talk with an assistant alone: people among themselves seldom go back to
+    where they were.
     """
     messages = asked.messages
     if not messages.with_assistant:
         return scores
     fits = standardize(scores) >= weights.fits
-    ends = np.exp(-messages.newer / weights.fading) + messages.opens
-    rise = weights.topic * float(scores.std()) * (1 + ends)
-    return np.asarray(scores + rise * fits * asked.in_turn)
+    rise = float(scores.std()) * (1 + messages.opens) * fits
+    return np.asarray(scores + rise * asked.in_turn)
 
 
 def charge_price(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     """Under a budget a long message has to earn its place."""
-    return np.asarray(scores - weights.price * np.log(asked.messages.costs + weights.frame))
+    return np.asarray(scores - np.log(asked.messages.costs + weights.frame))
 
 
 def put_days_first(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:

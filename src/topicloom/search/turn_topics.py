@@ -17,8 +17,6 @@ from topicloom.search.ranking import Floats, standardize
 from topicloom.state.session import NOTHING_BEFORE
 from topicloom.state.stored_message import StoredMessage
 
-_SHARED = 0.9
-"""Share of the conversation's mean vector that is taken off: what all texts have in common."""
 _NEAR = 5.0
 """Weight of a topic's nearness, relative to the fit of its best message."""
 _MESSAGE = 2.0
@@ -40,48 +38,14 @@ class TurnContext:
         return self.key[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """The messages [n] by topic."""
-
-    code: NDArray[np.integer]
-    """Each one's topic, by number [n]."""
-    means: Vectors
-    """Mean vector of the messages of each topic [k, d]; zero for a number without messages."""
-    order: NDArray[np.intp]
-    """Places of the messages by topic, in conversation order within one [n]."""
-    starts: NDArray[np.intp]
-    """Where each of the `present` topics begins in `order` [t]."""
-    present: NDArray[np.intp]
-    """The topics that have messages, ascending [t]."""
-    newer: NDArray[np.intp]
-    """The number of messages of its topic that come after each message [n]."""
-
-    @property
-    def newest(self) -> NDArray[np.intp]:
-        """Place of the newest message of each of the `present` topics [t]."""
-        last = np.append(self.starts[1:], len(self.order)) - 1
-        return np.asarray(self.order[last])
-
-
-def group_by_topic(code: NDArray[np.integer], means: Vectors) -> Grouping:
-    """Group messages [n], in conversation order, by the number of their topic."""
-    order = np.argsort(code, kind="stable")
-    ordered = code[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    ends = np.append(starts[1:], len(code))
-    newer = np.empty(len(code), dtype=np.intp)
-    newer[order] = np.repeat(ends, ends - starts) - 1 - np.arange(len(code))
-    return Grouping(code, means, order, starts, ordered[starts].astype(np.intp), newer)
-
-
 def weigh_topics(
     query: Vectors,
     context: Vectors,
     continues: float,
     flat: Floats,
+    means: Vectors,
     mean: Vectors,
-    topics: Grouping,
+    topics: NDArray[np.integer],
     ignored: Sequence[int] = (),
 ) -> Floats:
     """The probability that a turn is in each topic [k]; the sum is 1, or 0 without topics.
@@ -91,20 +55,20 @@ def weigh_topics(
         context: Vectors of the messages that it goes on with, if it does [c, d].
         continues: Probability that it does.
         flat: How well each message fits by itself [n].
+        means: Mean vector of the messages of each topic [k, d].
         mean: Mean vector of all messages [d].
-        topics: The messages by topic.
+        topics: The number of each message's topic [n]; 0 for none.
         ignored: Numbers of topics that the turn is in none of, such as archived ones or loose ends.
     """
-    fit = np.zeros(len(topics.means))
-    fit[topics.present] = np.maximum.reduceat(standardize(flat)[topics.order], topics.starts)
-    centred = unit_rows(topics.means - _SHARED * mean)
-    chosen = np.zeros(len(topics.means), dtype=np.bool_)
-    chosen[topics.present] = True
-    chosen[[0, *ignored]] = False  # those of number 0 are in no topic
+    fit = np.full(len(means), -np.inf)
+    np.maximum.at(fit, topics, standardize(flat))
+    fit[[0, *ignored]] = -np.inf
+    # What all texts of the conversation have in common says nothing of any.
+    centred = unit_rows(means - mean)
 
     def weigh(about: Vectors) -> Floats:
-        (direction,) = unit_rows((about - _SHARED * mean)[None, :])
-        return _softmax(_NEAR * dot_products(centred, direction) + fit, chosen)
+        (direction,) = unit_rows((about - mean)[None, :])
+        return _softmax(_NEAR * dot_products(centred, direction) + fit)
 
     found = weigh(query)
     if len(context) and continues > 0:
@@ -113,10 +77,8 @@ def weigh_topics(
     return found
 
 
-def _softmax(values: Floats, chosen: NDArray[np.bool_]) -> Floats:
-    """Probabilities [k] of those that are chosen."""
-    found = np.zeros(len(values))
-    if chosen.any():
-        raised = np.exp(values[chosen] - values[chosen].max())
-        found[chosen] = raised / raised.sum()
-    return found
+def _softmax(values: Floats) -> Floats:
+    """Probabilities [k]; 0 where a value is -inf."""
+    best = values.max()
+    raised = np.exp(values - best) if np.isfinite(best) else np.zeros(len(values))
+    return np.asarray(raised / max(1.0, raised.sum()))

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 from topicloom.state.recall import Quote, Reading, Stretches, TopicNote, parse_message_number
 
-_MIN_QUOTE_TOKENS = 5
-"""Tokens of the shortest original, its label included."""
-_MUST_QUOTE = 5
-"""Quotes by weight, of which even one that no budget could hold is quoted, in part."""
-_SUMMED_UP, _SUMMARY_SHARE = 3, 1 / 4
-"""Topics whose summaries are shown, and the share of the budget that these may have."""
-_MIN_SUMMARY_TOKENS = 16
-"""Tokens under which no beginning of a longer summary is worth its heading."""
+PARTS = 4
+"""One in so many tokens of a note, at most, are for all summaries, for a list of topics, and for
+each original that is quoted in part."""
+_SUMMED_UP = 3
+"""Topics whose summaries are shown."""
 
 RankedQuotes = list[tuple[str, Quote]]
 """Quotes with the ids of their topics, best first."""
@@ -66,7 +63,7 @@ class NoteDraft:
         """Leave room for the summaries of the best readings until they are added."""
         summed_up = readings[:_SUMMED_UP]
         prices = sum(self._costs.heading(r.topic) + self._costs.text(r.summary) for r in summed_up)
-        self._kept = min(prices, int(self._budget * _SUMMARY_SHARE))
+        self._kept = min(prices, self._budget // PARTS)
         self._left -= self._kept
 
     def add_summaries(self, readings: Sequence[Reading]) -> None:
@@ -76,7 +73,7 @@ class NoteDraft:
             readings: The best first. One counts if any of its quotes stands in the prompt.
         """
         self._left, self._kept = self._left + self._kept, 0
-        room = min(self._left, int(self._budget * _SUMMARY_SHARE))
+        room = min(self._left, self._budget // PARTS)
         for reading in readings:
             if len(self._summaries) == _SUMMED_UP:
                 return
@@ -84,9 +81,7 @@ class NoteDraft:
                 continue
             frame = self._costs.heading(reading.topic)
             rest = min(room, self._left) - frame
-            if rest < min(_MIN_SUMMARY_TOKENS, self._costs.text(reading.summary)):
-                return
-            text = self._costs.shorten(reading.summary, rest)
+            text = self._costs.shorten(reading.summary, rest) if rest > 0 else ""
             if text:
                 price = frame + self._costs.text(text)
                 self._summaries[reading.topic] = text
@@ -95,16 +90,18 @@ class NoteDraft:
     def add_quotes(self, quotes: RankedQuotes, *, leave: int = 0, in_part: bool = False) -> None:
         """Enter originals, best first, as long as anything fits.
 
+        If no budget could hold the first of them, it is quoted in part in any case.
+
         Args:
             quotes: The originals.
             leave: Tokens to leave for others.
             in_part: True to quote those that do not fit in part.
         """
         for place, (topic, quote) in enumerate(quotes):
-            if self._left - leave < _MIN_QUOTE_TOKENS:
+            if self._left <= leave:
                 return
-            whole = place >= _MUST_QUOTE or self._could_hold(quote.id)
-            self._add_quote(topic, quote.id, leave, in_part=in_part or not whole)
+            too_large = place == 0 and not self._could_hold(quote.id)
+            self._add_quote(topic, quote.id, leave, in_part=in_part or too_large)
 
     def _could_hold(self, message_id: str) -> bool:
         """True if the budget could hold an original, had it nothing else to hold."""

@@ -19,13 +19,16 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Literal, NamedTuple
 
-from topicloom.state.note_draft import NoteDraft, PromptCosts, RankedQuotes
+from topicloom.state.note_draft import PARTS, NoteDraft, PromptCosts, RankedQuotes
 from topicloom.state.recall import Note, Quote, Reading, TopicNote, parse_message_number
 from topicloom.state.session import ReadingEffect, Search
 from topicloom.state.topics import Topic
 
 MOST_CERTAIN = 3
 """Originals that the index is all but certain of and a turn quotes besides, at most."""
+LIKELY = 0.4
+"""Share of the best weight from which an original that the index found is quoted. All better ones
+together would fill the budget one and a half times."""
 ReadersSay = Literal["decide", "advise"]
 """The weight of what readers say."""
 
@@ -121,14 +124,10 @@ def _add_read(
 
 
 def _add_found(draft: NoteDraft, found: RankedQuotes, leave: int = 0) -> None:
-    """Enter what the index found: what is likely and fits whole, what is due in part, the rest."""
-    best = found[0][1].weight if found else 0.0
-    likely, due = (
-        [pair for pair in found if pair[1].weight >= share * best] for share in (_FITS, _DUE)
-    )
+    """Enter what the index found and is likely: whole where it fits, else in part."""
+    likely = [pair for pair in found if pair[1].weight >= LIKELY * found[0][1].weight]
     draft.add_quotes(likely, leave=leave)
-    draft.add_quotes(due, leave=leave, in_part=True)
-    draft.add_quotes(found, leave=leave)
+    draft.add_quotes(likely, leave=leave, in_part=True)
 
 
 def compose_note(
@@ -160,7 +159,7 @@ def compose_note(
         media: Messages whose media are asked for and not in view, with the price of these.
         readers: How far models are followed.
     """
-    listed = _list_topics(found, costs, round(_LIST_SHARE * budget))
+    listed = _list_topics(found, costs, budget // PARTS)
     budget -= sum(map(costs.text, listed.values()))
     again = _choose_media(media, notes, budget)
     budget = max(0, budget - sum(media[i] for i in again))
@@ -275,12 +274,5 @@ def _list_topics(found: Sequence[Topic], costs: PromptCosts, budget: int) -> dic
 
 _CERTAIN = 0.9
 """Weight from which the index is all but certain of an original."""
-_DUE = 1 / 2
-"""Share of the best weight from which an original is quoted in part where it does not fit whole.
-Half of the best weight means that all better ones together just fill the budget."""
-_FITS = 1 / 2.5
-"""Share of the best weight from which an original is quoted where it fits whole."""
-_LIST_SHARE = 1 / 4
-"""Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32
 """Tokens of a brief in that list: a line."""

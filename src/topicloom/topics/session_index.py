@@ -10,7 +10,6 @@ from cachetools import LRUCache
 
 from topicloom.search.centroids import TopicCentroids
 from topicloom.search.embedder import Embedder, FixedEmbedder
-from topicloom.search.hits import Hits
 from topicloom.search.message_columns import (
     KNOWN_APART,
     LOOSE_TOPIC,
@@ -18,7 +17,7 @@ from topicloom.search.message_columns import (
     join_columns,
     read_rounds,
 )
-from topicloom.search.message_search import MessageSearch, Query
+from topicloom.search.message_search import Hits, MessageSearch, Query
 from topicloom.search.message_table import MessageTable
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
