@@ -55,7 +55,7 @@ class Place:
         self.kept = ReflectionStore(self.store, pause=0.001)
 
     def graph(self, store: InMemoryStore | None = None) -> Graph:
-        options = {"checkpointer": self.saver, "clock": self.clock, "store": store}
+        options: dict[str, Any] = {"checkpointer": self.saver, "clock": self.clock, "store": store}
         return open_graph(self.folder, self.roles, **options)
 
     def options(self, **changes: Any) -> Any:
