@@ -128,6 +128,11 @@ class Receipt(BaseModel, frozen=True):
     """What else happened, in words: what was split, notes dropped, damage found in storage."""
 
     @property
+    def filled(self) -> float:
+        """The share of the main window that the prompt took; 0 if the turn had none."""
+        return sum(self.sections.values()) / self.window if self.window else 0.0
+
+    @property
     def reading_tokens(self) -> int:
         """Tokens of the prompts and answers of all models that read topics."""
         return sum(c.input_tokens + c.output_tokens for c in self.calls if c.role == "reader")

@@ -43,12 +43,14 @@ from topicloom_app.recordings.conversations import make_case
 from topicloom_app.ui.answers import (
     IndexState,
     PromptMessage,
+    ProvisionalTopic,
     Replays,
     ShownGround,
     ShownPerson,
     ShownReceipt,
     ShownSession,
     ShownSpan,
+    ShownTail,
     ShownTopic,
     TurnMark,
     show_message,
@@ -111,6 +113,17 @@ class SessionPages:
         active = {name: fmean(scores) for name, scores in memory.session().active.items() if scores}
         topics = memory.topics()
         return send([ShownTopic(**t.model_dump(), relevance=active.get(t.id)) for t in topics])
+
+    def sort_tail(self, request: Request) -> Response:
+        """The topics that the unsplit messages would open now, and how full the window is."""
+        memory, _ = self._open(request)
+        topics = tuple(
+            ProvisionalTopic(name=name, first=held[0].id, count=len(held))
+            for name, held in memory.provisional().items()
+        )
+        split = self._graph.builder.deps.settings.split.trigger
+        full = next((receipt.filled for receipt in memory.receipts(1)), 0.0)
+        return send(ShownTail(topics=topics, full=full, splits_at=split))
 
     def count_days(self, request: Request) -> Response:
         """How much was said on which day, by topic."""
