@@ -34,6 +34,7 @@ from topicloom.hosting import (
     FilledText,
     fold,
     get_text,
+    list_quoted,
     name_thread,
     parse_message_number,
     sees,
@@ -202,8 +203,9 @@ class SessionPages:
         before = f"m{last + 1}" if last < memory.session().count else None
         later = [m for m in memory.history(before, _REPLIES) if m.seq > asked.seq]
         reply = next((m.text for m in later if m.role == "assistant"), "")
-        ids = dict.fromkeys(i for note in receipt.quoted for i in note.quotes)
-        quoted = [memory.quote(i) for i in ids]
+        reach = 1 + asked.seq - (receipt.noted or asked.seq)
+        earlier = memory.receipts(reach, memory.session().turn - receipt.turn + 1)
+        quoted = [memory.quote(i) for i in list_quoted(receipt, earlier)]
         find_topic = self._find_topics(memory)
         embedder = self._graph.builder.deps.embedder
         found = find_grounds(asked.text, reply, quoted, embedder)
