@@ -31,7 +31,6 @@ from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.encoders import script_shares
 from topicloom.search.excerpts import RankedSentences
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.search.keywords import extract_phrases
 from topicloom.search.sentences import passages_of
 from topicloom.search.time_expressions import asked_for, parse_when
 from topicloom.search.words import NameFinder, words_of
@@ -43,6 +42,7 @@ from topicloom.state.messages import says_something
 from topicloom.state.safe_text import KnownText
 from topicloom.state.stored_message import to_stored_message
 from topicloom.topics.boundary_cues import cues_of
+from topicloom.topics.phrases import find_phrases
 from topicloom_app.serve.sent_messages import describe_message
 
 
@@ -152,7 +152,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "fold": fold,
     "words_of": words_of,
     "telling_words": telling_words,
-    "extract_phrases": lambda t: extract_phrases([t]),
+    "find_phrases": find_phrases,
     "NameFinder": lambda t: NameFinder([t, "a b"]).within(t),
     "passages_of": passages_of,
     "RankedSentences": lambda t: RankedSentences.of(t, "tea and boats").select(400, len),

@@ -41,9 +41,6 @@ from .reflection.reflect import (
 from .roles.models import (
     get_model_name as get_model_name,
 )
-from .search.keywords import (
-    extract_keywords as extract_keywords,
-)
 from .search.sentences import (
     sentences_of as sentences_of,
 )
@@ -87,6 +84,7 @@ from .state.recall import (
 )
 from .state.receipt import (
     Prices as Prices,
+    list_quoted as list_quoted,
 )
 from .state.rounds import (
     group_rounds as group_rounds,
@@ -129,6 +127,7 @@ from .texts import (
 )
 from .topics.naming import (
     NAME_LIMIT as NAME_LIMIT,
+    find_keywords as find_keywords,
 )
 
 __all__: list[str]

@@ -19,7 +19,7 @@ from topicloom import (
     default_embedder,
     open_session,
 )
-from topicloom.hosting import extract_keywords, strip_own_replies
+from topicloom.hosting import find_keywords, strip_own_replies
 from topicloom.roles.responder import EmbeddedResponder
 from topicloom.state.stored_message import MessageRole
 
@@ -160,7 +160,7 @@ def test_a_wish_to_forget_is_told_how(message: str, quoted: bool) -> None:
 def test_no_topic_is_named_after_talk_about_the_talk() -> None:
     own = talk("Hi", "The jar is blue", "What is blue?", "Where is Rome?", "你好", "罐子在哪儿")
     asides = ["By the way, something else.", "换个话题，顺便说一下", "Do you remember?"]
-    assert extract_keywords([*own, *asides, "The blue jar"], 12) == ["blue jar"]
+    assert find_keywords([*own, *asides, "The blue jar"], 12) == ["blue jar"]
 
 
 def test_what_was_said_on_a_day_need_not_be_like_the_question() -> None:

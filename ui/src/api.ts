@@ -1,13 +1,13 @@
 // The typed API of the server. Its types are made of the server's own (`wire.ts`).
 import type {
   Absence, ActivationPolicy, Change, Fact, FoundExport, IndexState, MemoryChange, Moment, PageEvent, PromptMessage, Replays,
-  ShownForgotten, ShownGround, ShownMessage, ShownPerson, ShownReceipt, ShownSession, ShownTopic, TurnMark,
+  ShownForgotten, ShownGround, ShownMessage, ShownPerson, ShownReceipt, ShownSession, ShownTail, ShownTopic, TurnMark,
 } from "./wire";
 
 export type {
   Absence, ActivationPolicy as Policy, Call, Change, Fact, FoundExport as Found, MemoryChange as Entry, Moment, PageEvent as Event,
   ReplayedTurns as Replayed, ShownForgotten as Forgotten, ShownGround as Ground, ShownMessage as Message, ShownPerson as Person,
-  ShownReceipt as Receipt, ShownSession as Session, ShownSpan as Span, TurnMark as Mark,
+  ShownReceipt as Receipt, ShownSession as Session, ShownSpan as Span, ShownTail as Tail, TurnMark as Mark,
 } from "./wire";
 /** A topic, with how much was said of it on which day. */
 export type Topic = ShownTopic & { days: Record<string, number> };
@@ -38,6 +38,7 @@ export class Api {
   session = () => ask<ShownSession>(this.path(""));
   topics = () => ask<ShownTopic[]>(this.path("/topics"));
   days = () => ask<Record<string, Record<string, number>>>(this.path("/days"));
+  tail = () => ask<ShownTail>(this.path("/tail"));
   messages = (query: Record<string, string>) => ask<ShownMessage[]>(this.path("/messages", query));
   message = (id: string) => ask<ShownMessage>(this.path(`/messages/${id}`));
   ofTopic = (id: string, after: string) =>

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, Person, Policy, Replayed, State, Topic } from "./api";
 import { tellChange } from "./problems";
 import { carrying, clock, day, Dot, hue, placeCut, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
+import { Unsplit } from "./tail";
 import { fillIn, nameSpeaker } from "./words";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
@@ -10,7 +11,7 @@ const STATES: State[] = ["active", "dormant", "archived", "divided"];
 const PAGE = 60;
 
 export function Topics({ found, wanted, unread }: { found: Message[] | null; wanted: string; unread: number | null }) {
-  const { topics, open, t, session } = usePage();
+  const { topics, open, t } = usePage();
   const [tab, setTab] = useState<"topics" | "facts" | "changes" | "whatIf">("topics");
   const [most, setMost] = useState(PAGE);
   const topic = topics.get(open);
@@ -32,7 +33,7 @@ export function Topics({ found, wanted, unread }: { found: Message[] | null; wan
           <h3>{t(STATES[n]!)} <small>{group.length}</small></h3>
           {group.filter((one) => listed.has(one)).map((one) => <TopicRow key={one.id} topic={one} />)}
         </section>)}
-        {tab === "topics" && <p class="quiet">{session.count - session.tail + 1} {t("messages")} {t("noTopic")}</p>}
+        {tab === "topics" && <Unsplit />}
         {tab === "facts" && <Facts />}
         {tab === "changes" && <Changes />}
         {tab === "whatIf" && <WhatIf />}

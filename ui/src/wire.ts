@@ -152,6 +152,12 @@ export interface PromptMessage {
   role: string;
   text: string;
 }
+/** A topic that unsplit messages would open now. */
+export interface ProvisionalTopic {
+  name: string;
+  first: string;
+  count: number;
+}
 export interface PutAway {
   do: "archive" | "restore";
   topic: string;
@@ -329,6 +335,12 @@ export interface ShownSpan {
   scope: string;
   messages: string[];
   quote: string;
+}
+/** The unsplit messages, and how far the window is from being split. */
+export interface ShownTail {
+  topics: ProvisionalTopic[];
+  full: number;
+  splits_at: number;
 }
 /** A topic in the list of all. */
 export interface ShownTopic {

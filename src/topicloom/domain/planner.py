@@ -36,12 +36,12 @@ from topicloom.roles.markup import (
     first_of,
 )
 from topicloom.roles.values import note_repairs, parse_score
-from topicloom.search.keywords import extract_keywords
 from topicloom.search.words import NameFinder, words_of
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
 from topicloom.state.safe_text import cut, replace_surrogates
 from topicloom.state.stored_message import StoredMessage
+from topicloom.topics.naming import find_keywords
 
 _FIELDS = ("kind", "focus", "goal", "template", "keywords", "when", "weights", "edits", "reply")
 _BETWEEN = re.compile(r"[;；,，、\n|]+")
@@ -273,7 +273,7 @@ def _choose_keywords(text: str, document: Document) -> tuple[str, ...]:
     named = sorted((labels[row] for row in said), key=len, reverse=True)
     named += _QUOTED.findall(text)
     named += _NAMES.findall(text)
-    words = extract_keywords([text], _MOST_KEYWORDS)
+    words = find_keywords([text], _MOST_KEYWORDS)
     rest = [w for w in words if not any(w in n.lower() for n in named)]
     return tuple(dict.fromkeys(n for n in [*named, *rest] if n))[:_MOST_KEYWORDS]
 

@@ -15,7 +15,7 @@ from topicloom.nodes.workspace import enter_all
 from topicloom.search.time_expressions import Days
 from topicloom.state.lifecycle import TopicState, get_state
 from topicloom.state.recall import parse_message_number
-from topicloom.state.receipt import Receipt
+from topicloom.state.receipt import Receipt, list_quoted
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.topics.session_index import SessionIndex
@@ -154,8 +154,7 @@ def find_step(
         return "quoted"
     if not topic or receipt.view <= number:
         return "in_view"
-    standing = (r for r in earlier if 0 < receipt.noted <= parse_message_number(r.user))
-    if any(message in note.quotes for r in standing for note in r.quoted):
+    if message in list_quoted(receipt, earlier):
         return "quoted_before"
     if receipt.idle and not receipt.searches:
         return "needs_nothing"

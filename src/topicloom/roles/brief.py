@@ -18,7 +18,6 @@ from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
 from topicloom.search.embedder import Embedder, dot_products
-from topicloom.search.keywords import extract_keywords
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.hierarchy import PATH_SEPARATOR, find_path
 from topicloom.state.language import Language
@@ -26,7 +25,7 @@ from topicloom.state.safe_text import cut
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.topics.naming import NAME_LIMIT, make_name, pair_rounds
+from topicloom.topics.naming import NAME_LIMIT, find_keywords, make_name, pair_rounds
 
 BRIEF_LIMIT = 2_000
 """Characters of a topic's brief; the prompt asks for half of it."""
@@ -138,20 +137,18 @@ class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
         said = (said or [r for r in request.messages if r.text.strip()])[-_READ:]
         if not said:
             return Answer(Brief(request.topic.name, request.topic.name))
-        texts = [r.text[:600] for r in said]
-        direction = self._embedder.embed(texts).mean(axis=0)
+        others = [f"{name}\n{about}" for name, about in request.others.items()]
         name = make_name(
-            pair_rounds(request.messages[-2 * _READ :]),
-            direction,
+            pair_rounds(request.messages),
             self._embedder,
             former=request.topic.name,
-            others=[f"{name}\n{about}" for name, about in request.others.items()],
+            others=others,
             taken=request.others,
             within=request.within,
         )
         lines = [
             f"{said[0].day} – {said[-1].day}, {len(request.messages)}",
-            ", ".join(extract_keywords(texts, 12)),
+            ", ".join(find_keywords([r.text for r in said], 12, others, self._embedder)),
             *(r.text.strip()[:240] for r in central_messages(said, self._embedder, _QUOTED)),
         ]
         text = ""

@@ -30,7 +30,6 @@ from topicloom.roles.values import (
     parse_topic_ids,
 )
 from topicloom.search.embedder import Embedder
-from topicloom.search.vectors import embed_rounds
 from topicloom.state.fence import fence_line
 from topicloom.state.folding import fold
 from topicloom.state.grouping import LOOSE_ROUNDS, NEVER, Odds, link_groups
@@ -330,8 +329,7 @@ def name_rounds(
 ) -> str:
     """A name for a topic of some rounds; see `make_name`."""
     said = pair_rounds(m for b in rounds for m in b.messages)
-    direction = embed_rounds(rounds, embedder).mean(axis=0)
-    return make_name(said, direction, embedder, others=others, taken=taken, within=within)
+    return make_name(said, embedder, others=others, taken=taken, within=within)
 
 
 def _add_topics(affinities: Affinities, runs: NDArray[np.intp], topics: Sequence[str]) -> Odds:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicloom.background import defer_exit, submit_daemon
-from topicloom.search.embedder import Embedder, Vectors, unit_rows
-from topicloom.state.rounds import Round
+from topicloom.search.embedder import Embedder, Vectors
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.chain import link
@@ -192,12 +191,3 @@ def vectors_of(messages: Sequence[StoredMessage], embedder: Embedder) -> Vectors
     return embedder.embed(
         [(m.query or m.text) if m.role == "user" else m.text[:_BEGINNING] for m in messages]
     )
-
-
-def embed_rounds(rounds: Sequence[Round], embedder: Embedder) -> Vectors:
-    """Mean vector of each round's messages, as unit rows [rounds, d]."""
-    flat = vectors_of([r for b in rounds for r in b.messages], embedder)
-    owner = np.repeat(np.arange(len(rounds)), [len(b.messages) for b in rounds])
-    sums = np.zeros((len(rounds), embedder.dimension), dtype=np.float32)
-    np.add.at(sums, owner, flat)
-    return unit_rows(sums)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from topicloom.state.layers import CuratedItem
-from topicloom.state.recall import TopicNote
+from topicloom.state.recall import TopicNote, parse_message_number
 from topicloom.state.session import ReadingEffect, Search
 from topicloom.state.thread_quotes import ThreadQuote
 
@@ -128,6 +128,11 @@ class Receipt(BaseModel, frozen=True):
     """What else happened, in words: what was split, notes dropped, damage found in storage."""
 
     @property
+    def filled(self) -> float:
+        """The share of the main window that the prompt took; 0 if the turn had none."""
+        return sum(self.sections.values()) / self.window if self.window else 0.0
+
+    @property
     def reading_tokens(self) -> int:
         """Tokens of the prompts and answers of all models that read topics."""
         return sum(c.input_tokens + c.output_tokens for c in self.calls if c.role == "reader")
@@ -136,3 +141,18 @@ class Receipt(BaseModel, frozen=True):
     def failures(self) -> tuple[Call, ...]:
         """Calls that contributed nothing."""
         return tuple(c for c in self.calls if c.failure)
+
+
+def list_quoted(receipt: Receipt, earlier: Iterable[Receipt]) -> list[str]:
+    """Short ids of the messages that are quoted in a turn's prompt.
+
+    What is quoted is not quoted again while it stands there: after the turn's own quotes come those
+    of the notes of earlier turns.
+
+    Args:
+        receipt: Of the turn.
+        earlier: Receipts of turns before it.
+    """
+    standing = (r for r in earlier if 0 < receipt.noted <= parse_message_number(r.user))
+    notes = (note for r in (receipt, *standing) for note in r.quoted)
+    return list(dict.fromkeys(quote for note in notes for quote in note.quotes))

@@ -1,72 +1,43 @@
-"""Names of topics without a language model: the phrase that tells a topic from the others.
+"""Names of topics without a language model: the noun phrase that tells a topic from the others.
 
-The candidates are the noun phrases of the rounds (`phrases.py`). One is worth more the more
-rounds hold it, the earlier the user used it, the fewer other topics hold its words, and the nearer
-its vector is to the topic's. A short one is joined to a second one.
+One figure rates every phrase (`rank_phrases`): how many rounds hold it, times how rare its words
+are in the other topics and in everyday language (class-based TF-IDF). People begin by saying what
+they are about, so a name is near the first message, and best a phrase of it.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, count
-
-import numpy as np
-from numpy.typing import NDArray
 
 from topicloom.search.embedder import Embedder, dot_products
 from topicloom.state.folding import fold
-from topicloom.state.language import CJK_RUN, Language, detect_language
+from topicloom.state.language import CJK_RUN, detect_language
 from topicloom.state.safe_text import cut
 from topicloom.state.stored_message import StoredMessage
-from topicloom.topics.phrases import (
-    DATA,
-    HAN_INNER,
-    LINKS,
-    LONGEST_HAN,
-    LONGEST_WORD,
-    PIECE,
-    Key,
-    find_phrases,
-    phrase_words,
-    trim_edges,
-)
+from topicloom.topics.phrases import DATA, LONGEST_WORD, PIECE, Phrase, find_phrases, phrase_words
 
 NAME_LIMIT = 80
 """Characters of a topic's name."""
 _NUMBER = 8
 """Characters that are left for a number behind a name."""
-_SETTLED = 10
-"""Rounds from which a topic keeps its name, while half as many rounds hold it as hold a new one."""
-_ASKED_LENGTH, _REPLIED_LENGTH = 600, 600
+_READ = 600
 """Characters that are read of the user's text, and of a reply."""
-_REPLIED = 0.4
-"""Weight of a round whose reply alone holds a phrase, against 1 where the user says it."""
-_OPENING_ROUNDS = 3
-"""First rounds of a topic, in which one says what it is about."""
-_OPENING = 0.35
-"""What is added to the score of a phrase in these."""
 _NEWEST = 100
-"""Rounds that are read in addition to those."""
-_CONTRAST = 0.7
-"""Share of a phrase's worth that it loses if every other topic holds its words."""
+"""Rounds that are read in addition to the first one."""
+_REPLIED = 0.5
+"""Weight of a round whose reply alone holds a phrase, against 1 where the user says it."""
+_OPENING = 5
+"""Times by which a phrase counts more if the user says it in the first round."""
+_EVERYDAY = 1_000
+"""Words of the text of everyday language that counts as one more topic."""
 _WEIGHED = 16
-"""Candidates whose vectors are compared with the topic's: what naming costs most."""
-_LONGER = 0.82
-"""Worth, as a share of a phrase's, from which a longer one that holds it takes its place."""
-_PARTNER = 0.75
-"""Worth, as a share of a short phrase's, from which another one is joined to it."""
-_ALIKE = 0.5
-"""Weight of two phrases' likeness, against their worth, where one is to add to the other."""
-_SAME = 0.7
-"""Share of a phrase's rounds that hold a longer one, from which it is no candidate itself."""
-_DOUBTFUL = 0.7
-"""Worth of a phrase that begins with an adjective, say, where only one round holds it."""
-_WORDS = {1: 0.75, 2: 1.0, 3: 0.95, 4: 0.75}
-"""Worth of a phrase by its words: two tell more than one, four are half a sentence."""
+"""Candidates whose vectors are compared with the first message's: what naming costs most."""
+_COVERS = 2
+"""Times by which a new name has to be held by more rounds than the former one."""
 _FOREIGN = 0.5
 """Worth of a phrase that is not in the topic's language."""
 
@@ -81,35 +52,6 @@ class SpokenRound:
     """The reply."""
 
 
-@dataclass(slots=True)
-class _Candidate:
-    key: Key
-    grade: float
-    """Its quality as a name by the classes of its words, 0 to 1."""
-    unknown: bool
-    rounds: float = 0.0
-    early: float = 0.0
-    spellings: Counter[str] = field(default_factory=Counter)
-    score: float = 0.0
-    vector: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-
-    @property
-    def text(self) -> str:
-        return max(self.spellings.items(), key=lambda s: (s[1], s[0]))[0]
-
-    @property
-    def cjk(self) -> bool:
-        return CJK_RUN.search("".join(self.key)) is not None
-
-    @property
-    def short(self) -> bool:
-        return len(self.text) <= 4 if self.cjk else len(self.key) == 1
-
-    def overlaps(self, other: _Candidate) -> bool:
-        one, two = self.text.lower(), other.text.lower()
-        return bool({*self.key} & {*other.key}) or one in two or two in one
-
-
 def pair_rounds(messages: Iterable[StoredMessage]) -> list[SpokenRound]:
     """Pair messages, which are in order, as rounds: the user's text and the reply."""
     pairs: list[tuple[str, str]] = []
@@ -119,7 +61,7 @@ def pair_rounds(messages: Iterable[StoredMessage]) -> list[SpokenRound]:
             pairs.append((message.text, "") if by_user else ("", message.text))
         else:
             asked, replied = pairs[-1]
-            if len(replied) < _REPLIED_LENGTH:
+            if len(replied) < _READ:
                 text = f"{replied}\n{message.text}" if replied else message.text
                 pairs[-1] = (asked, text)
     return [SpokenRound(*pair) for pair in pairs]
@@ -127,7 +69,6 @@ def pair_rounds(messages: Iterable[StoredMessage]) -> list[SpokenRound]:
 
 def make_name(
     rounds: Sequence[SpokenRound],
-    direction: NDArray[np.float32],
     embedder: Embedder,
     *,
     former: str = "",
@@ -135,165 +76,125 @@ def make_name(
     taken: Collection[str] = (),
     within: Sequence[str] = (),
 ) -> str:
-    """Two to four words that tell what a topic is about, on one line of `NAME_LIMIT` at most.
+    """One noun phrase that tells what a topic is about, on one line of `NAME_LIMIT` at most.
 
     Args:
         rounds: The topic's rounds, in order; of many, the first and the last ones are read.
-        direction: Mean vector [d] of the user's messages.
-        embedder: Encoder of `direction`.
-        former: The name so far, "" if there is none. A name of which the rounds hold no word stays:
-            whoever gave it did not take it from them. A topic that has settled keeps its name as
-            long as half as many rounds hold it as hold the new one.
+        embedder: Compares phrases with the first message.
+        former: The name so far, "" if there is none. It stays unless at least twice as many rounds
+            hold the new one. A name of which the rounds hold no word stays: whoever gave it did
+            not take it from them.
         others: What other topics are about, a text each, such as their briefs.
         taken: Names that the topic may not get.
         within: Names of the topics that it is a part of; it is not called after their words alone.
     """
-    if len(rounds) > _OPENING_ROUNDS + _NEWEST:
-        rounds = [*rounds[:_OPENING_ROUNDS], *rounds[-_NEWEST:]]
-    if former and _stays(former, rounds):
+    rounds = [*rounds[:1], *rounds[1:][-_NEWEST:]]
+    held = _count_holding(former, rounds, 0.5)
+    if former and not held:
         return former
     used = {key for name in within for key in phrase_words(name)}
-    ranked = [c for c in _rank(rounds, direction, embedder, others) if not used.issuperset(c.key)]
+    ratings = rank_phrases(rounds, others, opening=_OPENING)
+    candidates = {p: r for p, r in ratings.items() if used.isdisjoint(p.key)}
+    first = [text for r in rounds for text in (r.asked, r.replied) if text][:1]
+    ranked = _put_nearest_first(candidates, first, embedder, _WEIGHED)
+    names = [_format(phrase) for phrase in ranked] or [former or _quote(rounds)]
     avoided = {fold(name) for name in (*taken, *within)}
-    names = [_compose(c, ranked) for c in ranked] or [_quote(rounds)]
-    settled = not ranked or _stays(former, rounds, names[0])
-    if former and fold(former) not in avoided and settled:
+    lasts = _COVERS * held > _count_holding(names[0], rounds, 1)
+    if former and fold(former) not in avoided and lasts:
         return former
     numbered = (f"{names[0]} ({n})" for n in count(2))
     return next(n for n in chain(names, numbered) if fold(n) not in avoided)
 
 
-def _stays(former: str, rounds: Sequence[SpokenRound], name: str = "") -> bool:
-    """True if a topic keeps its former name, whatever comes or against a new name."""
-    holding, new = (_count_holding(n, rounds) for n in (former, name))
-    return not holding if not name else len(rounds) >= _SETTLED and 2 * holding >= new
-
-
-def _count_holding(name: str, rounds: Sequence[SpokenRound]) -> int:
-    """Rounds that hold at least half of the words of a name."""
-    words = phrase_words(name) or {name.lower()}
-    texts = (f"{r.asked[:_ASKED_LENGTH]}\n{r.replied[:_REPLIED_LENGTH]}".lower() for r in rounds)
-    return sum(2 * sum(w in text for w in words) >= len(words) for text in texts)
-
-
-def _rank(
-    rounds: Sequence[SpokenRound],
-    direction: NDArray[np.float32],
-    embedder: Embedder,
-    others: Sequence[str],
-) -> list[_Candidate]:
-    """The best candidates, with what they are worth, the best first."""
-    held = Counter(word for text in others for word in phrase_words(text))
-    language = detect_language([r.asked for r in rounds])
-    for candidate in (found := _collect(rounds)):
-        often = math.log1p(candidate.rounds) / math.log(len(rounds) + 2)
-        candidate.score = (
-            (often + _OPENING * candidate.early)
-            * (1 - _CONTRAST * (1 - _contrast(candidate, held, len(others))))
-            * _shape(candidate, language)
-        )
-    ranked = sorted(found, key=lambda c: (-c.score, c.key))[:_WEIGHED]
-    if not ranked:
+def _put_nearest_first(
+    ratings: Mapping[Phrase, float], texts: Sequence[str], embedder: Embedder, most: int
+) -> list[str]:
+    """The best phrases, those first that are also near to the mean of some texts."""
+    phrases = [*ratings][:most]
+    if not phrases:
         return []
-    for candidate in ranked:
-        if candidate.unknown:
-            _mend(candidate, rounds)
-    vectors = embedder.embed([c.text for c in ranked])
-    near = np.maximum(dot_products(vectors, direction), 0)
-    best, nearest = ranked[0].score, float(near.max()) or 1.0
-    for candidate, vector, nearness in zip(ranked, vectors, near, strict=True):
-        candidate.vector = vector
-        candidate.score = candidate.score / best + float(nearness) / nearest
-    return sorted(ranked, key=lambda c: (-c.score, c.key))
+    vectors = embedder.embed([*(p.text for p in phrases), *(text[:_READ] for text in texts)])
+    near = dot_products(vectors[: len(phrases)], vectors[len(phrases) :].mean(axis=0))
+    order = sorted(zip(phrases, near, strict=True), key=lambda p: -ratings[p[0]] * max(0, p[1]))
+    return [phrase.text for phrase, _ in order]
 
 
-def _contrast(candidate: _Candidate, held: Counter[str], others: int) -> float:
-    """The mean inverse frequency of a phrase's words in other topics, 0 to 1."""
-    words = [w for w in candidate.key if w not in LINKS]
-    telling = (math.log((others + 2) / (held[w] + 1)) for w in words)
-    return sum(telling) / len(words) / math.log(others + 2)
+def find_keywords(
+    texts: Sequence[str], most: int, others: Sequence[str] = (), embedder: Embedder | None = None
+) -> list[str]:
+    """The phrases that tell what some texts are about, the best first, none a part of another.
+
+    Args:
+        texts: What the user said.
+        most: Phrases at most.
+        others: What other topics are about, a text each.
+    """
+    ratings = rank_phrases([SpokenRound(text) for text in texts], others)
+    ranked = [p.text for p in ratings]
+    if embedder:
+        ranked = _put_nearest_first(ratings, texts, embedder, 4 * most)
+    found: dict[str, frozenset[str]] = {}
+    for phrase in ranked:
+        words = phrase_words(phrase)
+        if len(found) < most and all(words.isdisjoint(known) for known in found.values()):
+            found[phrase.lower()] = words
+    return [*found]
 
 
-def _shape(candidate: _Candidate, language: Language) -> float:
-    """Worth of a phrase by its form: classes, length, language."""
-    score = candidate.grade
-    if score < 1 and candidate.rounds <= 1:
-        score *= _DOUBTFUL
-    if candidate.cjk:
-        score *= _WORDS[1] if len(candidate.text) < 3 else 1.0
-    else:
-        score *= _WORDS[len(candidate.key)]
-    return score if candidate.cjk == (language == "zh") else score * _FOREIGN
+def rank_phrases(
+    rounds: Sequence[SpokenRound], others: Sequence[str], opening: float = 1
+) -> dict[Phrase, float]:
+    """The noun phrases of some rounds with their ratings, the best first.
+
+    Best are those that many of the rounds hold and little else does.
+
+    Args:
+        rounds: What is read.
+        others: What other topics are about, a text each.
+        opening: Times by which a phrase of the user's counts more in the first round.
+    """
+    weights: Counter[tuple[str, ...]] = Counter()
+    spellings: dict[tuple[str, ...], Counter[Phrase]] = {}
+    for round_ in rounds:
+        held: dict[tuple[str, ...], float] = {}
+        for text, weight in ((round_.replied, _REPLIED), (round_.asked, 1.0)):
+            for phrase in find_phrases(text[:_READ]):
+                held[phrase.key] = weight
+                spellings.setdefault(phrase.key, Counter())[phrase] += 1
+        weights.update(held)
+    first = {p.key for r in rounds[:1] for p in find_phrases(r.asked[:_READ])}
+    spread = Counter(word for text in others for word in phrase_words(text))
+    chinese = detect_language([r.asked for r in rounds]) == "zh"
+
+    def rate(phrase: Phrase) -> float:
+        rarity = sum(
+            -math.log(min(1, spread[w.key] / (len(others) + 1) + _EVERYDAY * 2.0**-w.bits))
+            for w in phrase.words
+        )
+        often = weights[phrase.key] * (opening if phrase.key in first else 1)
+        return often * rarity * phrase.grade * (1 if phrase.cjk == chinese else _FOREIGN)
+
+    best = (max(found, key=lambda p: (found[p], p.text)) for found in spellings.values())
+    rated = sorted(((phrase, rate(phrase)) for phrase in best), key=lambda r: (-r[1], r[0].key))
+    return {phrase: rating for phrase, rating in rated if rating}
 
 
-def _collect(rounds: Sequence[SpokenRound]) -> list[_Candidate]:
-    """The candidates of some rounds, without those that are nearly always part of a longer one."""
-    found: dict[Key, _Candidate] = {}
-    for place, round_ in enumerate(rounds):
-        weights: dict[Key, float] = {}
-        replied, asked = round_.replied[:_REPLIED_LENGTH], round_.asked[:_ASKED_LENGTH]
-        for text, weight in ((replied, _REPLIED), (asked, 1.0)):
-            for key, spelling, grade, unknown in find_phrases(text):
-                candidate = found.setdefault(key, _Candidate(key, grade, unknown))
-                candidate.spellings[spelling] += 1
-                if weight == 1:
-                    candidate.early = max(candidate.early, 1 - place / _OPENING_ROUNDS)
-                weights[key] = weight
-        for key, weight in weights.items():
-            found[key].rounds += weight
-    found = {k: c for k, c in found.items() if not c.unknown or c.rounds > 1}
-    parts = {
-        part
-        for key, whole in found.items()
-        for part in (key[1:], key[:-1])
-        if part in found
-        and whole.rounds >= _SAME * found[part].rounds
-        and whole.grade >= found[part].grade
-    }
-    return [c for key, c in found.items() if key not in parts]
+def _count_holding(name: str, rounds: Sequence[SpokenRound], share: float) -> int:
+    """Rounds that hold a share of the words of a name."""
+    words = phrase_words(name) or {name.lower()}
+    texts = (f"{r.asked[:_READ]}\n{r.replied[:_READ]}".lower() for r in rounds)
+    return sum(sum(w in text for w in words) >= share * len(words) for text in texts)
 
 
-def _mend(candidate: _Candidate, rounds: Sequence[SpokenRound]) -> None:
-    """Lengthen a phrase of unknown characters by the characters that always stand next to it."""
-    text, whole = candidate.text, "\n".join(f"{r.asked}\n{r.replied}" for r in rounds)
-    for _ in range(LONGEST_HAN - len(text)):
-        seen = [m.span() for m in re.finditer(re.escape(text), whole)]
-        before = {whole[max(0, a - 1) : a] for a, _ in seen}
-        after = {whole[b : b + 1] for _, b in seen}
-        if len(seen) > 1 and len(before) == 1 and HAN_INNER.fullmatch(min(before)):
-            text = min(before) + text
-        elif len(seen) > 1 and len(after) == 1 and HAN_INNER.fullmatch(min(after)):
-            text += min(after)
-        else:
-            break
-    candidate.spellings = Counter((trim_edges(text, candidate.text),))
-
-
-def _compose(best: _Candidate, ranked: Sequence[_Candidate]) -> str:
-    """A candidate as a name: the longer phrase that says it more exactly, or two joined."""
-    for other in ranked:
-        if {*best.key} < {*other.key} and other.score >= _LONGER * best.score:
-            return _compose(other, ranked)
-    name, joint = best.text, "与" if best.cjk else " and "
-    if best.short:
-        partners = [
-            c
-            for c in ranked
-            if c.score >= _PARTNER * best.score
-            and c.cjk == best.cjk
-            and (c.short or (len(c.key) == 2 and c.rounds > 1))
-            and not c.overlaps(best)
-        ]
-        if partners:
-            other = max(partners, key=lambda c: c.score - _ALIKE * float(c.vector @ best.vector))
-            name = f"{name}{joint}{other.text}"
-    return cut(name[0].upper() + name[1:], NAME_LIMIT - _NUMBER).strip()
+def _format(phrase: str) -> str:
+    return cut(phrase[0].upper() + phrase[1:], NAME_LIMIT - _NUMBER).strip()
 
 
 def _quote(rounds: Sequence[SpokenRound]) -> str:
     """The first words of the rounds, for a topic without any phrase."""
     for text in (text for r in rounds for text in (r.asked, r.replied)):
-        if pieces := PIECE.findall(DATA.sub(" ", text)[:_ASKED_LENGTH])[:4]:
-            words = " ".join(p[:12] if CJK_RUN.match(p) else p[:LONGEST_WORD] for p in pieces)
+        pieces = PIECE.findall(DATA.sub(" ", text)[:_READ])
+        if pieces := [p for p in pieces if CJK_RUN.match(p) or len(p) <= LONGEST_WORD][:4]:
+            words = " ".join(p[:12] if CJK_RUN.match(p) else p for p in pieces)
             return cut(words[0].upper() + words[1:], 40).strip()
     return "…"

@@ -87,8 +87,14 @@ _OTHER_COLUMNS = 58
 _WIDEST = 48
 
 
-def render_topics(memory: Memory, width: int, most: int | None = None) -> RenderableType:
-    """The topics of a session over time, in order; with `most`, only the largest of them."""
+def render_topics(
+    memory: Memory, width: int, most: int | None = None, splits_at: float = 0
+) -> RenderableType:
+    """The topics of a session over time, in order; with `most`, only the largest of them.
+
+    With `splits_at`, the share of the window at which messages move into topics, it says how full
+    the window is.
+    """
     messages, tail = memory.history(limit=None), memory.session().tail
     if not messages:
         return Text(say("nothing has been said yet"), style="dim")
@@ -111,16 +117,15 @@ def render_topics(memory: Memory, width: int, most: int | None = None) -> Render
     left_out = len(topics) - len(parts)
     rest = say(" · {left_out} smaller topics not shown", left_out=left_out) if left_out else ""
     legend = Text(f"{say('● active ○ dormant')} · {axis.unit}{rest}", style="dim")
-    return Group(table, legend, Text(_describe_window(memory), style="dim"))
-
-
-def _describe_window(memory: Memory) -> str:
-    """How full the main window was at the newest reply, and what happens when it fills."""
     newest = next(iter(memory.receipts(1)), None)
-    if newest is None or not newest.window:
-        return ""
-    full = round(100 * sum(newest.sections.values()) / newest.window)
-    return say("main window {full} % full; as it fills, messages move into topics", full=full)
+    if not (splits_at and newest and newest.window):
+        return Group(table, legend)
+    filled = say(
+        "main window {full:.0%} full; at {splits_at:.0%}, the older messages move into topics",
+        full=newest.filled,
+        splits_at=splits_at,
+    )
+    return Group(table, legend, Text(filled, style="dim"))
 
 
 def _make_table(axis: TimelineAxis) -> Table:

@@ -253,7 +253,11 @@ class TerminalChat:
                 for topic in given:
                     print_messages(console, memory.topic(topic).messages())
             case "/topics":
-                console.print(render_topics(memory, console.width))
+                console.print(
+                    render_topics(
+                        memory, console.width, splits_at=self.context.settings.split.trigger
+                    )
+                )
             case "/search" if given:
                 found = memory.search(rest, limit=2 * _FOUND)
                 found = [hit for hit in found if strip_own_replies(hit.message.text).strip()]

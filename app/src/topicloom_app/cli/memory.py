@@ -29,7 +29,7 @@ from topicloom.hosting import (
     FilledText,
     TopicTable,
     build_full_name,
-    extract_keywords,
+    find_keywords,
     find_path,
     reachable,
     replace_file,
@@ -249,7 +249,7 @@ def render_page(page: MemoryPage, messages: Sequence[StoredMessage]) -> bytes:
         "parents": page.parents,
         "children": page.children,
         "importance": topic.importance,
-        "keywords": extract_keywords(said, _KEYWORDS),
+        "keywords": find_keywords(said, _KEYWORDS),
     }
     matter = "".join(f"{key}: {_format_value(value)}\n" for key, value in fields.items())
     parts = [f"# {page.title}", topic.brief.strip()]

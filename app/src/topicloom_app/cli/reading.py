@@ -73,11 +73,13 @@ def _describe_session(context: CliContext, name: str) -> dict[str, Any]:
 
 def show_topics(cli: CliOptions, name: str, *, as_json: bool) -> None:
     """Print the topics of a session over time, or as JSON lines."""
-    memory, console = open_context(cli).open_memory(name), open_console()
+    context, console = open_context(cli), open_console()
+    memory = context.open_memory(name)
     if as_json:
         print_json(topic.model_dump() for topic in memory.topics())
     else:
-        console.print(render_topics(memory, console.width))
+        splits_at = context.settings.split.trigger
+        console.print(render_topics(memory, console.width, splits_at=splits_at))
 
 
 def show_transcript(

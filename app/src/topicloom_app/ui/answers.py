@@ -49,6 +49,26 @@ class ShownTopic(MemoryTopic, frozen=True):
     """How relevant it was lately, 0 to 1, if it is active."""
 
 
+class ProvisionalTopic(BaseModel, frozen=True):
+    """A topic that unsplit messages would open now."""
+
+    name: str
+    """"" for the messages that would open none."""
+    first: str
+    """Its first message."""
+    count: int
+
+
+class ShownTail(BaseModel, frozen=True):
+    """The unsplit messages, and how far the window is from being split."""
+
+    topics: tuple[ProvisionalTopic, ...]
+    full: float
+    """Share of the main window that the newest prompt filled."""
+    splits_at: float
+    """Share from which the older messages move into topics."""
+
+
 class ShownMessage(BaseModel, frozen=True):
     """A message with the topic that it is in."""
 
@@ -325,6 +345,7 @@ PageEvent = Annotated[
 ANSWERS = (
     ShownSession,
     ShownTopic,
+    ShownTail,
     ShownMessage,
     ShownGround,
     ShownReceipt,

@@ -81,6 +81,7 @@ def make_inspector(
                     ("GET", "", page.show_session),
                     ("GET", "/topics", page.list_topics),
                     ("GET", "/days", page.count_days),
+                    ("GET", "/tail", page.sort_tail),
                     ("GET", "/topics/{topic}", page.list_messages_of_topic),
                     ("GET", "/messages", page.list_messages),
                     ("GET", "/messages/{message}", page.show_message),

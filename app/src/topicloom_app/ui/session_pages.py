@@ -34,6 +34,7 @@ from topicloom.hosting import (
     FilledText,
     fold,
     get_text,
+    list_quoted,
     name_thread,
     parse_message_number,
     sees,
@@ -43,12 +44,14 @@ from topicloom_app.recordings.conversations import make_case
 from topicloom_app.ui.answers import (
     IndexState,
     PromptMessage,
+    ProvisionalTopic,
     Replays,
     ShownGround,
     ShownPerson,
     ShownReceipt,
     ShownSession,
     ShownSpan,
+    ShownTail,
     ShownTopic,
     TurnMark,
     show_message,
@@ -111,6 +114,17 @@ class SessionPages:
         active = {name: fmean(scores) for name, scores in memory.session().active.items() if scores}
         topics = memory.topics()
         return send([ShownTopic(**t.model_dump(), relevance=active.get(t.id)) for t in topics])
+
+    def sort_tail(self, request: Request) -> Response:
+        """The topics that the unsplit messages would open now, and how full the window is."""
+        memory, _ = self._open(request)
+        topics = tuple(
+            ProvisionalTopic(name=name, first=held[0].id, count=len(held))
+            for name, held in memory.provisional().items()
+        )
+        split = self._graph.builder.deps.settings.split.trigger
+        full = next((receipt.filled for receipt in memory.receipts(1)), 0.0)
+        return send(ShownTail(topics=topics, full=full, splits_at=split))
 
     def count_days(self, request: Request) -> Response:
         """How much was said on which day, by topic."""
@@ -189,8 +203,9 @@ class SessionPages:
         before = f"m{last + 1}" if last < memory.session().count else None
         later = [m for m in memory.history(before, _REPLIES) if m.seq > asked.seq]
         reply = next((m.text for m in later if m.role == "assistant"), "")
-        ids = dict.fromkeys(i for note in receipt.quoted for i in note.quotes)
-        quoted = [memory.quote(i) for i in ids]
+        reach = 1 + asked.seq - (receipt.noted or asked.seq)
+        earlier = memory.receipts(reach, memory.session().turn - receipt.turn + 1)
+        quoted = [memory.quote(i) for i in list_quoted(receipt, earlier)]
         find_topic = self._find_topics(memory)
         embedder = self._graph.builder.deps.embedder
         found = find_grounds(asked.text, reply, quoted, embedder)
