@@ -66,11 +66,9 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
     Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
     settings = parts.settings or Settings()
-    now = parts.clock or read_system_clock
-
-    def clock() -> datetime:
-        return place_in_zone(now(), settings.timezone)
-
+    clock = parts.clock or read_system_clock
+    if settings.timezone:
+        clock = partial(_read_in_zone, clock, settings.timezone)
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
     meter = PrefixMeter()
     roles, window = _play_roles(parts, settings, embedder, meter, others)
@@ -96,6 +94,10 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
         clock=clock,
         waits=Waits(settings.role_seconds),
     )
+
+
+def _read_in_zone(clock: Callable[[], datetime], zone: str) -> datetime:
+    return place_in_zone(clock(), zone)
 
 
 def open_roles(**options: Unpack[MemoryOptions]) -> Roles:

@@ -50,4 +50,5 @@ class Deps:
 
     def now(self, session: Session) -> datetime:
         """The time where a session's user is."""
-        return place_in_zone(self.clock(), session.timezone)
+        now = self.clock()
+        return place_in_zone(now, session.timezone) if session.timezone else now
