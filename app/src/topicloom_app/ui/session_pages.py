@@ -6,9 +6,9 @@ import gc
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, takewhile
 from statistics import fmean
 from threading import Thread
 
@@ -34,7 +34,6 @@ from topicloom.hosting import (
     FilledText,
     fold,
     get_text,
-    list_quoted,
     name_thread,
     parse_message_number,
     sees,
@@ -46,17 +45,19 @@ from topicloom_app.ui.answers import (
     PromptMessage,
     ProvisionalTopic,
     Replays,
-    ShownGround,
     ShownPerson,
     ShownReceipt,
     ShownSession,
     ShownSpan,
     ShownTail,
     ShownTopic,
+    ShownTurn,
+    TopicThen,
     TurnMark,
+    show_ground,
     show_message,
 )
-from topicloom_app.ui.grounds import find_grounds
+from topicloom_app.ui.grounds import Ground, Place, find_grounds
 from topicloom_app.ui.replayed import replay_activation
 from topicloom_app.ui.turns import list_moments
 
@@ -70,6 +71,8 @@ _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
 _REPLIES = 12
 """Messages behind a question among which its answer is looked for: calls of tools come before."""
+_IN_VIEW = 1_000
+"""Newest messages in view that a reply may quote."""
 _MOMENT = 0.5
 """Seconds in which the index of most sessions is made."""
 
@@ -102,6 +105,7 @@ class SessionPages:
                 count=session.count,
                 tail=session.tail,
                 turn=session.turn,
+                owner=_find_owner(memory, session),
                 model=self._model,
                 editing=self._editing,
                 sessions=tuple(sorted({self._first, *self._names()})),
@@ -181,7 +185,6 @@ class SessionPages:
             return send([show_message(m) for m in _find_words(memory, fold(text))])
         found = memory.search(text, since, until, _FOUND) if text else []
         found = [hit for hit in found if hit.fits]
-        found.sort(key=lambda hit: fold(text) not in fold(hit.message.text))
         return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
 
     def show_receipt(self, request: Request) -> Response:
@@ -190,43 +193,48 @@ class SessionPages:
         receipt = _find_receipt(memory, request.path_params["message"])
         if receipt is None:
             return send(None)
-        return send(self._price(receipt, _name_gone(memory, receipt)))
+        return send(self._explain(memory, receipt))
 
     def show_grounds(self, request: Request) -> Response:
-        """The sentences that the answer to a message rests on most, one for each quoted message."""
+        """A message, what was replied to it, and the sentences that the reply rests on."""
         memory, _ = self._open(request)
-        asked = memory.quote(request.path_params["message"])
-        receipt = _find_receipt(memory, asked.id)
-        if receipt is None:
-            return send([])
-        last = min(asked.seq + _REPLIES, memory.session().count)
-        before = f"m{last + 1}" if last < memory.session().count else None
-        later = [m for m in memory.history(before, _REPLIES) if m.seq > asked.seq]
-        reply = next((m.text for m in later if m.role == "assistant"), "")
-        reach = 1 + asked.seq - (receipt.noted or asked.seq)
-        earlier = memory.receipts(reach, memory.session().turn - receipt.turn + 1)
-        quoted = [memory.quote(i) for i in list_quoted(receipt, earlier)]
+        asked, count = memory.quote(request.path_params["message"]), memory.session().count
+        last = asked.seq + _REPLIES
+        later = memory.history(f"m{last + 1}" if last < count else None, _REPLIES)
+        reply = next((m for m in later if m.seq > asked.seq and m.role == "assistant"), None)
+        receipt, found = _find_receipt(memory, asked.id), list[Ground]()
+        if receipt and reply:
+            written = next((c.model for c in receipt.calls[::-1] if c.role == "responder"), "")
+            found = find_grounds(
+                asked.text,
+                reply.text,
+                _list_shown(memory, receipt, asked),
+                self._graph.builder.deps.embedder,
+                only_quotes=written == "embedded",
+            )
         find_topic = self._find_topics(memory)
-        embedder = self._graph.builder.deps.embedder
-        found = find_grounds(asked.text, reply, quoted, embedder)
         return send(
-            [
-                ShownGround(
-                    **{
-                        **show_message(g.message, find_topic(g.message.seq) or "").model_dump(),
-                        "text": g.sentence,
-                        "score": g.score,
-                    }
-                )
-                for g in found
-            ]
+            ShownTurn(
+                asked=show_message(asked, find_topic(asked.seq) or ""),
+                reply=reply and show_message(reply, find_topic(reply.seq) or ""),
+                grounds=tuple(show_ground(g, find_topic(g.message.seq) or "") for g in found),
+            )
         )
 
-    def _price(self, receipt: Receipt, names: Mapping[str, str]) -> ShownReceipt:
-        """A receipt with what each of its calls cost, and names of topics that are gone."""
-        prices = self._graph.builder.deps.settings.prices
-        costs = tuple(price_call(call, prices) for call in receipt.calls)
-        return ShownReceipt(**receipt.model_dump(), costs=costs, names=dict(names))
+    def _explain(self, memory: Memory, receipt: Receipt) -> ShownReceipt:
+        """A receipt with what each of its calls cost, and its topics as they were then."""
+        deps = self._graph.builder.deps
+        costs = tuple(price_call(call, deps.settings.prices) for call in receipt.calls)
+        store, session = self._read(memory)
+        then = store.topic_table(session.model_copy(update={"roster": receipt.roster})).topics
+        named = {*receipt.scores, *receipt.activated, *receipt.deactivated, *receipt.split}
+        named |= {*receipt.about, *(note.topic for note in receipt.quoted)}
+        topics = {
+            i: TopicThen(name=t.name, count=t.count, fill=round(t.tokens / deps.topic_tokens, 4))
+            for i, t in then.items()
+            if i in named
+        }
+        return ShownReceipt(**receipt.model_dump(), costs=costs, topics=topics)
 
     def explain_absence(self, request: Request) -> Response:
         """Why a turn did not quote a message."""
@@ -368,16 +376,32 @@ def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
     return None
 
 
-def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
-    """Names of the topics of a receipt that hold nothing any more, as they were merged, by id."""
-    there = {topic.id for topic in memory.topics()}
-    named = {*receipt.scores, *receipt.activated, *receipt.deactivated, *receipt.split}
-    named |= {note.topic for note in receipt.quoted}
-    names = dict[str, str]()
-    for topic in sorted(named - there):
-        with suppress(InputError):  # a branch that does not have it
-            names[topic] = memory.topic(topic).name
-    return names
+def _list_shown(
+    memory: Memory, receipt: Receipt, asked: StoredMessage
+) -> dict[Place, list[StoredMessage]]:
+    """The originals that the prompt of a turn had: what it quoted, what earlier turns had quoted
+    since the last split, and the newest ones that no topic had yet."""
+
+    def quote(receipts: Iterable[Receipt]) -> list[StoredMessage]:
+        notes = (note for receipt in receipts for note in receipt.quoted)
+        return [memory.quote(i) for i in dict.fromkeys(i for note in notes for i in note.quotes)]
+
+    turns = range(memory.session().turn - receipt.turn + 1, memory.session().turn)
+    before = (r for skipped in turns for r in memory.receipts(1, skipped))
+    noted = takewhile(lambda r: parse_message_number(r.user) >= receipt.noted > 0, before)
+    seen = min(asked.seq - max(1, receipt.view), _IN_VIEW)
+    return {
+        "quoted": quote([receipt]),
+        "quoted_before": quote(noted),
+        "in_view": memory.history(asked.id, seen)[::-1] if seen > 0 else [],
+    }
+
+
+def _find_owner(memory: Memory, session: Session) -> str:
+    """The user whose session it is: as it is stored, else the first name that speaks for it."""
+    before = f"m{_REPLIES}" if session.count >= _REPLIES else None
+    names = (m.speaker for m in memory.history(before, _REPLIES) if m.role == "user" and m.speaker)
+    return session.user_id or next(names, "")
 
 
 def _make_index(memory: Memory) -> None:
