@@ -220,7 +220,7 @@ function Found({ found, wanted, unread }: { found: Message[]; wanted: string; un
   const { t, language, topics, openTopic } = usePage();
   return (
     <div class="scroll found" onKeyDown={walk}>
-      <h3>{found.length ? `${found.length} ${t("found")}` : t("nothing")}</h3>
+      <h3>{!found.length ? t("nothing") : found.every((m) => m.relevance === 0) ? t("closest") : `${found.length} ${t("found")}`}</h3>
       {unread !== 0 && <p class="quiet">{t("unread")}{unread && ` (${unread.toLocaleString(language)} ${t("messages")})`}</p>}
       {found.map((m) => (
         <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}} {...carrying(m.id)}>

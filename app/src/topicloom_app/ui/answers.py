@@ -88,7 +88,7 @@ class ShownMessage(BaseModel, frozen=True):
     topic: str
     """Id of its topic; "" if it is in none."""
     relevance: float | None
-    """How well it fits what was searched for, 0 to 1."""
+    """How well it fits what was searched for, 0 to 1; 0 if it is only the closest in meaning."""
 
 
 def show_message(

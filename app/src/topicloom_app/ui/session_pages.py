@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import count, takewhile
+from itertools import takewhile
 from statistics import fmean
 from threading import Thread
 
@@ -57,7 +56,8 @@ from topicloom_app.ui.answers import (
     show_ground,
     show_message,
 )
-from topicloom_app.ui.grounds import Ground, Place, find_grounds
+from topicloom_app.ui.grounds import Ground, find_grounds
+from topicloom_app.ui.receipts import find_receipt, list_shown
 from topicloom_app.ui.replayed import replay_activation
 from topicloom_app.ui.turns import list_moments
 
@@ -71,8 +71,6 @@ _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
 _REPLIES = 12
 """Messages behind a question among which its answer is looked for: calls of tools come before."""
-_IN_VIEW = 1_000
-"""Newest messages in view that a reply may quote."""
 _MOMENT = 0.5
 """Seconds in which the index of most sessions is made."""
 
@@ -174,9 +172,10 @@ class SessionPages:
         return send(IndexState(left=opened.full_index.left or session.count))
 
     def search(self, request: Request) -> Response:
-        """The messages that fit a text best; those that contain it word for word come first.
+        """The messages that fit a text: those with it word for word first, questions last.
 
-        While the index of a long session is being made, only these are found, and without topics.
+        Where none fits, those that are closest in meaning, of no relevance. While the index of a
+        long session is being made, only those with it are found, and without topics.
         """
         memory, name = self._open(request)
         text = request.query_params.get("text", "")[:1_000].strip()
@@ -184,13 +183,14 @@ class SessionPages:
         if text and not (since or until or self._has_index(memory, name)):
             return send([show_message(m) for m in _find_words(memory, fold(text))])
         found = memory.search(text, since, until, _FOUND) if text else []
-        found = [hit for hit in found if hit.fits]
-        return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
+        return send(
+            [show_message(h.message, h.topic, relevance=h.fits * h.relevance) for h in found]
+        )
 
     def show_receipt(self, request: Request) -> Response:
         """The receipt of the turn that answered a message, or null."""
         memory, _ = self._open(request)
-        receipt = _find_receipt(memory, request.path_params["message"])
+        receipt = find_receipt(memory, request.path_params["message"])
         if receipt is None:
             return send(None)
         return send(self._explain(memory, receipt))
@@ -201,14 +201,15 @@ class SessionPages:
         asked, count = memory.quote(request.path_params["message"]), memory.session().count
         last = asked.seq + _REPLIES
         later = memory.history(f"m{last + 1}" if last < count else None, _REPLIES)
-        reply = next((m for m in later if m.seq > asked.seq and m.role == "assistant"), None)
-        receipt, found = _find_receipt(memory, asked.id), list[Ground]()
+        after = takewhile(lambda m: m.role != "user", (m for m in later if m.seq > asked.seq))
+        reply = next((m for m in [*after][::-1] if m.role == "assistant"), None)
+        receipt, found = find_receipt(memory, asked.id), list[Ground]()
         if receipt and reply:
             written = next((c.model for c in receipt.calls[::-1] if c.role == "responder"), "")
             found = find_grounds(
                 asked.text,
                 reply.text,
-                _list_shown(memory, receipt, asked),
+                list_shown(memory, receipt, asked),
                 self._graph.builder.deps.embedder,
                 only_quotes=written == "embedded",
             )
@@ -353,48 +354,6 @@ class SessionPages:
                     FilledText("there is no moment {at!r} of session {name!r}", at=at, name=name),
                 )
         return thread
-
-
-def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
-    """The receipt of the turn that answered a message; None if it was only recorded."""
-    session = memory.session()
-    number = memory.quote(wanted).seq
-
-    def read(skipped: int) -> Receipt | None:
-        return next(iter(memory.receipts(1, skipped)), None)
-
-    def order(skipped: int) -> int:
-        receipt = read(skipped)
-        return -parse_message_number(receipt.user) if receipt else 0
-
-    for skipped in count(bisect_left(range(session.turn), -number, key=order)):
-        receipt = read(skipped)
-        if receipt is None or receipt.user != wanted:
-            return None
-        if receipt.scores | receipt.sections:
-            return receipt
-    return None
-
-
-def _list_shown(
-    memory: Memory, receipt: Receipt, asked: StoredMessage
-) -> dict[Place, list[StoredMessage]]:
-    """The originals that the prompt of a turn had: what it quoted, what earlier turns had quoted
-    since the last split, and the newest ones that no topic had yet."""
-
-    def quote(receipts: Iterable[Receipt]) -> list[StoredMessage]:
-        notes = (note for receipt in receipts for note in receipt.quoted)
-        return [memory.quote(i) for i in dict.fromkeys(i for note in notes for i in note.quotes)]
-
-    turns = range(memory.session().turn - receipt.turn + 1, memory.session().turn)
-    before = (r for skipped in turns for r in memory.receipts(1, skipped))
-    noted = takewhile(lambda r: parse_message_number(r.user) >= receipt.noted > 0, before)
-    seen = min(asked.seq - max(1, receipt.view), _IN_VIEW)
-    return {
-        "quoted": quote([receipt]),
-        "quoted_before": quote(noted),
-        "in_view": memory.history(asked.id, seen)[::-1] if seen > 0 else [],
-    }
 
 
 def _find_owner(memory: Memory, session: Session) -> str:
