@@ -65,7 +65,7 @@ def find_grounds(
         embedder: Compares sentences by meaning.
         only_quotes: True for a reply without a model, which is its quotes and nothing else.
     """
-    places = {m.seq: place for place, messages in reversed(shown.items()) for m in messages}
+    places = {m.seq: place for place, messages in [*shown.items()][::-1] for m in messages}
     messages = list({m.seq: m for group in shown.values() for m in group}.values())
     certain = [
         g for m in messages for g in _find_quoted(m, places[m.seq], reply, dated=only_quotes)
