@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from rich.console import Console
 
-from topicloom import FileStorage, Memory, Settings
+from topicloom import Fact, FactChanges, FileStorage, Memory, ReflectionStore, Settings
 from topicloom_app.cli.context import make_context
 from topicloom_app.cli.replay import RECALL, WINDOW
 from topicloom_app.cli.sample import replay_sample
@@ -28,6 +28,17 @@ ALIKE = 0.95
 _DAY = datetime(2026, 11, 26, 12, tzinfo=UTC)
 """When it is replayed: words such as "yesterday" and the age of topics depend on it."""
 Facts = set[tuple[Hashable, ...]]
+KNOWN = {
+    53: ("Her mother has gout: no seafood, offal, rich broth or beer",),
+    3: ("Her husband Tom is 1.88 m tall, she is 1.64",),
+    9: ("She runs the half marathon around the lake on 31 May",),
+    69: ("Tom's parents live in Galway",),
+    179: ("Her daughter Nell turned nine on 18 April", "Frieda is allergic to nuts"),
+    253: ("Nell's speech contest is on Saturday 23 May",),
+    331: ("The kitchen cost 15,862 euros in the end",),
+    335: ("Maeve and Declan visit from 7 to 16 August",),
+}
+"""What a model found of the user, by the message that says so: recorded, like the replies."""
 
 
 def is_current() -> bool:
@@ -71,6 +82,10 @@ def _replay(folder: Path) -> None:
     context = make_context(folder, Settings(window=WINDOW, recall_share=RECALL, fsync=False))
     conversation = load_first_conversation(sample, None)
     replay_sample(context, Console(stderr=True), sample.stem, conversation, read_clock)
+    said = {n: conversation.messages[n - 1].time for n in KNOWN}
+    facts = (Fact(text, (f"m{n}",), said[n]) for n, texts in KNOWN.items() for text in texts)
+    with context.open_store() as store:
+        ReflectionStore(store).change_facts(sample.stem, FactChanges(tuple(facts)))
 
 
 def _list_keys(folder: Path) -> dict[str, set[str]]:
@@ -84,8 +99,13 @@ def _list_keys(folder: Path) -> dict[str, set[str]]:
 
 
 def _list_facts(folder: Path) -> Iterator[Facts]:
-    """What a session remembers: messages by topic, quotes by turn, tokens by turn and section."""
+    """What a session remembers: facts, messages by topic, quotes by turn, tokens by turn and
+    section."""
     memory = Memory(FileStorage(folder), find_sample().stem)
+    with make_context(folder, Settings()).open_store(reading=True) as store:
+        yield {
+            (f.text, f.messages) for f in ReflectionStore(store).facts(memory.session().id).values()
+        }
     yield {(topic.name, said.id) for topic in memory.topics() for said in topic.messages()}
     receipts = memory.receipts()
     yield {(r.turn, q) for r in receipts for topic in r.quoted for q in topic.quotes}

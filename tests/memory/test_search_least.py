@@ -18,6 +18,7 @@ SAID = [
     "We watched a film about whales with the children.",
     "The tax form is due in May, and two receipts are missing.",
     "Part KX-9920 is what the heating engineer ordered.",
+    "Who is the plumber for the boiler?",
 ]
 
 
@@ -46,6 +47,12 @@ def test_a_word_that_nobody_said_is_matched_by_meaning_and_marked(tmp_path: Path
 def test_what_stands_there_word_for_word_is_always_found(tmp_path: Path) -> None:
     memory = remembered(tmp_path)
     assert SAID[6] in [hit.message.text for hit in memory.search("X-99")], "a part of a code"
+
+
+def test_messages_that_only_ask_come_last(tmp_path: Path) -> None:
+    found = remembered(tmp_path).search("plumber and boiler")
+    texts = [hit.message.text for hit in found]
+    assert texts.index(SAID[2]) < texts.index(SAID[7])
 
 
 def test_meaning_is_found_across_languages(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 // The typed API of the server. Its types are made of the server's own (`wire.ts`).
 import type {
   Absence, ActivationPolicy, Change, Fact, FoundExport, IndexState, MemoryChange, Moment, PageEvent, PromptMessage, Replays,
-  ShownForgotten, ShownGround, ShownMessage, ShownPerson, ShownReceipt, ShownSession, ShownTail, ShownTopic, TurnMark,
+  ShownForgotten, ShownMessage, ShownPerson, ShownReceipt, ShownSession, ShownTail, ShownTopic, ShownTurn, TurnMark,
 } from "./wire";
 
 export type {
   Absence, ActivationPolicy as Policy, Call, Change, Fact, FoundExport as Found, MemoryChange as Entry, Moment, PageEvent as Event,
   ReplayedTurns as Replayed, ShownForgotten as Forgotten, ShownGround as Ground, ShownMessage as Message, ShownPerson as Person,
-  ShownReceipt as Receipt, ShownSession as Session, ShownSpan as Span, ShownTail as Tail, TurnMark as Mark,
+  ShownReceipt as Receipt, ShownSession as Session, ShownSpan as Span, ShownTail as Tail, ShownTurn as Turn, TurnMark as Mark,
 } from "./wire";
 /** A topic, with how much was said of it on which day. */
 export type Topic = ShownTopic & { days: Record<string, number> };
@@ -45,7 +45,7 @@ export class Api {
     ask<ShownMessage[]>(this.path(`/topics/${id}`, { limit: "100", ...(after && { after }) }));
   search = (text: string) => ask<ShownMessage[]>(this.path("/search", { text }));
   receipt = (id: string) => ask<ShownReceipt | null>(this.path(`/receipts/${id}`));
-  grounds = (id: string) => ask<ShownGround[]>(this.path(`/grounds/${id}`));
+  grounds = (id: string) => ask<ShownTurn>(this.path(`/grounds/${id}`));
   absence = (turn: number, id: string) => ask<Absence>(this.path(`/absences/${turn}/${id}`));
   caseOf = (turn: number, id: string) => this.path(`/cases/${turn}/${id}`);
   prompt = () => ask<PromptMessage[]>(this.path("/prompt"));
@@ -58,6 +58,7 @@ export class Api {
   change = (change: Change) => ask<null>(this.path("/changes"), change);
   preview = (what: string[]) => ask<ShownForgotten>(this.path("/preview"), { what });
   forget = (what: string[]) => ask<ShownForgotten>(this.path("/forget"), { what });
+  reflect = () => ask<null>(this.path("/reflections"), {});
   fork = () => ask<null>(this.path("/forks"), {});
   stop = () => ask<null>(this.path("/stop"), {});
 

@@ -1,8 +1,9 @@
 // The page: its columns, its keys, and what they share.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Api, type Change, type Event, type Forgotten, type Found, type Ground, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
+import { type Address, readAddress, writeAddress } from "./address";
+import { Api, type Change, type Event, type Forgotten, type Found, type Mark, type Message, type Receipt, type Session, type Topic, type Turn } from "./api";
 import { Chat } from "./chat";
-import { Dialog, PageContext, QuoteLink, useAnswers } from "./shared";
+import { Dialog, light, PageContext, QuoteLink, useAnswers } from "./shared";
 import { tellProblem } from "./problems";
 import { TimeLine } from "./timeline";
 import { Topics } from "./topics";
@@ -27,16 +28,17 @@ export function App({ first }: { first: Session }) {
   const [language, setLanguage] = useState<Language>(
     (localStorage.getItem("language") as Language | null) ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
-  const [picked, setPicked] = useState("");
+  const [developer, setDeveloper] = useState(localStorage.getItem("developer") === "1");
+  const [address, setAddress] = useState<Address>({ ...readAddress(), session: first.name });
+  const picked = address.turn;
   const [receipt, setReceipt] = useState<Receipt | null | undefined>(null);
-  const [grounds, setGrounds] = useState<Ground[] | null>(null); // null: not known yet
+  const [turn, setTurn] = useState<Turn | null>(null);
   const [missed, setMissed] = useState("");
   const [open, setOpen] = useState("");
   const [wanted, setWanted] = useState("");
   const [found, setFound] = useState<Message[] | null>(null);
   const [aim, setAim] = useState({ id: "", count: 0 });
   const [asked, setAsked] = useState({ text: "", count: 0 });
-  const [lit, setLit] = useState(new Set<string>());
   const [column, setColumn] = useState<Column>("chat");
   const [notice, setNotice] = useState<{ text: string; undo: boolean } | null>(null);
   const [looked, setLooked] = useState<{ name: string; file: File; found: Found } | null>(null);
@@ -46,12 +48,15 @@ export function App({ first }: { first: Session }) {
   const [version, setVersion] = useState(0);
   const search = useRef<HTMLInputElement>(null);
   const api = useMemo(() => new Api(session.name, at), [session.name, at]);
-  const topics = useMemo(() => new Map(list.map((topic) => [topic.id, { ...topic, days: days[topic.id] ?? {} }])), [list, days]);
+  const topics = useMemo(() => new Map(list.map((topic) => [topic.id, {
+    ...topic, days: days[topic.id] ?? {}, ...(topic.loose && !topic.by_hand.includes("named") && { name: languages[language].looseEnds }),
+  }])), [list, days, language]);
   const t = (word: Word) => languages[language][word];
   /** Names of topics that were there at some time: what is merged or not there yet still has one. */
   const names = useRef(new Map<string, string>());
 
   useEffect(() => { document.documentElement.dataset["theme"] = theme; localStorage.setItem("theme", theme); }, [theme]);
+  useEffect(() => { localStorage.setItem("developer", developer ? "1" : ""); }, [developer]);
   useEffect(() => { document.documentElement.lang = language; localStorage.setItem("language", language); }, [language]);
   const say = useCallback((text: string) => setNotice({ text, undo: false }), []);
   useEffect(() => {
@@ -61,7 +66,7 @@ export function App({ first }: { first: Session }) {
   }, [notice]);
 
   const show = useAnswers(api, say);
-  const showReceipt = useAnswers(api, say);
+  const showPicked = useAnswers(api, say);
   const refresh = () => show(Promise.all([api.session(), api.topics()]), ([now, list]) => {
     setSession((shown) => (shown.name === api.name ? now : shown)); // another may be about to be drawn
     setListed({ of: api, list });
@@ -71,17 +76,41 @@ export function App({ first }: { first: Session }) {
   const latest = useRef(refresh);
   latest.current = refresh;
   useEffect(() => { void refresh(); }, [api]);
+  /** Shows what is at an address, and enters it into the history, or in the place of the last one. */
+  const visit = (to: Partial<Address>, replace = false) => {
+    setAddress((now) => {
+      const next = { ...now, ...to };
+      writeAddress(next, replace);
+      return next;
+    });
+  };
+  useEffect(() => {
+    const back = () => {
+      const found = readAddress();
+      if (session.sessions.includes(found.session)) setSession((now) => (now.name === found.session ? now : { ...now, name: found.session }));
+      setAddress(found);
+      if (found.turn) setAim((now) => ({ id: found.turn, count: now.count + 1 }));
+    };
+    addEventListener("popstate", back);
+    return () => removeEventListener("popstate", back);
+  }, [session.sessions]);
+  useEffect(() => { if (picked && !at) setAim({ id: picked, count: 1 }); }, []); // the address that the page is opened with
   useEffect(() => { setOpen(""); setFound(null); setAt(""); names.current = new Map(); setDays({}); setMarks([]); setUnread(null); }, [session.name]);
   useEffect(() => { // at another moment all of it is of that moment: its newest reply, too
-    setPicked("");
-    setReceipt(null);
+    let wanted = true;
+    setReceipt(picked ? undefined : null);
     setMissed("");
-    void showReceipt(findNewest(api), (found) => { if (found) { setPicked(found.user); setReceipt(found); } });
-  }, [api]);
+    void (picked ? api.receipt(picked) : findNewest(api)).then((found) => {
+      if (!wanted) return;
+      if (picked) setReceipt(found);
+      else if (found) visit({ turn: found.user }, true);
+    }, (e: Error) => { if (wanted) { say(e.message); if (picked) visit({ turn: "" }, true); } });
+    return () => { wanted = false; };
+  }, [api, picked]);
   const known = listed.of === api && !!receipt && Number(receipt.user.slice(1)) <= session.count;
-  const showGrounds = useAnswers(receipt?.user, () => setGrounds([]));
-  useEffect(() => { setGrounds(null); }, [api, receipt?.user]);
-  useEffect(() => { if (known && receipt) void showGrounds(api.grounds(receipt.user), setGrounds); }, [api, receipt?.user, known, version]);
+  const showTurn = useAnswers(receipt?.user, say);
+  useEffect(() => { setTurn(null); }, [api, receipt?.user]);
+  useEffect(() => { if (known && receipt) void showTurn(api.grounds(receipt.user), setTurn); }, [api, receipt?.user, known, version]);
   useEffect(() => { // of a long session each takes its time: one after another, once there is something to see
     if (!shown || !version) return;
     let current = true;
@@ -98,7 +127,9 @@ export function App({ first }: { first: Session }) {
     return () => { current = false; };
   }, [api, version, shown]);
   /** What was done at a moment began a branch, which is the newest from now on. */
-  const settle = async () => { if (at) setAt(""); else await refresh(); };
+  const settle = async () => { if (at) go(""); else await refresh(); };
+  /** To another moment, and its newest reply. */
+  const go = (moment: string) => { setAt(moment); visit({ turn: "" }, true); };
   useEffect(() => {
     if (!wanted.trim()) { setFound(null); return; }
     let current = true;
@@ -118,28 +149,14 @@ export function App({ first }: { first: Session }) {
     if (Number(id.slice(1)) > session.count) { say(t("saidLater")); return; }
     setAim((now) => ({ id, count: now.count + 1 }));
     setColumn("chat");
+    if (address.picture) visit({ picture: false });
   };
   const openTopic = (id: string) => { setOpen(id); setWanted(""); setFound(null); if (id) setColumn("topics"); };
   const pick = (message: Message | string) => {
-    const id = typeof message === "string" ? message : message.id;
-    setPicked(id);
-    setReceipt(undefined);
-    const load = async () => {
-      if (typeof message === "string" || message.role === "user") return { asked: id, found: await api.receipt(id) };
-      const before = await api.messages({ before: id, limit: "12" });
-      const asked = before.reverse().find((m) => m.role === "user")?.id ?? id;
-      return { asked, found: await api.receipt(asked) };
-    };
-    void showReceipt(load(), ({ asked, found }) => { setPicked(asked); setReceipt(found); });
+    if (typeof message === "string" || message.role === "user") { visit({ turn: typeof message === "string" ? message : message.id }); return; }
+    void showPicked(api.messages({ before: message.id, limit: "12" }), (before) => visit({ turn: before.reverse().find((m) => m.role === "user")?.id ?? message.id }));
   };
-  const onTurn = (event: Event) => {
-    if (event.type === "moved") void refresh();
-    if (event.type !== "receipt") return;
-    setReceipt(event.receipt);
-    setPicked(event.receipt.user);
-    setLit(new Set(event.receipt.quoted.flatMap((note) => note.quotes)));
-    setTimeout(() => setLit(new Set()), 2600);
-  };
+  const onTurn = (event: Event) => { if (event.type === "moved") void refresh(); };
   /** What a file of another chat holds is shown first. */
   const look = (file: File) => {
     setInOut(false);
@@ -149,10 +166,13 @@ export function App({ first }: { first: Session }) {
   /** Then it becomes a session, and its topics appear as it is read. */
   const take = async ({ name, file }: { name: string; file: File }) => {
     setLooked(null);
+    let opened = false;
     try {
       for await (const event of new Api(name).take(file)) {
         if (event.type === "error") say(event.error);
         if (event.type !== "imported") continue;
+        if (!opened) visit({ session: event.session, turn: "", picture: false });
+        opened = true;
         setSession((now) => (now.name === event.session ? now : { ...now, name: event.session, sessions: [...now.sessions, event.session] }));
         void latest.current();
         say(`${t("imported")} ${event.done} / ${event.all}`);
@@ -166,6 +186,7 @@ export function App({ first }: { first: Session }) {
       const target = event.target as HTMLElement;
       if (event.key === "Escape") {
         if (wanted) { setWanted(""); setFound(null); }
+        else if (address.picture) visit({ picture: false });
         else if (open) setOpen("");
         target.blur();
         return;
@@ -178,6 +199,7 @@ export function App({ first }: { first: Session }) {
         "/": () => { setColumn("topics"); search.current?.focus(); },
         c: () => { setColumn("chat"); document.getElementById("say")?.focus(); },
         e: () => void toggleEditing(),
+        p: () => { if (receipt) visit({ picture: !address.picture }); },
         w: () => {
           const id = rows[at]?.dataset["id"];
           setColumn("why");
@@ -205,14 +227,14 @@ export function App({ first }: { first: Session }) {
     return () => removeEventListener("keydown", onKey);
   });
 
-  const page = { api, session, current: listed.of === api, grounds, nameOf: (id: string) => topics.get(id)?.name ?? receipt?.names?.[id] ?? names.current.get(id) ?? id, topics, marks, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, settle, setAt, say };
+  const page = { api, session, current: listed.of === api, turn, picture: address.picture, showPicture: (on: boolean) => visit({ picture: on }), nameOf: (id: string) => topics.get(id)?.name ?? receipt?.topics[id]?.name ?? names.current.get(id) ?? id, topics, marks, language, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, settle, setAt: go, say };
   return (
     <PageContext.Provider value={page}>
-      <div class="page" data-column={column} onDragOver={(e) => { if (e.dataTransfer?.types.includes("Files")) e.preventDefault(); }}
+      <div class="page" data-column={column} data-developer={developer || undefined} data-picture={(address.picture && !!receipt) || undefined} onPointerOver={light} onFocusIn={light} onDragOver={(e) => { if (e.dataTransfer?.types.includes("Files")) e.preventDefault(); }}
         onDrop={(e) => { const file = e.dataTransfer?.files[0]; if (file) { e.preventDefault(); look(file); } }}>
         <header class="bar">
-          <h1 title={t("lead")}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>topicloom</span></h1>
-          <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => { setAt(""); setSession({ ...session, name: e.currentTarget.value }); }}>
+          <h1 title={t("lead")}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>{session.owner ? fillIn(t("memoryOf"), session.owner) : "topicloom"}</span></h1>
+          <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => { const name = e.currentTarget.value; setAt(""); setSession({ ...session, name }); visit({ session: name, turn: "", picture: false }); }}>
             {session.sessions.map((name) => <option key={name}>{name}</option>)}
           </select>
           <input ref={search} class="search" type="search" placeholder={`${t("search")}  /`} aria-label={t("search")} value={wanted} maxLength={500} onInput={(e) => { setWanted(e.currentTarget.value); setColumn("topics"); }} />
@@ -222,6 +244,7 @@ export function App({ first }: { first: Session }) {
           <button class="plain exchange" aria-label={t("inOut")} title={t("inOut")} onClick={() => setInOut(true)}>⇅ <span aria-hidden="true">{t("inOut")}</span></button>
           <button class="plain" lang={language === "en" ? "zh" : "en"} onClick={() => setLanguage(language === "en" ? "zh" : "en")}>{t("language")}</button>
           <button class="plain" aria-label={t("theme")} onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>{theme === "dark" ? "☀" : "☾"}</button>
+          <button class="plain developer" aria-pressed={developer} aria-label={t("developer")} title={t("developer")} onClick={() => setDeveloper(!developer)}>&lt;/&gt;</button>
           <button class="plain keys" aria-label={t("keys")} onClick={() => setKeys(!keys)}>?</button>
         </header>
         <Guide ask={(text) => { setColumn("chat"); setAsked(({ count }) => ({ text, count: count + 1 })); }} />
@@ -236,7 +259,7 @@ export function App({ first }: { first: Session }) {
         {forgotten && <Forgetting gone={forgotten.gone} t={t} cancel={() => setForgotten(null)} sure={() => {
           const { what } = forgotten;
           setForgotten(null);
-          void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.map((text) => tellProblem(text, language)).join(" ")); }, (e: Error) => say(e.message));
+          void api.forget(what).then(async (gone) => { setOpen(""); visit({ turn: "" }, true); await refresh(); if (gone.left.length) say(gone.left.map((text) => tellProblem(text, language)).join(" ")); }, (e: Error) => say(e.message));
         }} />}
         {looked && <Looked name={looked.name} found={looked.found} t={t} cancel={() => setLooked(null)} sure={() => void take(looked)} />}
         {inOut && <InOut take={look} close={() => setInOut(false)} />}

@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Event, Message } from "./api";
-import { carrying, chooseLead, clock, day, Dot, hue, Said, useAnswers, usePage } from "./shared";
+import { carrying, Cited, clock, day, Dot, hue, Said, useAnswers, usePage } from "./shared";
 import { fillIn, nameSpeaker } from "./words";
 
 const PAGE = 60;
@@ -16,9 +16,9 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
   target: string; aimed: number; asked: { text: string; count: number }; why: () => void; onTurn: (event: Event) => void; onShown: () => void;
 }) {
   const page = usePage();
-  const { api, session, t, version, picked, receipt } = page;
+  const { api, session, t, version, picked, receipt, turn } = page;
   const [shown, setShown] = useState<Message[]>([]);
-  const [live, setLive] = useState<{ text: string; reply: string; progress: Progress; answer: boolean } | null>(null);
+  const [live, setLive] = useState<{ text: string; reply: string; progress: Progress; answer: boolean; answered: string } | null>(null);
   const [waits, setWaits] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const anchor = useRef<{ id: string; top: number } | null>(null);
@@ -27,6 +27,8 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
   /** Where the page itself scrolled to: what is elsewhere was scrolled by the user. */
   const placed = useRef(0);
   const loading = useRef(false);
+  const shownName = useRef(session.name);
+  shownName.current = session.name;
   const drawn = useRef(shown);
   drawn.current = shown;
   const first = shown[0]?.seq ?? 1;
@@ -117,13 +119,14 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
   const send = async (text: string, answer: boolean) => {
     if (!atEnd) await toNewest();
     stick.current = true;
-    let now = { text, reply: "", progress: NOTHING, answer };
+    let now = { text, reply: "", progress: NOTHING, answer, answered: "" };
     setLive(now);
     setWaits(false);
     try {
       for await (const event of api.turn(text, answer)) {
         if (event.type === "text") now = { ...now, reply: now.reply + event.text };
         if (event.type === "reply_restarted") now = { ...now, reply: "" };
+        if (event.type === "receipt") now = { ...now, answered: event.user };
         now = { ...now, progress: follow(now.progress, event) };
         if (event.type === "error") page.say(event.error);
         if (event.type === "error" || (event.type === "end" && event.stopped)) setWaits(true);
@@ -132,6 +135,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
       }
     } catch (error) { page.say((error as Error).message); }
     await page.settle();
+    if (now.answered && shownName.current === api.name) page.pick(now.answered);
     if (!api.at && stick.current) await toNewest();
     setLive(null);
   };
@@ -154,8 +158,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
   ].filter(Boolean);
   useEffect(() => { if (asked.count && !live && session.editing) void send(asked.text, true); }, [asked.count]);
 
-  const quotes = receipt?.quoted.reduce((sum, note) => sum + note.quotes.length, 0) ?? 0;
-  const rests = page.grounds?.length ? chooseLead(page.grounds).length : null; // none are known where they could not be found
+  const rests = turn?.grounds.filter((ground) => ground.says).length;
   return (
     <>
       <div class="scroll messages" ref={box} onScroll={onScroll} tabIndex={-1} role="log" aria-label={t("chat")}>
@@ -164,8 +167,8 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
             {day(m.time, page.language) !== day(shown[n - 1]?.time ?? "", page.language) &&
               <h3 class="day" key={`d${m.id}`}>{day(m.time, page.language)}</h3>}
             <Row key={m.id} message={m} />
-            {m.role === "assistant" && receipt && m.seq > Number(receipt.user.slice(1)) && ask(shown, n) === picked && quotes > 0 &&
-              <p class="rests" key={`q${m.id}`}><button class="link" onClick={why}>{rests === null ? t("why") : rests ? fillIn(t(rests === 1 ? "restsOnOne" : "restsOn"), rests) : t("neededNothing")} →</button></p>}
+            {m.role === "assistant" && receipt && m.seq > Number(receipt.user.slice(1)) && ask(shown, n) === picked &&
+              <p class="rests" key={`q${m.id}`}><button class="link" onClick={why}>{rests === undefined ? t("why") : rests ? fillIn(t(rests === 1 ? "restsOnOne" : "restsOn"), rests) : t("neededNothing")} →</button></p>}
           </Fragment>
         ))}
         {live && <div class="live" aria-live="polite">
@@ -176,9 +179,9 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
           </div></article>}
         </div>}
       </div>
-      {!atEnd && shown.length > 0 && <div class="to-newest"><button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button></div>}
+      {!atEnd && !stick.current && shown.length > 0 && <div class="to-newest"><button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button></div>}
       {waits && session.editing && <p class="note">{t("stopped")} <button onClick={() => void send("", true)}>{t("again")}</button></p>}
-      <Composer busy={live !== null} send={send} stop={() => void api.stop()} />
+      <Composer busy={live !== null && !live.answered} send={send} stop={() => void api.stop()} />
       <p class="model">{session.model ? fillIn(t("modelNamed"), session.model) : t("noModel")}</p>
     </>
   );
@@ -191,24 +194,24 @@ export function ask(messages: Message[], at: number): string {
 }
 
 function Row({ message: m }: { message: Message }) {
-  const { api, picked, pick, topics, openTopic, t, lit } = usePage();
+  const { api, picked, pick, topics, openTopic, t, turn } = usePage();
   const [text, setText] = useState<string | null>(null);
   const topic = topics.get(m.topic);
   useEffect(() => setText(null), [api, m.text]);
   return (
     <article
-      class={`message ${m.role === "user" ? "user" : "assistant"} ${picked === m.id ? "picked" : ""} ${lit.has(m.id) ? "lit" : ""}`}
+      class={`message ${m.role === "user" ? "user" : "assistant"} ${picked === m.id ? "picked" : ""}`}
       data-id={m.id} data-item tabIndex={0} aria-label={`${nameSpeaker(m.label, t)} ${m.id}`} style={m.topic ? hue(m.topic) : {}}
       {...carrying(m.id)}
       onClick={() => pick(m)}
       onKeyDown={(e) => { if (e.key === "Enter" && e.target === e.currentTarget) pick(m); }}
     >
       <header>
-        <b>{nameSpeaker(m.label, t)}</b><span>{clock(m.time)}</span><span class="id">{m.id}</span>
+        <b>{nameSpeaker(m.label, t)}</b><span>{clock(m.time)}</span><span class="id dev">{m.id}</span>
         {topic ? <button class="in" onClick={(e) => { e.stopPropagation(); openTopic(m.topic); }}><Dot topic={m.topic} />{topic.name}</button>
           : <span class="in loose">{t("noTopic")}</span>}
       </header>
-      <div class="body">{m.role === "assistant" ? <Said text={text ?? m.text} /> : text ?? m.text}
+      <div class="body">{m.id === turn?.reply?.id ? <Cited text={text ?? m.text} grounds={turn.grounds} /> : m.role === "assistant" ? <Said text={text ?? m.text} /> : text ?? m.text}
         {m.media > 0 && <span class="media">{"▣".repeat(Math.min(m.media, 8))}</span>}
         {!m.whole && text === null && <button class="link" onClick={(e) => { e.stopPropagation(); void api.message(m.id).then((all) => setText(all.text)); }}>… {t("whole")}</button>}
       </div>

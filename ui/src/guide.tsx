@@ -18,7 +18,7 @@ export function Guide({ ask }: { ask: (question: string) => void }) {
     <section class="guide" aria-label={t("guide")}>
       <p aria-live="polite">{t(told)}</p>
       {session.name === SAMPLE && session.editing && !api.at && <div>{(["guideAsk", "guideWhere", "guideRecall"] as const).map((word, n) => (
-        <button key={word} class={n === step ? "main" : ""} onClick={() => { setStep(n + 1); steps[n]!(); }}><b>{n + 1}</b> {t(word)}</button>))}</div>}
+        <button key={word} class={n === step ? "main" : ""} disabled={asking} onClick={() => { setStep(n + 1); steps[n]!(); }}><b>{n + 1}</b> {t(word)}</button>))}</div>}
       <button class="plain" aria-label={t("close")} onClick={() => { localStorage.setItem("guided", "1"); setShown(false); }}>×</button>
     </section>
   );

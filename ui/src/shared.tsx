@@ -1,7 +1,7 @@
 // What all columns share: words, colours of topics, small parts.
-import { createContext, type ComponentChildren } from "preact";
+import { createContext, Fragment, type ComponentChildren } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
-import type { Api, Change, Ground, Mark, Message, Receipt, Session, Topic } from "./api";
+import type { Api, Change, Ground, Mark as TurnMark, Message, Receipt, Session, Topic, Turn } from "./api";
 import { languages, type Language, type Word } from "./words";
 
 export interface Page {
@@ -12,12 +12,14 @@ export interface Page {
   topics: Map<string, Topic>;
   /** The name of a topic, also of one that is merged, or is not there yet. */
   nameOf: (id: string) => string;
-  grounds: Ground[] | null;
-  marks: Mark[];
+  marks: TurnMark[];
   language: Language;
-  lit: Set<string>;
   picked: string;
   receipt: Receipt | null | undefined;
+  /** What was said in the turn of the receipt, and what its reply rests on; null if not known yet. */
+  turn: Turn | null;
+  picture: boolean;
+  showPicture: (on: boolean) => void;
   missed: string;
   miss: (id: string) => void;
   open: string;
@@ -76,23 +78,48 @@ export const carrying = (id: string) => ({
   draggable: true, onDragStart: (e: DragEvent) => e.dataTransfer?.setData("text/plain", id),
 });
 
-export function QuoteLink({ id, children }: { id: string; children?: ComponentChildren }) {
+export function QuoteLink({ id }: { id: string }) {
   const { jump, t } = usePage();
   return (
-    <button class="quote-link" title={t("jump")} data-quote={id} onClick={(e) => { e.stopPropagation(); jump(id); }}>
-      {id}{children}
+    <button class="quote-link" title={t("jump")} aria-label={`${t("jump")} ${id}`} data-quote={id} data-thread={id} onClick={(e) => { e.stopPropagation(); jump(id); }}>
+      <span class="dev">{id}</span><span class="arrow" aria-hidden="true">↗</span>
     </button>
   );
 }
-
-const LEAD = 5, LEAST = 0.55, NEAR = 0.5;
-/** The quoted sentences that a reply rests on: the best, and those that come near it. None where even the best says something else. */
-export const chooseLead = (grounds: Ground[]) => grounds.slice(0, LEAD).filter((ground) => ground.score >= Math.max(NEAR, LEAST * grounds[0]!.score));
 
 /** A text whose message ids in brackets, `[m12]`, lead to the messages. It is text alone. */
 export function Said({ text }: { text: string }) {
   const parts = text.split(/(\[m\d{1,9}\]|\bm\d{1,9}(?=, \d{4}-\d\d-\d\d))/);
   return <>{parts.map((part, n) => (n % 2 ? <QuoteLink key={n} id={part.replace(/[[\]]/g, "")} /> : part))}</>;
+}
+
+/** A reply with the number of each message that words of it rest on, behind these words. */
+export function Cited({ text, grounds }: { text: string; grounds: Ground[] }) {
+  const leads = grounds.filter((ground) => ground.says);
+  const parts = [...new Set(leads.map((ground) => ground.says))].map((says) => ({ says, from: text.indexOf(says) }))
+    .filter(({ from }) => from >= 0).sort((a, b) => a.from - b.from);
+  let at = 0;
+  return <>{parts.map(({ says, from }) => {
+    const own = leads.filter((ground) => ground.says === says);
+    const before = text.slice(at, Math.max(at, from)), said = text.slice(Math.max(at, from), from + says.length);
+    at = Math.max(at, from + says.length);
+    return <Fragment key={from}><Said text={before} /><span class="cited" data-thread={own.map((ground) => ground.id).join(" ")}><Said text={said} /></span>{own.map((ground) => <Mark key={ground.id} ground={ground} number={leads.indexOf(ground) + 1} />)}</Fragment>;
+  })}<Said text={text.slice(at)} /></>;
+}
+
+function Mark({ ground, number }: { ground: Ground; number: number }) {
+  const { jump, t } = usePage();
+  return <button class="mark" style={ground.topic ? hue(ground.topic) : {}} data-mark={ground.id} data-thread={ground.id} title={ground.text} aria-label={`${number}: ${t("jump")}`} onClick={(e) => { e.stopPropagation(); jump(ground.id); }}>{number}</button>;
+}
+
+/** Lights up all that belongs to the message, or the messages, that are pointed at or have the focus. */
+export function light(event: Event) {
+  const page = event.currentTarget as HTMLElement;
+  const list = (item: Element) => item.getAttribute("data-thread")!.split(" ");
+  const pointed = (event.target as Element).closest("[data-thread]");
+  const ids = pointed ? list(pointed).filter(Boolean) : [];
+  for (const item of page.querySelectorAll("[data-thread]")) item.toggleAttribute("data-lit", list(item).some((id) => ids.includes(id)));
+  page.toggleAttribute("data-lighting", ids.length > 0);
 }
 
 /** A window above the page: it takes the focus, keeps it, and gives it back. */

@@ -1,13 +1,13 @@
 // A lane for each topic over the days: when it was talked about, and where it is pointed at, what was quoted. Drag to zoom.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Message, type Moment, type Topic } from "./api";
-import { chooseLead, day, Dialog, Dot, hue, placeCut, shortDay, usePage, walk } from "./shared";
+import { day, Dialog, Dot, hue, placeCut, shortDay, usePage, walk } from "./shared";
 import { fillIn, nameSpeaker, type Word } from "./words";
 
 const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180, BAND = 540;
 
 export function TimeLine() {
-  const { topics, marks, t, openTopic, jump, language, grounds, receipt } = usePage();
+  const { topics, marks, t, openTopic, jump, language, turn, receipt } = usePage();
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const [band, setBand] = useState(0); // lanes are drawn that are in view, or nearly
   const [range, setRange] = useState<[number, number] | null>(null);
@@ -102,8 +102,8 @@ export function TimeLine() {
           {pointed?.topic && marks.filter((mark) => mark.quoted[pointed.topic] && within(Date.parse(mark.day))).map((mark) =>
             <path key={mark.message} class="quoted-on" d={`M${column(mark.day)} ${at.get(pointed.topic)! + 1}v${LANE - 3}`} />)}
           {replied && within(Date.parse(replied.day)) && <line class="replied" x1={column(replied.day)} x2={column(replied.day)} y1={TOP - 4} y2={height} />}
-          {grounds && chooseLead(grounds).filter((ground) => at.has(ground.topic) && within(Date.parse(ground.time.slice(0, 10)))).map((ground) =>
-            <circle key={ground.id} class="ground-mark" cx={column(ground.time.slice(0, 10))} cy={at.get(ground.topic)! + 9} r="6" />)}
+          {turn?.grounds.filter((ground) => ground.says && at.has(ground.topic) && within(Date.parse(ground.time.slice(0, 10)))).map((ground) =>
+            <circle key={ground.id} class="ground-mark" data-thread={ground.id} cx={column(ground.time.slice(0, 10))} cy={at.get(ground.topic)! + 9} r="6" />)}
         </g>
         {drag && <rect class="drag" x={Math.min(...drag)} width={Math.abs(drag[1] - drag[0])} y="0" height={height} />}
       </svg>
@@ -188,7 +188,7 @@ function Moments() {
       {api.at && session.editing && <button onClick={() => void api.fork().then(settle, (e: Error) => say(e.message))}>{t("fork")}</button>}
       <button onClick={() => setBeside(true)}>{t("beside")}</button>
       {api.at && <small>{t(session.editing ? "pastEditing" : "past")}</small>}
-      {beside && <Beside moments={moments} left={shown} right={tips.find((tip) => tip !== shown) ?? line[0]!} close={() => setBeside(false)} />}
+      {beside && <Beside moments={moments} left={shown} right={tips.find((tip) => tip !== shown) ?? line[line.indexOf(shown) - 1] ?? shown} close={() => setBeside(false)} />}
     </div>
   );
 }

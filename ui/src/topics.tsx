@@ -6,7 +6,8 @@ import { carrying, clock, day, Dot, hue, placeCut, QuoteLink, shortDay, TopicChi
 import { Unsplit } from "./tail";
 import { fillIn, nameSpeaker } from "./words";
 
-const STATES: State[] = ["active", "dormant", "archived", "divided"];
+/** Groups of the list. A topic keeps its place, whether it is active or dormant. */
+const GROUPS: State[][] = [["active", "dormant"], ["archived"], ["divided"]];
 
 const PAGE = 60;
 
@@ -18,19 +19,19 @@ export function Topics({ found, wanted, unread }: { found: Message[] | null; wan
   if (found) return <Found found={found} wanted={wanted} unread={unread} />;
   if (topic) return <OpenTopic key={topic.id} topic={topic} />;
   const tabs = ["topics", "facts", "changes", "whatIf"] as const;
-  const groups = STATES.map((state) => [...topics.values()].filter((topic) => topic.state === state)
-    .sort((a, b) => (b.relevance ?? 0) - (a.relevance ?? 0) || b.last_at.localeCompare(a.last_at)));
+  const all = [...topics.values()].sort((a, b) => Number(a.loose) - Number(b.loose) || a.first_at.localeCompare(b.first_at));
+  const groups = GROUPS.map((states) => all.filter((topic) => states.includes(topic.state)));
   const listed = new Set(groups.flat().slice(0, most));
   return (
     <>
       <div class="tabs" role="tablist">
-        {tabs.map((name) => <button role="tab" key={name} aria-selected={tab === name} onClick={() => setTab(name)}>{t(name)}</button>)}
+        {tabs.map((name) => <button role="tab" key={name} class={name === "whatIf" ? "dev" : ""} aria-selected={tab === name} onClick={() => setTab(name)}>{t(name)}</button>)}
       </div>
       <div class="scroll" onKeyDown={walk} onScroll={({ currentTarget: box }) => {
         if (listed.size < topics.size && box.scrollHeight - box.scrollTop < 3 * box.clientHeight) setMost(listed.size + PAGE);
       }}>
-        {tab === "topics" && groups.map((group, n) => group.some((one) => listed.has(one)) && <section key={STATES[n]}>
-          <h3>{t(STATES[n]!)} <small>{group.length}</small></h3>
+        {tab === "topics" && groups.map((group, n) => group.some((one) => listed.has(one)) && <section key={n}>
+          <h3>{t((["topics", "archived", "divided"] as const)[n]!)} <small>{group.length}</small></h3>
           {group.filter((one) => listed.has(one)).map((one) => <TopicRow key={one.id} topic={one} />)}
         </section>)}
         {tab === "topics" && <Unsplit />}
@@ -61,7 +62,7 @@ function TopicRow({ topic }: { topic: Topic }) {
     >
       <Dot topic={topic.id} />
       <span class="name">{topic.name}{topic.by_hand.includes("pinned") && <em title={t("pinned")}> ◆</em>}</span>
-      <span class="relevance">{topic.relevance === null ? "" : topic.relevance.toFixed(2).replace(/^0/, "")}</span>
+      <span class="relevance dev">{topic.relevance === null ? "" : topic.relevance.toFixed(2).replace(/^0/, "")}</span>
       <Spark topic={topic} />
       <small>{topic.count} {t("messages")}<span>{span}</span></small>
       {topic.relevance !== null && <i class="meter" style={{ width: `${topic.relevance * 100}%` }} />}
@@ -144,7 +145,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
         <button class="back" onClick={() => openTopic("")} aria-label={t("close")}>←</button>
         {naming === "rename" ? <NameField start={topic.name} done={name} />
           : <h2 title={session.editing ? t("rename") : ""} onDblClick={() => session.editing && setNaming("rename")}><Dot topic={topic.id} />{topic.name}</h2>}
-        {naming !== "rename" && <span class="state">{t(topic.state)}{topic.relevance !== null && ` ${topic.relevance.toFixed(2)}`}</span>}
+        {naming !== "rename" && <span class="state">{t(topic.state)}{topic.relevance !== null && <span class="dev"> {topic.relevance.toFixed(2)}</span>}</span>}
       </div>
       <div class="scroll" onKeyDown={walk}>
         {session.editing && <div class="tools">
@@ -219,7 +220,7 @@ function Found({ found, wanted, unread }: { found: Message[]; wanted: string; un
   const { t, language, topics, openTopic } = usePage();
   return (
     <div class="scroll found" onKeyDown={walk}>
-      <h3>{found.length ? `${found.length} ${t("found")}` : t("nothing")}</h3>
+      <h3>{!found.length ? t("nothing") : found.every((m) => m.relevance === 0) ? t("closest") : `${found.length} ${t("found")}`}</h3>
       {unread !== 0 && <p class="quiet">{t("unread")}{unread && ` (${unread.toLocaleString(language)} ${t("messages")})`}</p>}
       {found.map((m) => (
         <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}} {...carrying(m.id)}>
@@ -242,7 +243,8 @@ function Marked({ text, wanted }: { text: string; wanted: string }) {
 }
 
 function Facts() {
-  const { api, t, version, session, change, say } = usePage();
+  const { api, t, version, session, change, say, settle } = usePage();
+  const [looking, setLooking] = useState(false);
   const [facts, setFacts] = useState<Record<string, Fact>>({});
   const [naming, setNaming] = useState("");
   const show = useAnswers(api, say);
@@ -254,8 +256,12 @@ function Facts() {
   const spans = person?.spans ?? [];
   const ended = spans.filter((span) => !facts[span.key] || span.until);
   const from = (key: string) => spans.find((span) => span.key === key && !span.until);
-  if (!rows.length && !ended.length && !person?.user) return <p class="quiet">{t("noFacts")}</p>;
-  return <>{person?.user && <p class="quiet" data-person={person.user}>{t("person")} {person.user}{person.scope && ` · ${person.scope}`}: {Object.keys(person.threads).join(", ")}</p>}
+  const look = session.editing && <p class="tools"><button disabled={looking} onClick={() => {
+    setLooking(true);
+    void api.reflect().then(settle, (e: Error) => say(e.message)).then(() => setLooking(false));
+  }}>{t("lookNow")}</button></p>;
+  if (!rows.length && !ended.length && !person?.user) return <><p class="quiet">{t("noFacts")}</p>{look}</>;
+  return <>{look}{person?.user && <p class="quiet" data-person={person.user}>{t("person")} {person.user}{person.scope && ` · ${person.scope}`}: {Object.keys(person.threads).join(", ")}</p>}
     {rows.map(([key, fact]) => (
     <div class="line" key={key} data-fact={key}>
       {naming === key ? <NameField start={fact.text} most={2000} done={(text) => { setNaming(""); if (text) void change({ do: "correct_fact", key, text }); }} /> : <p tabIndex={0}>{fact.text}</p>}
@@ -306,7 +312,7 @@ function WhatIf() {
       })}
       <table>
         <thead><tr><th>{fillIn(t("turns"), now.turns.toLocaleString(language))}</th><th>{t("now")}</th><th>{t("then")}</th></tr></thead>
-        <tbody>{(["read", "tokens", "quoted", "missed"] as const).map((name) => (
+        <tbody>{(["read", "tokens", "quoted", "missed"] as const).map((name) => now[name] + then[name] > 0 && (
           <tr key={name}><td>{t(`replayed_${name}`)}</td><td>{now[name].toLocaleString(language)}</td><td>{then[name].toLocaleString(language)}</td></tr>))}</tbody>
       </table>
       <p class="quiet">{t("whatIfHint")}</p>

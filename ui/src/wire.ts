@@ -182,7 +182,7 @@ export interface ReadingEffect {
 /** The turn is over. */
 export interface ReceiptEvent {
   type: "receipt";
-  receipt: ShownReceipt;
+  user: string;
 }
 /** All topics are searched, as the user says that something was forgotten. */
 export interface RememberingEvent {
@@ -246,7 +246,7 @@ export interface ShownForgotten {
   facts: Record<string, Fact>;
   left: string[];
 }
-/** A quoted message; its text is the sentence that says most of what the reply says. */
+/** A message that a prompt had, with the sentence that says most of what the reply says. */
 export interface ShownGround {
   id: string;
   seq: number;
@@ -258,7 +258,8 @@ export interface ShownGround {
   media: number;
   topic: string;
   relevance: number | null;
-  score: number;
+  place: "quoted" | "quoted_before" | "in_view";
+  says: string;
 }
 /** A message with the topic that it is in. */
 export interface ShownMessage {
@@ -312,7 +313,7 @@ export interface ShownReceipt {
   edit_errors: string[];
   events: string[];
   costs: (number | null)[];
-  names: Record<string, string>;
+  topics: Record<string, TopicThen>;
 }
 /** A session, and what the page has to know beside it. */
 export interface ShownSession {
@@ -320,6 +321,7 @@ export interface ShownSession {
   count: number;
   tail: number;
   turn: number;
+  owner: string;
   model: string;
   editing: boolean;
   sessions: string[];
@@ -359,6 +361,12 @@ export interface ShownTopic {
   loose: boolean;
   relevance: number | null;
 }
+/** What a turn was asked and replied, and what the reply rests on. */
+export interface ShownTurn {
+  asked: ShownMessage;
+  reply: ShownMessage | null;
+  grounds: ShownGround[];
+}
 export interface Split {
   do: "split";
   topic: string;
@@ -395,6 +403,12 @@ export interface TopicNote {
   partial: string[];
   excerpts: Record<string, [number, number][]>;
   summary: string;
+}
+/** A topic as a turn left it. */
+export interface TopicThen {
+  name: string;
+  count: number;
+  fill: number;
 }
 /** Topics whose readers begin, or that messages moved into. */
 export interface TopicsEvent {

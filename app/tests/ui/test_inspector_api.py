@@ -131,8 +131,16 @@ async def test_pages_topics_and_search(page: httpx.AsyncClient) -> None:
     assert [m["id"] for m in await get(page, "/topics/t2", after="m22")] == ["m23", "m24"]
     found = await get(page, "/search", text="9 kilometres")
     assert found[0]["id"] == "m17"
+    closest = await get(page, "/search", text="gout")
+    assert [m["relevance"] for m in closest] == [0.0] * len(closest), "closest in meaning only"
     receipt = await get(page, "/receipts/m27")
     assert receipt["user"] == "m27"
+    assert receipt["topics"]["t3"]["count"] == 2
+    assert 0 < receipt["topics"]["t3"]["fill"] < 1
+    turn = await get(page, "/grounds/m27")
+    assert (turn["asked"]["id"], turn["reply"]["id"]) == ("m27", "m28")
+    assert [(g["id"], g["place"]) for g in turn["grounds"] if g["says"]] == [("m25", "quoted")]
+    assert (await get(page, "/grounds/m3"))["grounds"] == []
     assert receipt["sections"]
     assert await get(page, "/receipts/m3") is None
     assert [mark["message"] for mark in await get(page, "/marks")][-1] == "m27"

@@ -118,6 +118,7 @@ def test_a_message_is_dropped_on_a_turn_that_says_which_step_lost_it(page: Page)
     page.keyboard.press("w")
     expect(page.locator("#missed")).to_be_focused()
     expect(page.locator(".why-not")).to_contain_text("It was quoted.")
+    page.locator(".developer").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Save as a test case").click()
     assert download.value.suggested_filename == "case.jsonl"
@@ -135,21 +136,82 @@ def drag(page: Page, message: str, target: Locator) -> None:
     expect(page.locator("#missed")).to_have_value(message)
 
 
-def test_why_begins_with_the_sentences_and_folds_the_scores(page: Page) -> None:
+def test_a_turn_is_a_picture_whose_parts_light_each_other_up(page: Page) -> None:
     why = page.locator("#why")
     expect(why.locator(".head")).to_contain_text("m27")  # without a click: of the newest reply
-    expect(why.locator(".grounds > .ground").first).to_have_text(
-        re.compile("The ferry leaves at nine.*Mar 25.*m25")
-    )
-    expect(why.locator(".read").first).to_be_hidden()
-    why.get_by_text("Topics and scores").click()
-    expect(why.locator(".read").first).to_be_visible()
-    assert why.locator(".ground").all_text_contents()
-    tops = [page.locator(f"#why {s}").first.bounding_box() for s in (".ground", ".read", ".prompt")]
-    places = [box["y"] for box in tops if box]
-    assert places == sorted(places)
-    page.locator("[data-id=m28] + .rests button").click()
-    expect(why.locator(".ground").first).to_be_visible()
+    quote = why.locator(".grounds > .ground").first
+    expect(quote).to_contain_text(re.compile("The ferry leaves at nine.*Mar 25.*m25"))
+    tops = [why.locator(part).first.bounding_box() for part in (".ground", ".window")]
+    assert sorted(box["y"] for box in tops if box) == [box["y"] for box in tops if box]
+    why.get_by_role("button", name="As a picture").click()
+    expect(page.locator("#chat")).to_be_hidden()
+    assert page.url.endswith("#/lake/m27/picture")
+    expect(why.locator(".main-window")).to_contain_text("% full")
+    expect(why.locator(".spoken .user")).to_contain_text("When does the ferry leave?")
+    window = why.locator(".window", has=page.locator("[data-from=m25]"))
+    expect(window).to_contain_text("read by the search, quoted 2 of 2")
+    expect(why.locator(".threads path[data-thread=m25]")).to_have_attribute("d", re.compile("M.*M"))
+    parts = window, quote, why.locator(".cited", has_text="The ferry leaves at nine")
+    for pointed in (quote, why.locator(".mark").first):
+        pointed.hover()
+        for part in parts:
+            expect(part).to_have_attribute("data-lit", "")
+        why.locator(".main-window h3").hover()
+        expect(why.locator("[data-lit]")).to_have_count(0)
+    why.locator(".mark").first.focus()
+    expect(parts[0]).to_have_attribute("data-lit", "")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-id=m25]")).to_be_focused()
+    expect(page.locator("#chat")).to_be_visible()
+
+
+def test_a_turn_has_an_address(page: Page) -> None:
+    expect(page.locator("#why .head")).to_contain_text("m27")
+    assert page.url.endswith("#/lake/m27")
+    page.locator("[data-id=m5]").click()
+    expect(page.locator("#why")).to_contain_text("saved without a reply")
+    assert page.url.endswith("#/lake/m5")
+    page.keyboard.press("k")
+    page.locator("[data-id=m27]").click()
+    expect(page.locator("#why .ground").first).to_be_visible()
+    page.keyboard.press("p")
+    expect(page.locator("#chat")).to_be_hidden()
+    sent = page.url
+    page.go_back()
+    expect(page.locator("#chat")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#why")).to_contain_text("saved without a reply")
+    expect(page.locator("[data-id=m5]")).to_be_focused()
+    page.goto(sent)
+    page.reload()
+    expect(page.locator(".spoken .user")).to_contain_text("When does the ferry leave?")
+    page.goto(sent.partition("#")[0] + "#/nowhere/%zz/picture")
+    page.reload()
+    expect(page.locator("#why .head")).to_contain_text("m27")
+    assert page.url.endswith("#/lake/m27/picture")
+
+
+def test_ids_and_scores_stand_behind_a_switch_that_is_remembered(page: Page) -> None:
+    shown = page.locator("[data-id=m27] .id")
+    expect(page.locator("#why .window .dev").first).to_be_hidden()
+    expect(shown).to_be_hidden()
+    page.locator(".developer").click()
+    page.reload()
+    expect(shown).to_have_text("m27")
+    expect(page.locator("#why .window .dev").first).to_contain_text(re.compile(r"\d\.\d\d"))
+    expect(page.get_by_role("tab", name="What if")).to_be_visible()
+
+
+def test_topics_keep_their_places(page: Page) -> None:
+    edit(page)
+    topics = page.locator("[data-topic]")
+    expect(topics).to_have_count(3)
+    before = topics.evaluate_all("all => all.map(e => e.dataset.topic)")
+    for text in ("How many kilometres did I run first?", "What does the worktop cost?"):
+        page.locator("#say").fill(text)
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(page.locator("#why .spoken .user")).to_contain_text(text)
+        assert topics.evaluate_all("all => all.map(e => e.dataset.topic)") == before
 
 
 def test_a_reply_near_no_quote_needed_nothing_from_earlier(page: Page) -> None:
@@ -157,8 +219,8 @@ def test_a_reply_near_no_quote_needed_nothing_from_earlier(page: Page) -> None:
 
     def answer(route: Route) -> None:
         found = route.fetch().json()
-        assert len(found) > 1
-        route.fulfill(json=[{**ground, "score": 0.3} for ground in found])
+        assert len(found["grounds"]) > 1
+        route.fulfill(json={**found, "grounds": [{**g, "says": ""} for g in found["grounds"]]})
 
     why = page.locator("#why")
     link = page.locator("[data-id=m28] + .rests button")
@@ -217,20 +279,21 @@ def test_why_says_what_it_is_about_and_what_reading_cost_and_changed(page: Page)
 
     def answer(route: Route) -> None:
         receipt = route.fetch().json()
-        calls = [{**receipt["calls"][0], **call} for call in told["calls"]]
+        calls = [{**receipt["calls"][0], "topic": None, **call} for call in told["calls"]]
         route.fulfill(json={**receipt, **told, "calls": calls})
 
     page.route("**/receipts/m27?*", answer)
     page.locator("[data-id=m25]").click()
     page.locator("[data-id=m27]").click()
     line = page.locator("#why .reading")
-    expect(line).to_have_text(
-        "Models read topics: 1,234 tokens · quotes added: 1 · kept out: 2 · summaries: 1"
-    )
-    expect(page.locator("#why .share").first).to_contain_text("62 %")
-    expect(page.locator("#why .share")).to_have_count(2)
+    expect(line).to_contain_text("quotes added: 1 · kept out: 2 · summaries: 1")
+    expect(line.locator("[data-quote]")).to_have_count(2)
+    likely = page.locator("#why .window", has_text="62 %")
+    expect(likely).to_contain_text("read by small")
+    expect(likely).to_contain_text("About 62 % · ")
+    expect(likely).to_contain_text("1,200 + 34 tokens")
     page.get_by_role("button", name="中文").click()
-    expect(page.locator("#why")).to_contain_text("关于")
+    expect(likely).to_contain_text("关于 62 %")
     expect(line).to_contain_text("增加引用 1 条 · 略去 2 条 · 摘要 1 条")
 
 
@@ -267,16 +330,15 @@ def watched(page: Page) -> Iterator[list[str]]:
 
 def test_topics_keep_their_names_when_they_are_merged(page: Page) -> None:
     edit(page)
-    page.locator("#why").get_by_text("Topics and scores").click()
-    chips = page.locator("#why .chip")
+    chips = page.locator("#why .window .chip")
+    expect(chips.nth(1)).to_be_attached()
     before = chips.all_text_contents()
-    assert len(before) > 1
     page.locator("[data-topic=t3]").click()
     page.get_by_role("combobox", name="Merge into…").select_option("t2")
     expect(page.locator(".notice")).to_contain_text("✓ Merged into Marathon")
     for _ in range(2):
         expect(page.locator(".opened h2, [data-topic=t2]").first).to_contain_text("Marathon")
-        assert set(page.locator("#why .chip").all_text_contents()) == set(before)
+        assert set(chips.all_text_contents()) == set(before)
         expect(page.locator("#why .ground").first).to_contain_text("Marathon")
         page.reload()
         expect(page.locator("#why .ground").first).to_be_visible()
@@ -332,7 +394,13 @@ def test_what_is_empty_says_how_to_fill_it(page: Page) -> None:
     expect(page.locator(".guide")).to_contain_text("This page shows what topicloom remembers")
     expect(page.locator(".guide")).to_have_count(1)
     page.get_by_role("tab", name="Facts").click()
-    expect(page.locator("#topics")).to_contain_text("topicloom reflect")
+    expect(page.locator("#topics")).to_contain_text("No facts yet.")
+    edit(page)
+    page.locator("#say").fill("I am allergic to nuts.")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("[data-id=m30]")).to_be_visible()
+    page.get_by_role("button", name="Look for facts now").click()
+    expect(page.locator("[data-fact]")).to_contain_text("allergic to nuts")
     page.get_by_role("tab", name="Changes").click()
     expect(page.locator("#topics")).to_contain_text("can be undone")
     page.locator(".guide").get_by_role("button", name="Close").click()
@@ -349,7 +417,7 @@ def test_the_header_of_a_phone_has_two_rows_and_all_buttons(page: Page) -> None:
         for item in page.locator(".bar > :is(select, input, button)").all()
         if item.is_visible()
     ]
-    assert len(boxes) == 8
+    assert len(boxes) == 9
     rows = {round((box["y"] + box["height"] / 2) / 20) for box in boxes if box}
     assert len(rows) == 2
     assert all(box and box["x"] + box["width"] <= 390 for box in boxes)
@@ -407,6 +475,7 @@ def test_a_moment_is_gone_back_to_and_a_branch_begins_there(page: Page) -> None:
     page.get_by_role("combobox", name="Branch", exact=True).select_option(index=1)
     expect(page.locator("[data-id=m28]")).to_be_visible()
     page.locator("[data-id=m28]").click()
+    page.locator(".developer").click()
     page.get_by_text("Show the whole prompt").click()
     expect(page.locator("#why .whole")).to_contain_text("The ferry leaves at nine")
 
@@ -425,6 +494,7 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
     expect(page.locator("[data-fact]")).to_contain_text("Likes ash")
     page.get_by_role("button", name="Forget", exact=True).click()
     expect(page.locator("[data-fact]")).to_have_count(0)
+    page.locator(".developer").click()
     page.get_by_role("tab", name="What if").click()
     row = page.get_by_role("row", name="Topics read")
     expect(row).to_contain_text("22")
@@ -554,10 +624,12 @@ def test_no_message_is_markup(page: Page, graph: CompiledSessionGraph) -> None:
     page.get_by_role("tab", name="Changes").click()
     expect(page.locator("#topics .line p").first).to_contain_text(HOSTILE[1])
     check_inert(page, "#app")
+    page.locator(".developer").click()
     page.get_by_role("tab", name="What if").click()
     expect(page.get_by_role("row", name="Topics read")).to_be_visible()
     page.locator("#say").fill(HOSTILE[0])
     page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#why .spoken .user")).to_contain_text(HOSTILE[0])
     page.locator(".whole summary").click()
     expect(page.locator("#why .whole")).to_contain_text(HOSTILE[0])
     check_inert(page, "#app")
@@ -606,6 +678,10 @@ def test_all_of_it_by_keys_in_both_languages_and_on_a_phone(page: Page) -> None:
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     expect(page.locator("#why .head")).to_contain_text("m27")
+    page.keyboard.press("p")
+    expect(page.locator("#chat")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(page.locator("#chat")).to_be_visible()
     page.keyboard.press("4")
     expect(page.locator(".lane").first).to_be_focused()
     page.keyboard.press("+")

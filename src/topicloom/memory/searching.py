@@ -7,6 +7,7 @@ from datetime import date
 from topicloom.memory.access import OpenSession
 from topicloom.memory.values import FoundMessage
 from topicloom.nodes.workspace import enter_all
+from topicloom.search.sentences import sentences_of
 from topicloom.search.time_expressions import Days
 from topicloom.state.folding import fold
 from topicloom.state.recall import parse_message_number
@@ -19,6 +20,7 @@ _CLOSEST = 3
 def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMessage]:
     """The messages of some days that fit a text, best first.
 
+    Those that hold the text itself come before, and those that only ask something come last.
     One that is as likely to fit by chance is left out unless it holds the text itself. Where
     none fits, those that are closest in meaning are returned, marked as such.
     """
@@ -38,4 +40,14 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
         for n, weight in numbers.items()
         if n in said and said[n].day in days
     ]
+    holding = {hit.message.seq for hit in found if fold(text) in fold(hit.message.text)}
+    found.sort(
+        key=lambda hit: (hit.message.seq not in holding) and 1 + _only_asks(hit.message.text)
+    )
     return [hit for hit in found if hit.fits] or found[:_CLOSEST]
+
+
+def _only_asks(text: str) -> bool:
+    """True if each sentence is a question."""
+    sentences = [text[begin:end].rstrip() for begin, end in sentences_of(text)]
+    return bool(sentences) and all(sentence.endswith(("?", "？")) for sentence in sentences)

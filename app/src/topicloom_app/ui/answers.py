@@ -18,6 +18,7 @@ from topicloom import (
     StoredMessage,
 )
 from topicloom.hosting import cut
+from topicloom_app.ui.grounds import Ground, Place
 from topicloom_app.ui.replayed import ReplayedTurns
 
 _TEXT = 20_000
@@ -34,6 +35,8 @@ class ShownSession(BaseModel, frozen=True):
     """Number of the first message that is in no topic yet."""
     turn: int
     """Turns taken."""
+    owner: str
+    """The name of the user whose session it is; "" if none is known."""
     model: str
     """The name of the model that replies; "" if none is set."""
     editing: bool
@@ -85,7 +88,7 @@ class ShownMessage(BaseModel, frozen=True):
     topic: str
     """Id of its topic; "" if it is in none."""
     relevance: float | None
-    """How well it fits what was searched for, 0 to 1."""
+    """How well it fits what was searched for, 0 to 1; 0 if it is only the closest in meaning."""
 
 
 def show_message(
@@ -110,9 +113,37 @@ def show_message(
 
 
 class ShownGround(ShownMessage, frozen=True):
-    """A quoted message; its text is the sentence that says most of what the reply says."""
+    """A message that a prompt had, with the sentence that says most of what the reply says."""
 
-    score: float
+    place: Place
+    says: str
+    """The sentence of the reply that rests on it; "" if none does."""
+
+
+def show_ground(ground: Ground, topic: str) -> ShownGround:
+    """A ground with the topic that its message is in."""
+    shown = show_message(ground.message, topic).model_dump() | {"text": ground.sentence}
+    return ShownGround(**shown, place=ground.place, says=ground.says)
+
+
+class ShownTurn(BaseModel, frozen=True):
+    """What a turn was asked and replied, and what the reply rests on."""
+
+    asked: ShownMessage
+    reply: ShownMessage | None
+    """None if nothing was replied."""
+    grounds: tuple[ShownGround, ...]
+    """What the reply rests on, best first, then what else was quoted."""
+
+
+class TopicThen(BaseModel, frozen=True):
+    """A topic as a turn left it."""
+
+    name: str
+    count: int
+    """Messages in it."""
+    fill: float
+    """Share of what a reader's window holds, 0 to 1."""
 
 
 class ShownReceipt(Receipt, frozen=True):
@@ -120,8 +151,8 @@ class ShownReceipt(Receipt, frozen=True):
 
     costs: tuple[float | None, ...]
     """What each call cost, in the currency of the settings' prices."""
-    names: dict[str, str]
-    """Names of the topics that hold nothing any more, by id."""
+    topics: dict[str, TopicThen]
+    """The topics that it names, by id."""
 
 
 class TurnMark(BaseModel, frozen=True):
@@ -307,7 +338,8 @@ class ReceiptEvent(TypedDict):
     """The turn is over."""
 
     type: Literal["receipt"]
-    receipt: ShownReceipt
+    user: str
+    """The message that it answered."""
 
 
 class EndEvent(TypedDict):
@@ -347,7 +379,7 @@ ANSWERS = (
     ShownTopic,
     ShownTail,
     ShownMessage,
-    ShownGround,
+    ShownTurn,
     ShownReceipt,
     TurnMark,
     Moment,

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,8 +25,8 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from topicloom import InputError, Receipt, TurnOptions, open_session
-from topicloom.hosting import CompiledSessionGraph, name_thread
+from topicloom import InputError, ReflectionOptions, TurnOptions, open_session, reflect_once
+from topicloom.hosting import CompiledSessionGraph, find_storage, name_thread
 from topicloom_app.recordings.exports import read_exports
 from topicloom_app.recordings.imports import record_messages, select_new
 from topicloom_app.recordings.spool import ImportSpool
@@ -106,6 +107,7 @@ def make_inspector(
                     ("POST", "/turns", page.take_turn),
                     ("POST", "/stop", page.stop_turn),
                     ("POST", "/forks", page.begin_fork),
+                    ("POST", "/reflections", page.reflect),
                 )
             ),
         ],
@@ -200,6 +202,24 @@ class _Inspector(SessionPages):
             await self._graph.aupdate_state(config, {"messages": []})
         return send(None)
 
+    async def reflect(self, request: Request) -> Response:
+        """Look for facts about the user now."""
+        await self._read_change(request)
+        _, name = self._open(request)
+        graph, deps = self._graph, self._graph.builder.deps
+        if graph.store is None or not isinstance(graph.checkpointer, BaseCheckpointSaver):
+            raise HTTPException(409, "facts need a store, and this server has none")
+        options = ReflectionOptions(
+            checkpointer=graph.checkpointer,
+            storage=find_storage(graph),
+            store=graph.store,
+            roles=deps.roles,
+            policy=deps.settings.reflection,
+        )
+        async with self._writing:
+            await asyncio.to_thread(reflect_once, name, force=True, **options)
+        return send(None)
+
     async def take_turn(self, request: Request) -> Response:
         """Take a message in, and stream what comes of it. A page that is closed ends no turn."""
         said = NewMessage.model_validate_json(await self._read_change(request))
@@ -237,10 +257,10 @@ class _Inspector(SessionPages):
         )
         async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
             for event in describe_part(self._graph, kind, data):
-                if event["type"] == "receipt":
-                    receipt = self._price(Receipt.model_validate(event["receipt"]), {})
-                    event |= {"receipt": receipt.model_dump(mode="json")}
-                yield event
+                if event["type"] == "receipt":  # the page asks for it once it is stored
+                    yield {"type": "receipt", "user": event["receipt"]["user"]}
+                else:
+                    yield event
 
     async def stop_turn(self, request: Request) -> Response:
         """Stop the turn that goes on; its message is kept, and waits for its reply."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import takewhile
 from statistics import fmean
 from threading import Thread
 
@@ -34,7 +33,6 @@ from topicloom.hosting import (
     FilledText,
     fold,
     get_text,
-    list_quoted,
     name_thread,
     parse_message_number,
     sees,
@@ -46,17 +44,20 @@ from topicloom_app.ui.answers import (
     PromptMessage,
     ProvisionalTopic,
     Replays,
-    ShownGround,
     ShownPerson,
     ShownReceipt,
     ShownSession,
     ShownSpan,
     ShownTail,
     ShownTopic,
+    ShownTurn,
+    TopicThen,
     TurnMark,
+    show_ground,
     show_message,
 )
-from topicloom_app.ui.grounds import find_grounds
+from topicloom_app.ui.grounds import Ground, find_grounds
+from topicloom_app.ui.receipts import find_receipt, list_shown
 from topicloom_app.ui.replayed import replay_activation
 from topicloom_app.ui.turns import list_moments
 
@@ -102,6 +103,7 @@ class SessionPages:
                 count=session.count,
                 tail=session.tail,
                 turn=session.turn,
+                owner=_find_owner(memory, session),
                 model=self._model,
                 editing=self._editing,
                 sessions=tuple(sorted({self._first, *self._names()})),
@@ -170,9 +172,10 @@ class SessionPages:
         return send(IndexState(left=opened.full_index.left or session.count))
 
     def search(self, request: Request) -> Response:
-        """The messages that fit a text best; those that contain it word for word come first.
+        """The messages that fit a text: those with it word for word first, questions last.
 
-        While the index of a long session is being made, only these are found, and without topics.
+        Where none fits, those that are closest in meaning, of no relevance. While the index of a
+        long session is being made, only those with it are found, and without topics.
         """
         memory, name = self._open(request)
         text = request.query_params.get("text", "")[:1_000].strip()
@@ -180,53 +183,59 @@ class SessionPages:
         if text and not (since or until or self._has_index(memory, name)):
             return send([show_message(m) for m in _find_words(memory, fold(text))])
         found = memory.search(text, since, until, _FOUND) if text else []
-        found = [hit for hit in found if hit.fits]
-        found.sort(key=lambda hit: fold(text) not in fold(hit.message.text))
-        return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
+        return send(
+            [show_message(h.message, h.topic, relevance=h.fits * h.relevance) for h in found]
+        )
 
     def show_receipt(self, request: Request) -> Response:
         """The receipt of the turn that answered a message, or null."""
         memory, _ = self._open(request)
-        receipt = _find_receipt(memory, request.path_params["message"])
+        receipt = find_receipt(memory, request.path_params["message"])
         if receipt is None:
             return send(None)
-        return send(self._price(receipt, _name_gone(memory, receipt)))
+        return send(self._explain(memory, receipt))
 
     def show_grounds(self, request: Request) -> Response:
-        """The sentences that the answer to a message rests on most, one for each quoted message."""
+        """A message, what was replied to it, and the sentences that the reply rests on."""
         memory, _ = self._open(request)
-        asked = memory.quote(request.path_params["message"])
-        receipt = _find_receipt(memory, asked.id)
-        if receipt is None:
-            return send([])
-        last = min(asked.seq + _REPLIES, memory.session().count)
-        before = f"m{last + 1}" if last < memory.session().count else None
-        later = [m for m in memory.history(before, _REPLIES) if m.seq > asked.seq]
-        reply = next((m.text for m in later if m.role == "assistant"), "")
-        reach = 1 + asked.seq - (receipt.noted or asked.seq)
-        earlier = memory.receipts(reach, memory.session().turn - receipt.turn + 1)
-        quoted = [memory.quote(i) for i in list_quoted(receipt, earlier)]
+        asked, count = memory.quote(request.path_params["message"]), memory.session().count
+        last = asked.seq + _REPLIES
+        later = memory.history(f"m{last + 1}" if last < count else None, _REPLIES)
+        after = takewhile(lambda m: m.role != "user", (m for m in later if m.seq > asked.seq))
+        reply = next((m for m in [*after][::-1] if m.role == "assistant"), None)
+        receipt, found = find_receipt(memory, asked.id), list[Ground]()
+        if receipt and reply:
+            written = next((c.model for c in receipt.calls[::-1] if c.role == "responder"), "")
+            found = find_grounds(
+                asked.text,
+                reply.text,
+                list_shown(memory, receipt, asked),
+                self._graph.builder.deps.embedder,
+                only_quotes=written == "embedded",
+            )
         find_topic = self._find_topics(memory)
-        embedder = self._graph.builder.deps.embedder
-        found = find_grounds(asked.text, reply, quoted, embedder)
         return send(
-            [
-                ShownGround(
-                    **{
-                        **show_message(g.message, find_topic(g.message.seq) or "").model_dump(),
-                        "text": g.sentence,
-                        "score": g.score,
-                    }
-                )
-                for g in found
-            ]
+            ShownTurn(
+                asked=show_message(asked, find_topic(asked.seq) or ""),
+                reply=reply and show_message(reply, find_topic(reply.seq) or ""),
+                grounds=tuple(show_ground(g, find_topic(g.message.seq) or "") for g in found),
+            )
         )
 
-    def _price(self, receipt: Receipt, names: Mapping[str, str]) -> ShownReceipt:
-        """A receipt with what each of its calls cost, and names of topics that are gone."""
-        prices = self._graph.builder.deps.settings.prices
-        costs = tuple(price_call(call, prices) for call in receipt.calls)
-        return ShownReceipt(**receipt.model_dump(), costs=costs, names=dict(names))
+    def _explain(self, memory: Memory, receipt: Receipt) -> ShownReceipt:
+        """A receipt with what each of its calls cost, and its topics as they were then."""
+        deps = self._graph.builder.deps
+        costs = tuple(price_call(call, deps.settings.prices) for call in receipt.calls)
+        store, session = self._read(memory)
+        then = store.topic_table(session.model_copy(update={"roster": receipt.roster})).topics
+        named = {*receipt.scores, *receipt.activated, *receipt.deactivated, *receipt.split}
+        named |= {*receipt.about, *(note.topic for note in receipt.quoted)}
+        topics = {
+            i: TopicThen(name=t.name, count=t.count, fill=round(t.tokens / deps.topic_tokens, 4))
+            for i, t in then.items()
+            if i in named
+        }
+        return ShownReceipt(**receipt.model_dump(), costs=costs, topics=topics)
 
     def explain_absence(self, request: Request) -> Response:
         """Why a turn did not quote a message."""
@@ -347,37 +356,11 @@ class SessionPages:
         return thread
 
 
-def _find_receipt(memory: Memory, wanted: str) -> Receipt | None:
-    """The receipt of the turn that answered a message; None if it was only recorded."""
-    session = memory.session()
-    number = memory.quote(wanted).seq
-
-    def read(skipped: int) -> Receipt | None:
-        return next(iter(memory.receipts(1, skipped)), None)
-
-    def order(skipped: int) -> int:
-        receipt = read(skipped)
-        return -parse_message_number(receipt.user) if receipt else 0
-
-    for skipped in count(bisect_left(range(session.turn), -number, key=order)):
-        receipt = read(skipped)
-        if receipt is None or receipt.user != wanted:
-            return None
-        if receipt.scores | receipt.sections:
-            return receipt
-    return None
-
-
-def _name_gone(memory: Memory, receipt: Receipt) -> dict[str, str]:
-    """Names of the topics of a receipt that hold nothing any more, as they were merged, by id."""
-    there = {topic.id for topic in memory.topics()}
-    named = {*receipt.scores, *receipt.activated, *receipt.deactivated, *receipt.split}
-    named |= {note.topic for note in receipt.quoted}
-    names = dict[str, str]()
-    for topic in sorted(named - there):
-        with suppress(InputError):  # a branch that does not have it
-            names[topic] = memory.topic(topic).name
-    return names
+def _find_owner(memory: Memory, session: Session) -> str:
+    """The user whose session it is: as it is stored, else the first name that speaks for it."""
+    before = f"m{_REPLIES}" if session.count >= _REPLIES else None
+    names = (m.speaker for m in memory.history(before, _REPLIES) if m.role == "user" and m.speaker)
+    return session.user_id or next(names, "")
 
 
 def _make_index(memory: Memory) -> None:
