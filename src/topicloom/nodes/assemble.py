@@ -172,12 +172,13 @@ def _make_costs(
     def take(message_id: str, room: int) -> tuple[Stretches, int]:
         message = originals[message_id]
         frame = layout.count_frame(message, language)
-        room = min(room, window.recall // PARTS)
-        if room <= frame:
-            return (), 0
-        stretches = rank(message_id).select(room - frame, count)
-        price = layout.count_quote(message, language, stretches)
-        return (stretches, price) if price <= room else ((), 0)
+        # In a small window its part of the note holds no sentence: then it has all that is left.
+        for most in (min(room, window.recall // PARTS), room):
+            stretches = rank(message_id).select(most - frame, count) if most > frame else ()
+            cost = layout.count_quote(message, language, stretches) if stretches else 0
+            if stretches and cost <= most:
+                return stretches, cost
+        return (), 0
 
     return PromptCosts(
         quote=price,
