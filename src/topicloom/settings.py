@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     topic_window: int = Field(default=64_000, ge=1_000)
     """Window of a reader in tokens, if what its model takes is not smaller."""
     topic_share: float = Field(default=1.0, gt=0, le=1)
-    """Share of the room for a topic in its reader's prompt past which it is divided."""
+    """A topic is divided when it fills more than this share of its reader's prompt."""
     recall_share: float = Field(default=0.08, gt=0, lt=1)
     """Share of the main window that one turn's recall may add."""
     recall_tokens: int | None = Field(default=None, ge=1)
