@@ -121,14 +121,10 @@ def _add_read(
 
 
 def _add_found(draft: NoteDraft, found: RankedQuotes, leave: int = 0) -> None:
-    """Enter what the index found: what is likely and fits whole, what is due in part, the rest."""
-    best = found[0][1].weight if found else 0.0
-    likely, due = (
-        [pair for pair in found if pair[1].weight >= share * best] for share in (_FITS, _DUE)
-    )
-    draft.add_quotes(likely, leave=leave)
-    draft.add_quotes(due, leave=leave, in_part=True)
+    """Enter what the index found: what fits whole, then what is due in part."""
+    due = [pair for pair in found if pair[1].weight >= _DUE * found[0][1].weight]
     draft.add_quotes(found, leave=leave)
+    draft.add_quotes(due, leave=leave, in_part=True)
 
 
 def compose_note(
@@ -278,8 +274,6 @@ _CERTAIN = 0.9
 _DUE = 1 / 2
 """Share of the best weight from which an original is quoted in part where it does not fit whole.
 Half of the best weight means that all better ones together just fill the budget."""
-_FITS = 1 / 2.5
-"""Share of the best weight from which an original is quoted where it fits whole."""
 _LIST_SHARE = 1 / 4
 """Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32
