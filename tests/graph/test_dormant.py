@@ -108,6 +108,17 @@ def test_a_model_also_reads_what_is_found_in_topics_that_are_not_read_whole(
     assert (note.topic, note.score) == (first.topic.id, 0.5)
 
 
+def test_what_the_index_suggests_is_read_whole_however_many_topics_are_active(
+    tmp_path: Path,
+) -> None:
+    reader = SteadyReader(quotes=0, otherwise=0.05)
+    graph, _ = asked(tmp_path, reader, question="谢谢")
+    for tag in TAGS:
+        reader.requests.clear()
+        tell(graph, CONFIG, f"{tag}：第1次?", keep=0)
+        assert [w.topic.name for w in windows_of(reader) if w.whole] == [tag]
+
+
 def test_a_dormant_topic_is_woken_by_its_reader_and_by_nothing_else(tmp_path: Path) -> None:
     room = FEW | {"usual": 3, "ceiling": 3}
     for otherwise, woken in ((0.05, False), (0.9, True)):

@@ -251,6 +251,18 @@ class TestMerge:
         assert len(world.review().merged) == 1
         world.checked()
 
+    def test_for_each_merge_the_four_likeliest_pairs_are_asked_about(self, world: World) -> None:
+        world.begin("茶", "雨", "书", "琴", "山", "海")
+        asked = list[list[float]]()
+        for merges in (0, 1, 2, 4):
+            world.settings, world.merger = {"review": {"merges": merges}}, Merger()
+            assert world.review(dry_run=True).merged == ()
+            asked.append(world.merger.likeness)
+        *fewer, every = asked
+        assert len(every) == 15, "each topic with each other one"
+        assert every[-1] < 0.4, "the role decides, however unlike they are"
+        assert fewer == [[], every[:4], every[:8]]
+
     def test_not_if_they_would_be_too_large(self, world: World) -> None:
         world.settings = {"topic_window": 1_000, "topic_share": 0.1}
         world.begin()

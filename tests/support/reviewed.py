@@ -66,10 +66,13 @@ class Merger(LocalRole[MergeRequest, float]):
     same: frozenset[str] = frozenset()
     everything: bool = False
     asked: list[set[str]] = field(default_factory=list)
+    likeness: list[float] = field(default_factory=list)
+    """Of the pairs that it was asked about, the most alike first."""
 
     def call(self, request: MergeRequest) -> Answer[float]:
         names = {t.name for t in request.topics}
         self.asked.append(names)
+        self.likeness = sorted([*self.likeness, request.likeness], reverse=True)
         return Answer(float(self.everything or names == self.same))
 
 

@@ -90,8 +90,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         readers = deps.roles.in_turn(READER)
         readings = yield from ask_first("reader", readers, request, calls, about, waits=waits)
         if readings is None:
-            failed = [Reading(topic=w.topic.id, score=0.0, failed=True) for w in windows]
-            readings = tuple(failed)
+            readings = tuple(Reading(topic=w.topic.id, score=0.0, failed=True) for w in windows)
         return dump(calls=calls, readings=_restrict_readings(readings, request, task["search"]))
 
     return node(step, "read_topic")

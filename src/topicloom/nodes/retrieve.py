@@ -16,7 +16,7 @@ from topicloom.storage.references import activate_topics
 
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
-    """The node that says which topics are read: active ones, and those that the index suggests.
+    """The node that says which topics are read: those that the index suggests, and active ones.
 
     A suggested topic becomes active by what its reader says. Without a model the index activates
     it. Where models read, they also read what the index finds in all other topics.
@@ -37,14 +37,13 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
             # What is active stays so, unread: the talk may go on about it.
             return dump(session, turn.model_copy(update={"idle": True}))
         relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}
-        policy, active = deps.settings.activation, tuple(session.active)
+        policy = deps.settings.activation
         suggested = activate_candidates(session.active, relevance, policy, table.pinned()).activated
         if deps.roles.by_index(READER):
             session, change = activate_topics(workspace.store, session, relevance, policy)
             turn = turn.join(change)
-            active = tuple(session.active)
         # What a split has just taken out of view is read too, though it could not be activated.
-        topics = tuple(dict.fromkeys([*active, *reversed(turn.split), *suggested]))
+        topics = tuple(dict.fromkeys([*suggested, *session.active, *reversed(turn.split)]))
         turn = plan_reading(deps, table, session, turn, topics[: policy.ceiling], hits)
         return dump(session, turn)
 
