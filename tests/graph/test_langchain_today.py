@@ -10,7 +10,7 @@ import pytest
 from agents import ScriptedModel, call, open_agent, remember
 from langchain.agents import AgentState
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langchain_core.messages.utils import convert_to_messages
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
@@ -101,7 +101,7 @@ def fold(known: Any, writes: Any) -> Any:
     return known
 
 
-def name_messages(write: Any, count: int) -> list[BaseMessage]:
+def name_messages(write: Any, count: int) -> Any:
     """Messages with an id each: LangGraph would give those without one another at each load."""
     messages = convert_to_messages(write if isinstance(write, list) else [write])
     for place, message in enumerate(messages, count):
