@@ -82,7 +82,7 @@ def _replay(folder: Path) -> None:
     context = make_context(folder, Settings(window=WINDOW, recall_share=RECALL, fsync=False))
     conversation = load_first_conversation(sample, None)
     replay_sample(context, Console(stderr=True), sample.stem, conversation, read_clock)
-    said = {n: conversation.messages[n - 1].time for n in KNOWN}
+    said = {n: conversation.messages[n - 1].time or "" for n in KNOWN}
     facts = (Fact(text, (f"m{n}",), said[n]) for n, texts in KNOWN.items() for text in texts)
     with context.open_store() as store:
         ReflectionStore(store).change_facts(sample.stem, FactChanges(tuple(facts)))

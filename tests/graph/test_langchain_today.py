@@ -17,7 +17,7 @@ from langchain_core.tracers.schemas import Run
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES, Messages, add_messages
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from sessions import open_graph, past, record, thread
 
 from topicloom import Receipt, ReceiptStream, SessionState, TopicLoomWarning
@@ -94,14 +94,14 @@ def test_so_they_are_for_an_agent(tmp_path: Path, shown: bool) -> None:
     assert {bool(run.inputs or run.outputs) for run in hooks} == {shown}
 
 
-def fold(known: Messages, writes: Any) -> Messages:
+def fold(known: Any, writes: Any) -> Any:
     """The messages behind several updates of them."""
     for write in writes:
         known = add_messages(known or [], name_messages(write, len(known or [])))
     return known
 
 
-def name_messages(write: Any, count: int) -> Messages:
+def name_messages(write: Any, count: int) -> Any:
     """Messages with an id each: LangGraph would give those without one another at each load."""
     messages = convert_to_messages(write if isinstance(write, list) else [write])
     for place, message in enumerate(messages, count):

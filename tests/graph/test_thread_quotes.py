@@ -11,7 +11,7 @@ from people import People
 from sessions import last_receipt, thread
 
 from topicloom.hosting import find_deps
-from topicloom.nodes.user_knowledge import UserKnowledge
+from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.storage.thread_profiles import ThreadProfile
 
 BOILER = "The plumber said that the boiler in Ghent needs a new expansion vessel, part QX-4417."
@@ -149,15 +149,15 @@ def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.M
     for number in range(8):
         people.say(f"web {number}", f"{BOILER} It is the {number}th time.")
     settle(people)
-    opened, find = list[str](), UserKnowledge._open
+    opened, open_one = set[str](), Workspaces.open
 
-    def count(self: UserKnowledge, kept: Any, person: Any, name: str) -> object:
-        opened.append(name)
-        return find(self, kept, person, name)
+    def count(self: Workspaces, session: str, *given: Any, **options: Any) -> Workspace:
+        opened.add(session)
+        return open_one(self, session, *given, **options)
 
-    monkeypatch.setattr(UserKnowledge, "_open", count)
+    monkeypatch.setattr(Workspaces, "open", count)
     assert BOILER in people.say("slack", ASKED)
-    assert len(set(opened)) == 3
+    assert len(opened - {"slack"}) == 3
 
 
 def test_it_has_a_share_of_the_recall(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from command_line import Run, read_rows, replay_recording
 from topicloom_app.cli.app import app
 from topicloom_app.cli.topic import app as topic_app
 
-WITHOUT = {"chat", "serve", "ui", "mcp", "export"}
+WITHOUT = {"chat", "demo", "serve", "ui", "mcp", "export"}
 """What talks, serves or writes documents."""
 
 

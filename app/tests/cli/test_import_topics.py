@@ -216,7 +216,7 @@ def test_where_the_last_turn_failed_it_is_ended(
 ) -> None:
     graph, file = open_graph(tmp_path), save(tmp_path / "c.json", [chat("a", "Tea", TEA)])
     with monkeypatch.context() as patch:
-        patch.setattr("topicloom.nodes.split.move_chats", lambda *_: 1 / 0)
+        patch.setattr("topicloom.roles.sorting.move_chats", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             take(graph, file)
     assert take(graph, file) == 0

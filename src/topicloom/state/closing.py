@@ -56,6 +56,13 @@ def close_turn(
     return session, turn, _write_receipt(session, turn, record, scores)
 
 
+def _count_seconds(started: str, now: datetime) -> float:
+    begun = datetime.fromisoformat(started)
+    if begun.tzinfo is None or now.tzinfo is None:  # a clock without a zone
+        begun, now = begun.replace(tzinfo=None), now.replace(tzinfo=None)
+    return round((now - begun).total_seconds(), 4)
+
+
 def _write_receipt(
     session: Session, turn: Turn, record: TurnRecord, scores: Mapping[str, float]
 ) -> Receipt:
@@ -65,7 +72,7 @@ def _write_receipt(
         turn=session.turn,
         user=f"m{turn.user}",
         started=turn.started,
-        seconds=round((record.now - datetime.fromisoformat(turn.started)).total_seconds(), 4),
+        seconds=_count_seconds(turn.started, record.now),
         scores=dict(scores),
         quoted=tuple(topic for note in own for topic in note.topics),
         other_threads=tuple(quote for note in own for quote in note.other_threads),

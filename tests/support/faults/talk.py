@@ -39,7 +39,7 @@ CONFIG: RunnableConfig = thread(NAME)
 
 def told(number: int) -> str:
     """What the user says in a round, from 0."""
-    secret = f"。我对{SECRET}过敏。" if number == 3 else ""
+    secret = f"。\n\n我对{SECRET}过敏。" if number == 3 else ""
     said = chatter(TAGS[number // 2 % 3], number, characters=110)
     return said + secret + ODD[number % len(ODD)]
 
