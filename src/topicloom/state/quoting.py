@@ -26,9 +26,9 @@ from topicloom.state.topics import Topic
 
 MOST_CERTAIN = 3
 """Originals that the index is all but certain of and a turn quotes besides, at most."""
-LIKELY = 0.4
+LIKELY = 0.2
 """Share of the best weight from which an original that the index found is quoted. All better ones
-together would fill the budget one and a half times."""
+together would fill the budget four times: short ones fit where long ones left room."""
 ReadersSay = Literal["decide", "advise"]
 """The weight of what readers say."""
 
