@@ -231,7 +231,7 @@ class SessionPages:
         named = {*receipt.scores, *receipt.activated, *receipt.deactivated, *receipt.split}
         named |= {*receipt.about, *(note.topic for note in receipt.quoted)}
         topics = {
-            i: TopicThen(name=t.name, count=t.count, fill=round(t.tokens / deps.topic_tokens, 4))
+            i: TopicThen(name=t.name, count=t.count, fill=round(t.tokens / deps.rooms.topic, 4))
             for i, t in then.items()
             if i in named
         }
