@@ -84,7 +84,6 @@ from .state.recall import (
 )
 from .state.receipt import (
     Prices as Prices,
-    list_quoted as list_quoted,
 )
 from .state.rounds import (
     group_rounds as group_rounds,

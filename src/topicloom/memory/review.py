@@ -12,8 +12,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.vectorstores import VectorStore
 
 from topicloom.effects import Step, both
-from topicloom.errors import MissingThreadError, StorageError
-from topicloom.memory.stored import Graph, find_deps
+from topicloom.errors import InputError, MissingThreadError, StorageError
+from topicloom.memory.stored import Graph, find_deps, is_part
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.repairs import find_repairs_of_review
 from topicloom.nodes.runs import name_thread
@@ -68,6 +68,8 @@ def _review_session(
         SessionBusyError: The session is held by another when it is to be changed.
     """
     thread = name_thread(_get_thread(config))
+    if is_part(graph):
+        raise InputError("this is no session graph that can be reviewed: name the one within it")
     deps = find_deps(graph)
     deps = deps if roles is None else replace(deps, roles=roles)
     review = _Review(SessionClient(graph, hold), deps, thread)
