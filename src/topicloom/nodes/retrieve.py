@@ -38,12 +38,13 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
             return dump(session, turn.model_copy(update={"idle": True}))
         relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}
         policy = deps.settings.activation
-        suggested = activate_candidates(session.active, relevance, policy, table.pinned()).activated
+        # As if the index activated topics: a suggested one is read before the least relevant ones.
+        due = activate_candidates(session.active, relevance, policy, table.pinned()).active
         if deps.roles.by_index(READER):
             session, change = activate_topics(workspace.store, session, relevance, policy)
             turn = turn.join(change)
         # What a split has just taken out of view is read too, though it could not be activated.
-        topics = tuple(dict.fromkeys([*suggested, *session.active, *reversed(turn.split)]))
+        topics = tuple(dict.fromkeys([*due, *reversed(turn.split)]))
         turn = plan_reading(deps, table, session, turn, topics[: policy.ceiling], hits)
         return dump(session, turn)
 
