@@ -7,6 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
@@ -71,5 +73,7 @@ def _run(command: str, typed: str = "") -> str:
 
 
 def _frame(printed: str) -> str:
-    lines = (line.rstrip() for line in _SECONDS.sub("… s", printed).strip("\n").splitlines())
-    return "\n".join(["```text", *lines, "```"])
+    """What was printed, with lines no wider than a page."""
+    lines = _SECONDS.sub("… s", printed).strip("\n").splitlines()
+    wrapped = (textwrap.wrap(line, 100, subsequent_indent="  ") or [""] for line in lines)
+    return "\n".join(["```text", *chain.from_iterable(wrapped), "```"])

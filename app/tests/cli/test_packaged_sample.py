@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from topicloom import Memory, Settings
-from topicloom.hosting import CompiledSessionGraph, list_quoted, name_thread
+from topicloom.hosting import CompiledSessionGraph, name_thread
 from topicloom_app import Conversation, find_sample
 from topicloom_app.cli.context import make_context
 from topicloom_app.cli.sample import open_sample
@@ -50,8 +50,9 @@ def test_a_question_is_answered_from_it(graph: CompiledSessionGraph) -> None:
 
 
 def test_the_moment_that_the_page_leads_to_is_in_it(graph: CompiledSessionGraph) -> None:
-    receipts = {receipt.user: receipt for receipt in Memory.of(graph, THREAD).receipts()}
-    assert "m53" in list_quoted(receipts["m293"], receipts.values()), ANEW
+    memory = Memory.of(graph, THREAD)
+    (turn,) = (receipt.turn for receipt in memory.receipts() if receipt.user == "m293")
+    assert memory.why_not(turn, "m53").step.startswith("quoted"), ANEW
 
 
 def test_the_archive_has_no_place_or_time_of_the_machine_that_made_it() -> None:

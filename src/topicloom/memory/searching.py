@@ -20,7 +20,7 @@ _CLOSEST = 3
 def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMessage]:
     """The messages of some days that fit a text, best first.
 
-    Those that hold the text itself come before, and those that only ask something come last.
+    Those that hold the text itself come before, and of each kind those that only ask come last.
     One that is as likely to fit by chance is left out unless it holds the text itself. Where
     none fits, those that are closest in meaning are returned, marked as such.
     """
@@ -41,9 +41,7 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
         if n in said and said[n].day in days
     ]
     holding = {hit.message.seq for hit in found if fold(text) in fold(hit.message.text)}
-    found.sort(
-        key=lambda hit: (hit.message.seq not in holding) and 1 + _only_asks(hit.message.text)
-    )
+    found.sort(key=lambda hit: (hit.message.seq not in holding, _only_asks(hit.message.text)))
     return [hit for hit in found if hit.fits] or found[:_CLOSEST]
 
 
