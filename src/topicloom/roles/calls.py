@@ -34,11 +34,9 @@ class Stepwise(Generic[Q, A]):
         return shorter
 
     def step(self, request: Q) -> Step[Answer[A]]:
-        """Come to an answer."""
         raise NotImplementedError
 
     def begin(self, request: Q) -> Step[Answer[A]]:
-        """The step of one call."""
         return self.step(request)
 
     def call(self, request: Q) -> Answer[A]:

@@ -37,7 +37,6 @@ class RoleModels:
     """A model of its own for a role; `arbiter` works only if given one."""
 
     def of(self, role: RoleName) -> RoleModelSpec | None:
-        """The model of a role; None for the embedded one."""
         if role in self.by_role:
             own = self.by_role[role]
             return None if own == EMBEDDED else own
