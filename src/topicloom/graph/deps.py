@@ -32,7 +32,6 @@ from topicloom.roles.choice import (
     ChatOptions,
     ModelSpec,
     RoleModels,
-    RoleModelSpec,
     choose_roles,
     embedded_roles,
 )
@@ -224,7 +223,7 @@ def choose_models(
     settings: Settings,
     model: ModelSpec | None = None,
     cheap_model: ModelSpec | None = None,
-    role_models: Mapping[RoleName, RoleModelSpec] | None = None,
+    role_models: Mapping[RoleName, ModelSpec] | None = None,
 ) -> RoleModels:
     """Models by role: what is given goes before the settings."""
     return RoleModels(
@@ -235,7 +234,7 @@ def choose_models(
 
 
 def open_role_model(
-    settings: Settings, models: RoleModels, role: RoleName, model: RoleModelSpec
+    settings: Settings, models: RoleModels, role: RoleName, model: ModelSpec
 ) -> BaseChatModel:
     """The model of a role, at the server of the role, of the cheap model, or of all.
 
