@@ -83,26 +83,14 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
     threads may share it.
     """
 
-    def __init__(
-        self,
-        model: str | Path = "BAAI/bge-reranker-v2-m3",
-        *,
-        device: str | None = None,
-        max_tokens: int = _MAX_TOKENS,
-        deadline: float | None = None,
-    ) -> None:
-        """Configure without loading anything; raises `ValueError` if `max_tokens` is under 8.
+    def __init__(self, model: str | Path, deadline: float | None = None) -> None:
+        """Configure without loading anything.
 
-        `model` is a folder, or a name on the Hugging Face hub, and gives one score a pair;
-        `max_tokens` are read of both texts together; after `deadline` seconds the screening's
-        answer stands.
+        `model` is a folder, or a name on the Hugging Face hub, and gives one score a pair; after
+        `deadline` seconds the screening's answer stands.
         """
-        if max_tokens < 8:
-            raise ValueError(f"need room for some words of two texts, got {max_tokens=}")
         self.model, self.deadline = str(model), deadline
         self._path = model
-        self._device = device
-        self._max_tokens = max_tokens
         self._lock = threading.Lock()
         self._scorer: _PairScorer | None = None
 
@@ -120,7 +108,7 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         """
         with self._lock:
             scorer = self._scorer = self._scorer or self._open()
-            longest = _CHARACTERS * self._max_tokens
+            longest = _CHARACTERS * _MAX_TOKENS
             pair = (readable(text_a, longest), readable(text_b, longest))
             # Without the model's own activation, which may be a sigmoid already or none.
             identity = import_module("torch.nn").Identity()
@@ -128,10 +116,10 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         return _sigmoid(float(score))
 
     def _open(self) -> _PairScorer:
-        opened, _ = open_pretrained("CrossEncoder", self._path, self._device)
+        opened, _ = open_pretrained("CrossEncoder", self._path)
         _check_head(opened, self.model)
         scorer = cast("_PairScorer", opened)
-        scorer.max_seq_length = min(scorer.max_seq_length, self._max_tokens)
+        scorer.max_seq_length = min(scorer.max_seq_length, _MAX_TOKENS)
         return scorer
 
 
@@ -165,6 +153,6 @@ ARBITER: RoleSpec[Arbiter] = RoleSpec(
     answers=float,
     played="if named",
     chat=ChatArbiter,
-    named={"rerank:": lambda model, deadline: CrossEncoderArbiter(model, deadline=deadline)},
+    named={"rerank:": CrossEncoderArbiter},
     without="the boundary model's likelier answer stands",
 )
