@@ -6,7 +6,7 @@ is in them may move or change with every release. A name loads what it needs whe
 A session
     The graph, what can be tuned, and what a turn takes.
     build_session_graph SessionOptions local_checkpointer SessionGraph Settings TurnOptions
-    SessionState SessionInput Domain ModelSpec RoleModelSpec TopicChange ImportedChat TokenCounter
+    SessionState SessionInput Domain ModelSpec TopicChange ImportedChat TokenCounter
     TopicMiddleware MemoryOptions ReceiptStream
 An application's own data
     Sources that a turn recalls from, beside the conversation.

@@ -177,7 +177,6 @@ from .roles.brief import (
 )
 from .roles.choice import (
     ModelSpec as ModelSpec,
-    RoleModelSpec as RoleModelSpec,
     embedded_roles as embedded_roles,
 )
 from .roles.reader import (

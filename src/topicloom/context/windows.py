@@ -118,12 +118,7 @@ class PromptWindow:
         It says when a topic is divided and what its reader is shown of it: so none is ever cut. The
         conversation has a quarter. Where the instructions fill the window, the stand-in reads.
         """
-        forms = ("reader_tags", "reader_json")
-        texts = [
-            f"{self.prompts('reader', language)}\n\n{self.prompts(form, language)}"
-            for language in LANGUAGES
-            for form in forms
-        ]
+        texts = [self.prompts("reader", language) for language in LANGUAGES]
         left = self.limit - max(measure_each(texts, self.counter)) - RESERVE
         return max(left, self.limit // 4) * 3 // 4
 

@@ -126,7 +126,6 @@ def run_curation(
 def _search_sources(
     request: CurationRequest, limit: int
 ) -> tuple[list[list[Candidate]], tuple[str, ...]]:
-    """The candidates of each source, and the errors of those that fail."""
     searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
             partial(source.search, request.question.query, request.question.plan.search, limit)

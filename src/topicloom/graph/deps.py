@@ -32,7 +32,6 @@ from topicloom.roles.choice import (
     ChatOptions,
     ModelSpec,
     RoleModels,
-    RoleModelSpec,
     choose_roles,
     embedded_roles,
 )
@@ -60,8 +59,8 @@ _EXTRACT = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
 
 
-def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
-    """Make the collaborators of a graph. `others` play what no model does.
+def make_deps(parts: GraphParts) -> Deps:
+    """Make the collaborators of a graph.
 
     Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
@@ -71,7 +70,7 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
         clock = partial(_read_in_zone, clock, settings.timezone)
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
     meter = PrefixMeter()
-    roles, window = _play_roles(parts, settings, embedder, meter, others)
+    roles, window = _play_roles(parts, settings, embedder, meter)
     storage = parts.storage or FileStorage(
         settings.folder, fsync=settings.fsync, topic_files=settings.topic_files
     )
@@ -137,7 +136,6 @@ def _play_roles(
     settings: Settings,
     embedder: Embedder,
     meter: PrefixMeter,
-    others: Roles | None = None,
 ) -> tuple[Roles, MainWindow]:
     """The roles, with what models play of them, and the window of the main model."""
     models = choose_models(settings, parts.model, parts.cheap_model, parts.role_models)
@@ -157,7 +155,7 @@ def _play_roles(
     )
     if roles is None:
         open_for = partial(open_role_model, settings, models)
-        stand_ins = others or embedded_roles(embedder)
+        stand_ins = embedded_roles(embedder)
         roles = choose_roles(models, stand_ins, open_for, chat, domain=domain)
     counter = CachedTokenCounter(
         parts.counter or choose_counter(get_model_name(models.of("responder") or ""))
@@ -225,7 +223,7 @@ def choose_models(
     settings: Settings,
     model: ModelSpec | None = None,
     cheap_model: ModelSpec | None = None,
-    role_models: Mapping[RoleName, RoleModelSpec] | None = None,
+    role_models: Mapping[RoleName, ModelSpec] | None = None,
 ) -> RoleModels:
     """Models by role: what is given goes before the settings."""
     return RoleModels(
@@ -236,7 +234,7 @@ def choose_models(
 
 
 def open_role_model(
-    settings: Settings, models: RoleModels, role: RoleName, model: RoleModelSpec
+    settings: Settings, models: RoleModels, role: RoleName, model: ModelSpec
 ) -> BaseChatModel:
     """The model of a role, at the server of the role, of the cheap model, or of all.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -38,20 +36,18 @@ class PersonThread:
     """When its first message was said, ISO 8601."""
     last: str
     """When its last message was said, likewise."""
-    transcript: str
-    """Ref of its last message, a hash of all that was said."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionReceipt:
-    """A receipt of what was deleted of a user: counts and keyed hashes, no names and no texts."""
+    """What was deleted of a user, in numbers: no names and no texts."""
 
-    value: dict[str, Any]
-    """The receipt as JSON data, to be kept: totals, and a row for each thread. Hashes are
-    HMAC-SHA256 of names, and of a thread's transcript: whoever has the key and knows a name can
-    show that it was among them."""
-    key: str
-    """The key of the hashes in hex digits; keep it apart from the receipt. It is kept nowhere."""
+    deleted: str
+    """When, ISO 8601."""
+    threads: int
+    messages: int
+    topics: int
+    facts: int
     left: tuple[str, ...] = ()
     """Where what was deleted may still be found, a sentence each; empty where all of it is gone."""
 
@@ -145,42 +141,27 @@ class PersonMemory:
         rows += ({"kind": "fact", **span.value} for span in spans)
         return rows
 
-    def _delete(self, key: bytes | None = None) -> Step[DeletionReceipt]:
+    def _delete(self) -> Step[DeletionReceipt]:
         """Delete everything of the user for good: threads with their checkpoints, and facts.
 
         Killed on the way, the same call finishes. Call it while no turn of the user runs.
-
-        Args:
-            key: The key of the hashes in the receipt; a new one if not given.
 
         Raises:
             SessionBusyError: A thread is in use.
             StorageUnavailableError: Nothing can be removed there.
         """
-        key = secrets.token_bytes(32) if key is None else key
         threads = yield from self._threads()
         known = self._facts_store.threads(self.user)
         names = list(dict.fromkeys([*(t.thread for t in threads), *known]))
         left = yield from delete_person(self._graph, self.user, names, self._storage.lock)
-
-        def sign(text: str) -> str:
-            return hmac.new(key, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
-
-        counted = ("messages", "topics", "facts")
-        rows = [
-            {"thread": sign(t.thread), "scope": sign(t.scope), "transcript": sign(t.transcript)}
-            | {name: getattr(t, name) for name in counted}
-            for t in threads
-        ]
-        value: dict[str, Any] = {
-            "user": sign(self.user),
-            "deleted": self._deps.clock().isoformat(timespec="seconds"),
-            "hash": "HMAC-SHA256",
-            "totals": {"threads": len(names)} | {c: sum(row[c] for row in rows) for c in counted},
-            "threads": sorted(rows, key=lambda row: str(row["thread"])),
-            "left": list(left),
-        }
-        return DeletionReceipt(value, key.hex(), left)
+        return DeletionReceipt(
+            deleted=self._deps.clock().isoformat(timespec="seconds"),
+            threads=len(names),
+            messages=sum(t.messages for t in threads),
+            topics=sum(t.topics for t in threads),
+            facts=sum(t.facts for t in threads),
+            left=left,
+        )
 
     def _find(self) -> Iterator[tuple[str, SessionStore, list[Session]]]:
         """The user's threads, with their storage and the tips of their branches."""
@@ -202,7 +183,6 @@ class PersonMemory:
             facts=len(self._facts_store.facts(name)),
             first=times[0],
             last=times[-1],
-            transcript=tips[-1].transcript or "",
         )
 
     threads, athreads = both(_threads)

@@ -110,7 +110,6 @@ def open_session(workspaces: Workspaces, state: Any) -> tuple[Session, Workspace
 
 
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
-    """The session and the turn of the state, and the workspace of the session."""
     session, workspace = open_session(workspaces, state)
     return session, Turn.model_validate(state["turn"]), workspace
 
@@ -122,7 +121,6 @@ def read_unfinished(state: Mapping[str, Any], session: Session) -> Turn | None:
 
 
 def load_readings(state: Mapping[str, Any]) -> list[Reading]:
-    """The readings of the turn so far."""
     return [Reading.model_validate(r) for r in state.get("readings") or ()]
 
 
@@ -151,7 +149,6 @@ _NO_OPTIONS = TurnOptions()
 
 
 def graph_store() -> BaseStore | None:
-    """The store that the graph was compiled with."""
     return get_runtime().store
 
 

@@ -25,7 +25,6 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_item(kind: type[M], value: Mapping[str, Any]) -> M | None:
-    """The value of an item; None if it is damaged."""
     try:
         return kind.model_validate(value)
     except ValidationError:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
@@ -19,8 +18,6 @@ from topicloom.roles.registry import ROLES, Roles, spec_of
 from topicloom.search.embedder import Embedder
 
 ModelSpec = str | Runnable[Any, Any]
-RoleModelSpec = ModelSpec | BaseCrossEncoder
-"""A model of its own for a role; only the arbiter takes a cross-encoder."""
 EMBEDDED = "embedded"
 """In the place of a model: the role that needs none."""
 
@@ -33,11 +30,10 @@ class RoleModels:
     """Replies and splits; None to leave them to the embedded roles."""
     cheap: ModelSpec | None = None
     """Reads, routes, writes briefs and reviews; None for the strong one."""
-    by_role: Mapping[RoleName, RoleModelSpec] = field(default_factory=dict)
+    by_role: Mapping[RoleName, ModelSpec] = field(default_factory=dict)
     """A model of its own for a role; `arbiter` works only if given one."""
 
-    def of(self, role: RoleName) -> RoleModelSpec | None:
-        """The model of a role; None for the embedded one."""
+    def of(self, role: RoleName) -> ModelSpec | None:
         if role in self.by_role:
             own = self.by_role[role]
             return None if own == EMBEDDED else own
@@ -74,7 +70,7 @@ def embedded_roles(embedder: Embedder) -> Roles:
 def choose_roles(
     models: RoleModels,
     embedded: Roles,
-    open_model: Callable[[RoleName, RoleModelSpec], BaseChatModel],
+    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
     options: ChatOptions,
     *,
     domain: bool = False,
@@ -90,16 +86,13 @@ def choose_roles(
 
 def _make_role(
     spec: RoleSpec[Any],
-    model: RoleModelSpec,
-    open_model: Callable[[RoleName, RoleModelSpec], BaseChatModel],
+    model: ModelSpec,
+    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
     options: ChatOptions,
 ) -> Any:
     for prefix, make in spec.named.items():
         if isinstance(model, str) and model.startswith(prefix):
             return make(model.removeprefix(prefix), options.deadline)
-    for kind, form in spec.kinds.items():
-        if isinstance(model, kind):
-            return form(model, options.deadline)
     opened = open_model(spec.name, model)
     window = min(options.reader_window, get_window_size(opened, options.reader_window))
     if spec.model == "strong":

@@ -144,7 +144,6 @@ class Reply:
         return any(map(self._take_in, iter(self.next, None)))
 
     async def _ahold_back(self) -> bool:
-        """The same on the event loop."""
         while (chunk := await self.anext()) is not None:
             if self._take_in(chunk):
                 return True

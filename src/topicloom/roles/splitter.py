@@ -21,7 +21,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.markup import Element, find_elements, first_of, json_entries
+from topicloom.roles.markup import Element, find_elements, first_of
 from topicloom.roles.values import (
     clip,
     note_repairs,
@@ -163,7 +163,6 @@ def parse_split(text: str) -> tuple[Assignment, ...]:
         text,
         "assignment",
         lambda answer: _collect(find_elements(answer, "assignment", "topic_split")),
-        lambda answer: _collect(json_entries(answer, "assignments", "topic_split")),
     )
 
 
@@ -263,7 +262,6 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         self._embedder = embedder
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
-        """Assign every message of the request."""
         if not request.rounds:
             return Answer(())
         affinities = request.affinities or rate_rounds(
@@ -306,7 +304,6 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     def _open(
         self, request: SplitRequest, held: Sequence[Round], taken: Collection[str]
     ) -> Assignment:
-        """The assignment of a group that belongs to no topic there is."""
         if request.dividing is None and len(held) < LOOSE_ROUNDS:
             return Assignment("", LOOSE_ENDS, LOOSE_ENDS)
         name = name_rounds(

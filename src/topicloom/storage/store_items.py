@@ -69,7 +69,6 @@ def _put(store: BaseStore, ops: Sequence[PutOp]) -> None:
 
 
 def namespaces_in(store: BaseStore, namespace: Namespace) -> Iterator[Namespace]:
-    """The namespaces directly below one."""
     depth = len(namespace) + 1
     offset, page = 0, list[Namespace]()
     while not offset or len(page) == _PAGE:

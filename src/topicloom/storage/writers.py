@@ -70,7 +70,6 @@ def choose_branch(session: Session, thread: str, fork: str = "", part: str = "")
 
 
 def branch_off(session: Session, thread: str, name: str | None) -> Session:
-    """The session on a branch of that name."""
     return session.model_copy(update={"branch": f"{thread}/{name}"})
 
 

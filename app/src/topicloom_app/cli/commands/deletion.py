@@ -48,21 +48,13 @@ def person(
             help="Delete everything that is kept of the user for good, and print a receipt.",
         ),
     ] = False,
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="HEX",
-            envvar="TOPICLOOM_RECEIPT_KEY",
-            help="Key of the hashes in the receipt. If not given, a new one is made.",
-        ),
-    ] = "",
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
     """Show, export or delete everything that is kept of a user in all sessions."""
     from topicloom_app.cli.person import run_person
 
-    run_person(context.obj, name, export, delete=delete, key=key, sure=yes, as_json=json)
+    run_person(context.obj, name, export, delete=delete, sure=yes, as_json=json)
 
 
 def delete(
