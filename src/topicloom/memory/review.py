@@ -89,7 +89,7 @@ def _review_session(
     if changes and not dry_run:
         changed, refused = yield from review.apply(changes)
     if archive_index is not None and not dry_run:
-        yield from review.hand_over(archive_index, survey)
+        yield from review.fill_archive_index(archive_index, survey)
     return ReviewReport(
         session=survey.session.id,
         now=now.isoformat(),
@@ -149,7 +149,7 @@ class _Review:
             return (), {c.topic: "a turn of the session is not finished" for c in changes}
         return turn.changed, dict(turn.refused)
 
-    def hand_over(self, index: VectorStore, survey: SurveyedSession) -> Step[None]:
+    def fill_archive_index(self, index: VectorStore, survey: SurveyedSession) -> Step[None]:
         """Bring a vector store up to date: all archived topics, as a crash may have left some."""
         session, store = yield from self._read()
         indexer = ArchiveIndexer(index, self.deps.settings.role_seconds)

@@ -26,7 +26,7 @@ from topicloom.errors import ConflictError, MissingRecordError
 from topicloom.state.journal import JournalEntry
 from topicloom.state.session import Session
 from topicloom.storage.base import TIPS, TRANSCRIPT
-from topicloom.storage.merging import find_journal, find_missing, merge_sessions
+from topicloom.storage.session_merging import find_journal, find_missing, merge_sessions
 from topicloom.storage.sessions import SessionStore
 
 T = TypeVar("T")

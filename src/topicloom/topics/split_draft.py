@@ -90,6 +90,7 @@ class SplitDraft:
         return opened.model_copy(update={"loose": True})
 
     def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
+        """Write that a topic has some rounds."""
         tokens = topic.tokens + sum(map(self.tokens, rounds))
         messages = [m for round_ in rounds for m in round_.messages]
         self.session, topic = self.store.assign(self.session, topic, messages)
@@ -106,6 +107,7 @@ class SplitDraft:
             self._refer(portion, owner, named)
 
     def give(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
+        """The same for rounds that were in no topic before: a brief is written of these."""
         topic = self.put(topic, rounds)
         self.moved.setdefault(topic.id, []).extend(rounds)
         return topic
