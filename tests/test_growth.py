@@ -26,7 +26,7 @@ from topicloom.hosting import clip, describe_error, telling_words
 from topicloom.prompts.loader import load_cues, normalize
 from topicloom.reflection.statements import find_assertions, find_statements
 from topicloom.review.reviewer import is_informative, parse_review
-from topicloom.roles.markup import extract_answers, find_elements, find_field, find_json_values
+from topicloom.roles.markup import extract_answers, find_elements, find_json_values, lookups
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.encoders import script_shares
 from topicloom.search.excerpts import RankedSentences
@@ -146,7 +146,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "extract_answers": lambda t: list(extract_answers(t)),
     "find_elements": lambda t: list(find_elements(t, "fact")),
     "find_json_values": lambda t: list(find_json_values(t)),
-    "find_field": lambda t: find_field(t, ["fact"], "fact"),
+    "lookups": lambda t: list(lookups(t, "fact")),
     "asked_for": lambda t: asked_for(t, NOW),
     "parse_when": lambda t: parse_when(clip(t), NOW),
     "fold": fold,

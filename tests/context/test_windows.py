@@ -96,7 +96,8 @@ def test_a_topic_window_is_instructions_then_topic_then_tail() -> None:
         message_at(10, "And?"),
     ]
     system, *rest = texts(reader_prompt(topic, tail, "en", LIMIT, anew()))
-    assert system == load_prompt("reader", "en")
+    prompts = (load_prompt(name, "en") for name in ("reader", "reader_tags"))
+    assert system == "\n\n".join(prompts)
     assert rest == [
         "=== Topic t1 ===\n-- 2026-03-01 (Sunday) --\n"
         "[m1] user: I want a table.\n[m2] assistant: Oak or pine?",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copy
 
 import pytest
 from browsing import launch
@@ -31,6 +32,8 @@ PAGES = [
     "guides/storage/",
     "reference/settings/",
     "reference/cli/",
+    "reference/api/",
+    "reference/api/graph/",
     "research/comparison/",
     "research/real-models/",
     "research/persons/",
@@ -48,11 +51,12 @@ BROKEN = """() => [...document.querySelectorAll("td:first-child code")]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site."""
     folder = tmp_path_factory.mktemp("site")
-    mkdocs = Path(sys.executable).with_name("mkdocs")
-    command = [str(mkdocs), "build", "--quiet", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
-    return folder
+    copy(ROOT / "mkdocs.yml", folder)
+    (folder / "docs").symlink_to(ROOT / "docs")
+    zensical = Path(sys.executable).with_name("zensical")
+    command = [str(zensical), "build", "--config-file", str(folder / "mkdocs.yml")]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder / "site"
 
 
 @pytest.fixture(scope="module")

@@ -58,8 +58,10 @@ def test_the_prompt_quotes_the_lines_that_follow_it(language: Language) -> None:
             TurnPlan(focus="q1", goal="Go"),
         ),
         ("<focus>none</focus><goal>A &amp; B</goal>", TurnPlan(goal="A & B")),
+        ('{"kind": "narrative", "focus": "q1"}', TurnPlan(focus="q1")),
+        ('```json\n{"turn_plan": {"kind": "narrative", "goal": "Go"}}\n```', TurnPlan(goal="Go")),
         (
-            "<kind>narrative</kind><keywords>a, b; a</keywords><when>future</when>",
+            '{"kind": "narrative", "keywords": ["a", "b", "a"], "when": "future"}',
             TurnPlan(search=SearchIntent(keywords=("a", "b"), when="future")),
         ),
         (
@@ -76,8 +78,7 @@ def test_the_prompt_quotes_the_lines_that_follow_it(language: Language) -> None:
         ),
         ("<kind>state_edit or narrative</kind>", TurnPlan()),
         (
-            '<kind>state_edit</kind><edits>[["SET", "item_sword_01.count", 3]]</edits>'
-            "<reply>3.</reply>",
+            '{"kind": "state_edit", "edits": [["SET", "item_sword_01.count", 3]], "reply": "3."}',
             TurnPlan(
                 kind="state_edit", search=SearchIntent(enabled=False), edits=(EDIT,), reply="3."
             ),
@@ -105,7 +106,7 @@ def test_an_answer_without_a_plan_is_refused(text: str) -> None:
 
 tags = st.sampled_from(
     ["<turn_plan>", "<kind>", "state_edit", "</kind>", "<edits>", '[["SET", "a", 1]]', "</edits>",
-     "<weights lore=", '"9"', "/>", "<keywords>", ";", "{", "[", "]", "}", "\ud83d"]
+     "<weights lore=", '"9"', "/>", "<keywords>", ";", "{", '"kind":', "[", "]", "}", "\ud83d"]
 )  # fmt: skip
 
 

@@ -28,6 +28,8 @@ BOTH = ("lore_12", "narrative_t4")
         "<think>perhaps lore_7</think><selection><rationale>Why.</rationale>"
         "<pick>lore_12</pick>\n<pick>[narrative_t4]</pick></selection>",
         "<selection><rationale>Why.</rationale>\n- lore_12\n- narrative_t4\n</selection>",
+        '```json\n{"ids": ["lore_12", "narrative_t4"], "rationale": "Why."}\n```',
+        '{"rationale": "Why.", "selected": [{"id": "lore_12"}, {"id": "narrative_t4"}]}',
         "＜selection＞＜rationale＞Why.＜/rationale＞＜pick id=＂lore_12＂/＞"
         "＜pick id=“narrative_t4”/＞＜/selection＞",
     ],
@@ -45,7 +47,7 @@ def test_picks_are_read_without_a_rationale(text: str) -> None:
     assert parse_selection(text).ids == BOTH
 
 
-@each_row("text", ["<selection></selection>", "<selection/>"])
+@each_row("text", ["<selection></selection>", "<selection/>", "[]", '{"ids": []}'])
 def test_nothing_is_an_answer(text: str) -> None:
     assert parse_selection(text).ids == ()
 
@@ -70,7 +72,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert all(found.ids)
 
 
-@each_row("piece", ["<pick", "<selection>", "lore_1", '<pick id="'])
+@each_row("piece", ["<pick", "<selection>", "[", '{"ids":[', "lore_1", '<pick id="'])
 def test_long_answers_are_read_in_time(piece: str) -> None:
     with suppress(UnusableAnswerError):
         parse_selection(piece * 100_000)

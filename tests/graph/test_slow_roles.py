@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from sessions import open_after, past, tell, thread
@@ -10,13 +13,16 @@ from sessions import open_after, past, tell, thread
 from topicloom import (
     BRIEF,
     SPLITTER,
+    Answer,
     Brief,
+    BriefRequest,
+    LocalRole,
     Memory,
     Receipt,
     Roles,
 )
-from topicloom.hosting import Graph
-from topicloom.testing import FixedRole, SlowRole, fake_roles
+from topicloom.hosting import Graph, find_deps
+from topicloom.testing import SlowRole, fake_roles
 
 CONFIG = thread()
 DEADLINE = 0.2
@@ -63,11 +69,58 @@ async def test_so_it_is_on_the_event_loop(tmp_path: Path) -> None:
     assert "reader" in newest_receipt(graph).unasked
 
 
-def test_roles_that_answer_are_waited_for(tmp_path: Path) -> None:
-    writer = FixedRole(lambda request: Brief(f"Written {request.topic.id}", "In its own time."))
-    writer.deadline = 60.0
-    roles = fake_roles().replace(BRIEF, writer)
-    graph = open_after(past("茶", "雨"), tmp_path, roles, role_seconds=20)
+@dataclass
+class LateWriter(LocalRole[BriefRequest, Brief]):
+    """Writes briefs once it may: the turn goes on without them."""
+
+    may: Event = field(default_factory=Event)
+    deadline: float | None = 60.0
+    model: str = "slow"
+    written: list[str] = field(default_factory=list)
+
+    def call(self, request: BriefRequest) -> Answer[Brief]:
+        assert self.may.wait(30)
+        self.written.append(request.topic.id)
+        return Answer(Brief(f"Late {request.topic.id}", "Written in its own time."))
+
+    def write(self, graph: Graph) -> None:
+        """Let the briefs of two topics come."""
+        self.may.set()
+        late = find_deps(graph).workspaces.open("s").late_briefs
+        deadline = time.monotonic() + 20
+        while len(late) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def test_a_brief_that_comes_late_is_there_in_the_next_turn(tmp_path: Path) -> None:
+    writer = LateWriter()
+    graph = open_split(tmp_path, fake_roles().replace(BRIEF, writer))
     tell(graph, CONFIG, "茶的事情", keep=0)
-    assert {t.name for t in Memory.of(graph, CONFIG).topics()} == {"Written t1", "Written t2"}
+    assert {t.name for t in Memory.of(graph, CONFIG).topics()} == {"茶", "雨"}
+    writer.write(graph)
+    tell(graph, CONFIG, "雨的事情")
+    topics = Memory.of(graph, CONFIG).topics()
+    assert {t.name for t in topics} == {"Late t1", "Late t2"}
+    assert {t.brief for t in topics} == {"Written in its own time."}
+
+
+def test_a_late_brief_of_what_was_purged_is_dropped(tmp_path: Path) -> None:
+    writer = LateWriter()
+    graph = open_split(tmp_path, fake_roles().replace(BRIEF, writer))
+    tell(graph, CONFIG, "茶的事情", keep=0)
+    memory = Memory.of(graph, CONFIG)
+    memory.forget(memory.topic("t1").messages()[0].id)
+    writer.write(graph)
+    tell(graph, CONFIG, "雨的事情")
+    assert not [t.name for t in Memory.of(graph, CONFIG).topics() if t.name.startswith("Late")]
+
+
+def test_roles_that_answer_are_waited_for(tmp_path: Path) -> None:
+    writer = LateWriter()
+    writer.may.set()
+    graph = open_after(
+        past("茶", "雨"), tmp_path, fake_roles().replace(BRIEF, writer), role_seconds=20
+    )
+    tell(graph, CONFIG, "茶的事情", keep=0)
+    assert {t.name for t in Memory.of(graph, CONFIG).topics()} == {"Late t1", "Late t2"}
     assert newest_receipt(graph).unasked == {}

@@ -73,10 +73,10 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
         filled = chain(values, repeat(values[-1]))
         return re.sub(r"‹\w[^‹›]*›", lambda _: next(filled), load_prompt(name, language))
 
-    found = [r for r in parse_readings(load_prompt("reader", language)) if r.topic]
-    assert [(r.topic, r.score) for r in found] == [("t7", 0.8), ("t7", 0)]
-    assert found[0].ranges == (("m12", "m12"), ("m30", "m31"))
-    assert found[0].summary
+    tags, json = (parse_readings(load_prompt(n, language)) for n in ("reader_tags", "reader_json"))
+    assert [(r.topic, r.score) for r in (*tags, *json)] == [("t7", 0.8), ("t7", 0)] * 2
+    assert tags[0].ranges == (("m12", "m12"), ("m30", "m31"))
+    assert tags[0].summary == json[0].summary != ""
     name = {"en": "Ombrix's attic key", "zh": "欧布里的阁楼钥匙"}[language]
     assignments = parse_split(load_prompt("splitter", language))
     assert [(a.message, a.topic or a.name, a.also) for a in assignments] == [

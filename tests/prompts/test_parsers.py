@@ -70,6 +70,17 @@ m#57</Referenced_Messages><Summary>They chose <b>oak</b>.</Summary></Topic_Resul
     "bare numbers": """<topic_result><relevance_score>0,85</relevance_score>
 <referenced_messages>42
 057</referenced_messages><summary>They chose <b>oak</b>.</summary></topic_result>""",
+    "JSON": """{"relevance_score": 0.85, "referenced_message_ids": ["m42", "msg-057"],
+ "summary": "They chose <b>oak</b>."}""",
+    "JSON with prose, a fence and strings": """The result {of the topic}:
+```json
+{"relevance_score": "85%", "referenced_message_ids": "m42, m57",
+ "summary": "They chose <b>oak</b>."}
+```""",
+    "JSON in an object of its name": """{"topic_result": {"relevance_score": 0.85,
+ "referenced_messages": ["m42", "m57"], "summary": "They chose <b>oak</b>."}}""",
+    "JSON with numbers for ids": """{"Relevance_Score": 0.85, "referenced_message_ids": [42, 57],
+ "summary": "They chose <b>oak</b>."}""",
 }
 
 
@@ -92,6 +103,10 @@ def test_several_topics_are_read_from_one_answer() -> None:
         ParsedReading(0.1, topic="t5"),
     )
     assert parse_readings(tags) == expected
+    by_schema = """{"topics": [
+{"topic": "t3", "referenced_messages": ["m4-m6", "m9"], "relevance_score": 0.8, "summary": "Oak."},
+{"topic": "t5", "referenced_messages": [], "relevance_score": 0.1, "summary": ""}]}"""
+    assert parse_readings(by_schema) == expected
 
 
 def test_a_summary_may_speak_of_the_form_itself() -> None:
@@ -126,6 +141,12 @@ def test_a_score_is_read_from_each_form(text: str, score: float) -> None:
 def test_what_is_no_score_is_not_guessed(text: str) -> None:
     with pytest.raises(UnusableAnswerError):
         parse_readings(f"<relevance_score>{text}</relevance_score>")
+
+
+@each_row("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "true"])
+def test_json_numbers_that_are_no_score(number: str) -> None:
+    with pytest.raises(UnusableAnswerError):
+        parse_readings(f'{{"relevance_score": {number}}}')
 
 
 def test_an_answer_that_is_cut_in_its_summary_keeps_what_comes_before() -> None:
@@ -189,6 +210,17 @@ SPLITS = {
 <assignment><msg_id>m2</msg_id><topic>new</topic><topic_name>Kitchen &gt; budget</topic_name>
 <summary>All about the kitchen.</summary></assignment>
 <assignment><msg_id>m3, m4</msg_id><topic_id>topic-001</topic_id></assignment></topic_split>""",
+    "JSON": """{"assignments": [{"msg_id": "m1", "topic": "existing_active", "topic_id": "t3"},
+{"msg_id": "m2", "topic": "new", "topic_name": "Kitchen > budget",
+ "summary": "All about the kitchen."},
+{"msg_id": ["m3", "m4"], "topic": "existing_inactive", "topic_id": "t1"}]}""",
+    "JSON in an object of its name": """{"topic_split": {"assignments": [
+{"msg_id": "m1", "topic_id": "t3"}, {"msg_id": "m2", "topic": "new",
+ "topic_name": "Kitchen > budget", "summary": "All about the kitchen."},
+{"msg_id": "m3-m4", "topic_id": "t1"}]}}""",
+    "a bare JSON list": """[{"id": 1, "topic_id": 3},
+{"id": 2, "topic": "new", "name": "Kitchen > budget", "brief": "All about the kitchen."},
+{"message_ids": [3, 4], "topic_id": "t1"}]""",
 }
 
 
@@ -204,6 +236,7 @@ def test_a_split_is_read_in_every_form(text: str) -> None:
         "<assignment msg_id=m1 topic_id=t3 also='[T7] [t9] [t7]'/>",
         '<assignment msg_id="m1" topic_id="t3" also="7, 9"></assignment>',
         '<assignment msg_id="m1" topic_id="t3"><also>t7、t9</also></assignment>',
+        '{"assignments": [{"msg_id": "m1", "topic_id": "t3", "also": ["t7", "topic 9"]}]}',
     ],
 )
 def test_references_are_read_in_every_form(text: str) -> None:
@@ -226,6 +259,7 @@ def test_references_to_nothing_are_none(also: str) -> None:
     [
         '<assignment msg_id="m1" topic="small_talk"></assignment>',
         "<assignment msg_id=m1 topic='Small talk'/>",
+        '{"assignments": [{"msg_id": "m1", "topic": "small-talk", "topic_name": "Chat"}]}',
     ],
 )
 def test_small_talk_is_a_loose_end(text: str) -> None:
@@ -238,6 +272,7 @@ def test_small_talk_is_a_loose_end(text: str) -> None:
         '<assignment msg_id="m1" topic="existing_active" topic_id="Kitchen renovation">',
         '<assignment msg_id="m1" topic="Kitchen renovation">',
         '<assignment msg_id="m1" topic="new" topic_id="Kitchen renovation">',
+        '[{"id": 1, "topic": "existing_inactive", "topic_id": "Kitchen renovation"}]',
     ],
 )
 def test_a_name_may_stand_where_an_id_was_meant(text: str) -> None:
@@ -262,6 +297,9 @@ ROUTES = {
 <topic id="t2" relevance="low">why</topic></matched_topics></topic_routing>""",
     "figures, Chinese, nothing closed": """<topic relevance=0.9 id=t3>
 <topic id='[t1]'>no relevance given<topic id="topic-2" relevance="低">""",
+    "JSON": """{"matched_topics": [{"id": "t3", "relevance": "high"},
+{"id": "t1", "relevance": 0.6},
+{"topic_id": 2, "relevance": "low"}]}""",
 }
 
 
@@ -274,6 +312,7 @@ def test_a_route_to_nowhere() -> None:
     reason = "<topic_routing><no_match_reason>nothing on travel</no_match_reason></topic_routing>"
     assert parse_routing(reason) == Route({}, "nothing on travel")
     assert parse_routing("<matched_topics></matched_topics>") == Route({})
+    assert parse_routing('{"matched_topics": []}') == Route({})
 
 
 @each_row(
@@ -281,6 +320,7 @@ def test_a_route_to_nowhere() -> None:
     [
         "<topic_brief><name>Oak\n table</name><brief>About the table.</brief></topic_brief>",
         "<name>Oak table</name>\n<brief>About the table.",
+        '```json\n{"name": "Oak table", "brief": "About the table."}\n```',
     ],
 )
 def test_a_brief_is_read_in_every_form(text: str) -> None:
@@ -294,6 +334,7 @@ def test_a_brief_is_read_in_every_form(text: str) -> None:
         "Sure: <query>How much is the hotel?",
         "I write it in <query>: <query>How much is the hotel?</query>",
         "In <query>, then: <query>How much is the hotel?",
+        '{"query": "How much is the hotel?"}',
     ],
 )
 def test_a_query_is_read_in_every_form(text: str) -> None:
@@ -329,6 +370,8 @@ PIECES = st.sampled_from(
         "</think>",
         "<query>",
         "<brief",
+        '{"relevance_score":',
+        '"assignments": [',
         "0.5",
         "m42",
         ">",
@@ -383,6 +426,8 @@ HOSTILE = [
     "</think><",
     "{",
     "[",
+    '{"a":',
+    '[{"a":"',
     "&lt;",
     "a",
     '"',

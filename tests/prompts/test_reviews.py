@@ -29,6 +29,8 @@ OAK = Assessment(
         "</summary><importance>0.8</importance><lasting>yes</lasting></topic_review>",
         "<think>hm</think>```xml\n<topic_review>\n<name>Oak\ntop</name><brief>A worktop."
         "<summary>Oak was chosen.<importance>80 %<lasting>Yes.",
+        '{"topic_review": {"name": "Oak top", "brief": "A worktop.", "summary": "Oak was chosen.",'
+        ' "importance": 0.8, "lasting": "yes"}}',
         "＜topic_review＞＜name＞Oak top＜／name＞＜brief＞A worktop.＜／brief＞"
         "＜summary＞Oak was chosen.＜／summary＞＜importance＞８/10＜／importance＞"
         "＜lasting＞yes＜／lasting＞＜／topic_review＞",

@@ -181,7 +181,7 @@ def test_an_unusable_answer_is_asked_for_once_more(
     assert complaint["content"] in [
         get_wording("zh").complaint.format(form=form)
         for form in (
-            "<topic_result>",
+            '{"topics": [...]}',
             "<topic_split>",
             "<topic_routing>",
             "<topic_brief>",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -124,6 +125,30 @@ def test_an_error_names_the_context(words: str) -> None:
     assert not server.learn(ValueError("out of paper"), 6_144)
     sizes = [size for size in (6_144, 4_608, 4_096) if server.learn(error, size)]
     assert (sizes, server.context) == ([6_144, 4_608], 4_096), "what cannot shrink ends at a half"
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_reader_can_name_no_strangers(openai_server: OpenAIServer, takes: bool) -> None:
+    """One's own server is asked for JSON by a schema with the ids; one that refuses, for tags."""
+    if not takes:
+        openai_server.then(Status(400, message="'response_format' is not supported"))
+    said = {"relevance_score": 0.7, "referenced_messages": ["m3", "m1"], "summary": ""}
+    openai_server.otherwise(Reply(json.dumps(said)) if takes else Reply(READ))
+    reader = ChatReader(chat(openai_server, f"schema-{takes}"))
+    (value,) = reader.call(replace(ASKED, windows=[replace(TOPIC, messages=SAID[:3])])).value
+    reader.call(ASKED)
+    assert [q.id for q in value.quotes] == (["m3", "m1"] if takes else [])
+    form = openai_server.requests[0]["response_format"]["json_schema"]["schema"]["properties"]
+    fields = form["topics"]["items"]["properties"]
+    assert fields["referenced_messages"]["items"]["enum"] == ["m1", "m2", "m3"]
+    assert fields["topic"]["enum"] == ["t1"]
+    later = ["response_format" in r for r in openai_server.requests[1:]]
+    assert later == ([True] if takes else [False, False])
+    for request in openai_server.requests:
+        system = request["messages"][0]["content"]
+        assert ("JSON" in system, "<topic_result" in system) == (
+            ("response_format" in request, "response_format" not in request)
+        ), "one form is asked for, never two"
 
 
 @ways

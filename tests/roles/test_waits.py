@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from topicloom import Answer, LocalRole
+from topicloom.background import submit_daemon
 from topicloom.effects import arun_step, run_step
-from topicloom.roles.calls import Stepwise, ask_all, ask_role
+from topicloom.roles.calls import Stepwise, ask_all, ask_role, read_late
 from topicloom.roles.waits import LONGEST_REST, REST, TurnWaits, Waits
 from topicloom.testing import FixedRole, SlowRole
 
@@ -159,9 +162,25 @@ class TestRest:
         session, quick = Session(), Player(model="quick")
         session.ask("splitter", None)
         assert session.waits.note_failure("brief", quick, took=0.01, allowed=0.0)
-        assert session.waits.refuse("brief", quick) == "it was late in this turn"
+        assert session.waits.refuse("brief", quick, waits=False) == "it was late in this turn"
         session.turns(1)
         assert session.ask("brief", 1, quick) == session.ask("reader", 1, quick) == ""
+
+    def test_it_rests_if_it_answers_never(self) -> None:
+        session, other = Session(), Player(model="other")
+        session.ask("splitter", None)
+        session.waits.note_failure("brief", other, took=0.01, allowed=0.0)
+        session.waits.note_end("brief", other, took=60, failed=True)
+        session.turns(1)
+        assert session.ask("brief", 1, other).startswith("it was late: it rests")
+
+    def test_an_answer_by_its_own_deadline_ends_the_rest(self) -> None:
+        session, other = Session(), Player(model="other")
+        session.ask("splitter", 30)
+        assert session.ask("brief", None, other) == ""
+        session.waits.note_end("brief", other, took=40, failed=False)
+        session.turns(1)
+        assert session.ask("brief", 1, other) == session.ask("reader", 1, other) == ""
 
     def test_a_failure_at_once_is_not_being_late(self) -> None:
         session = Session()
@@ -213,3 +232,18 @@ class TestCalls:
         run_step(ask_role("reader", Timed(), "?", waits=waits))
         assert seen[0] is not None
         assert seen[0] <= 5.0
+
+    @pytest.mark.parametrize("mode", ["sync", "async"])
+    async def test_a_late_call_goes_on_where_somebody_takes_it(self, mode: str) -> None:
+        waits, late = TurnWaits(0.05), list[Any]()
+        waits.begin()
+        slow = SlowRole(seconds=0.2, deadline=60)
+        step = ask_role("reader", slow, "?", waits=waits, late=late.append)
+        await (arun_step(step) if mode == "async" else submit(step))
+        assert isinstance(late[0].result(5), Answer)
+        # No reader answers with None.
+        assert read_late("reader", late[0]) is None
+
+
+async def submit(step: Any) -> Any:
+    return submit_daemon(lambda: run_step(step)).result(5)

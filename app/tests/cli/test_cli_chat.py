@@ -78,15 +78,18 @@ def test_a_model_replies_once(
     run: Run, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
 ) -> None:
     openai_server.models = [{"id": "some", "meta": {"n_ctx": 8_192}}]
-    openai_server.then(Status(400, message="tools are not supported"), Reply("Yes."))
+    openai_server.then(Reply("Yes."), Status(400, message="response_format: no such thing"))
+    openai_server.then(Reply("Yes."))
     openai_server.then(Reply("The jar stands in the cellar, on the second shelf."))
     monkeypatch.setenv("TOPICLOOM_MODEL", "openai:some")
     monkeypatch.setenv("TOPICLOOM_BASE_URL", openai_server.base_url)
     outcome = run("chat", stdin="Where is the jar?\n")
     assert outcome.code == 0
     text = " ".join(outcome.out.split())
-    takes = "context 8,192 tokens; takes roles in a row, system, max_tokens; no tools: "
-    assert takes in text
+    assert (
+        "context 8,192 tokens; takes tools, roles in a row, system, max_tokens; no json_schema: "
+        in text
+    )
     assert outcome.out.count("The jar stands in the cellar, on the second shelf.\n") == 1
 
 

@@ -484,10 +484,12 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
     page: Page, graph: CompiledSessionGraph, tmp_path: Path
 ) -> None:
     assert graph.store is not None
-    fact = Fact("Likes oak", ("m1",), "2026-03-01")
+    fact = Fact("Likes oak", ("m1",), "2026-03-01", origin="claude", held=True)
     ReflectionStore(graph.store).change_facts(NAME, FactChanges((fact,)))
     edit(page)
     page.get_by_role("tab", name="Facts").click()
+    said = "from an export (claude) · not used until you confirm it"
+    expect(page.locator("[data-fact]")).to_contain_text(said)
     page.get_by_role("button", name="Correct").click()
     page.get_by_role("textbox", name="Name").fill("Likes ash")
     page.keyboard.press("Enter")

@@ -118,7 +118,12 @@ class PromptWindow:
         It says when a topic is divided and what its reader is shown of it: so none is ever cut. The
         conversation has a quarter. Where the instructions fill the window, the stand-in reads.
         """
-        texts = [self.prompts("reader", language) for language in LANGUAGES]
+        forms = ("reader_tags", "reader_json")
+        texts = [
+            f"{self.prompts('reader', language)}\n\n{self.prompts(form, language)}"
+            for language in LANGUAGES
+            for form in forms
+        ]
         left = self.limit - max(measure_each(texts, self.counter)) - RESERVE
         return max(left, self.limit // 4) * 3 // 4
 

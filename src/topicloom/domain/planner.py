@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage
 
@@ -32,6 +32,7 @@ from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
     find_child_text,
     find_elements,
+    find_json_values,
     first_of,
 )
 from topicloom.roles.values import note_repairs, parse_score
@@ -160,28 +161,30 @@ def parse_plan(text: str) -> TurnPlan:
 
 
 def _plan_of_answer(text: str) -> TurnPlan | None:
-    fields = {
-        n: replace_surrogates(find_child_text(text, n, *_FIELDS, "turn_plan")) for n in _FIELDS
-    }
-    weights = next((e.attributes for e in find_elements(text, "weights")), {})
-    if not (weights or any(fields.values())):
-        return None
-    kind = _parse_kind(fields["kind"])
+    tags: dict[str, Any] = {n: find_child_text(text, n, *_FIELDS, "turn_plan") for n in _FIELDS}
+    tags["weights"] = next((dict(e.attributes) for e in find_elements(text, "weights")), {})
+    objects = (v for v in find_json_values(text) if isinstance(v, dict) and "kind" in v)
+    fields = [tags, *({k: v[k] for k in _FIELDS if k in v} for v in objects)]
+    return next((_make_plan(found) for found in fields if any(found.values())), None)
+
+
+def _make_plan(fields: Mapping[str, Any]) -> TurnPlan:
+    kind = _parse_kind(_parse_text(fields.get("kind")))
     edit = kind == "state_edit"
-    edits = [tuple(e) for e in parse_edits(fields["edits"]) if isinstance(e, list | tuple)]
+    edits = [tuple(e) for e in parse_edits(fields.get("edits")) if isinstance(e, list | tuple)]
     return TurnPlan(
         kind=kind,
-        focus=_one_line(fields["focus"]) or None,
-        goal=_one_line(fields["goal"])[:_LONGEST],
-        template=_one_line(fields["template"]) or "default",
+        focus=_one_line(fields.get("focus")) or None,
+        goal=_one_line(fields.get("goal"))[:_LONGEST],
+        template=_one_line(fields.get("template")) or "default",
         search=SearchIntent(
             enabled=not edit,
-            keywords=_parse_keywords(fields["keywords"]),
-            when=_parse_when(fields["when"]),
-            weights=_parse_weights(weights),
+            keywords=_parse_keywords(fields.get("keywords")),
+            when=_parse_when(_parse_text(fields.get("when"))),
+            weights=_parse_weights(fields.get("weights")),
         ),
         edits=tuple(edits) if edit else (),
-        reply=cut(fields["reply"], _LONGEST) if edit else "",
+        reply=cut(_parse_text(fields.get("reply")), _LONGEST) if edit else "",
     )
 
 
@@ -197,23 +200,27 @@ def _parse_when(said: str) -> TimeFocus:
     return "future" if "future" in said.lower() else "now"
 
 
-def _parse_keywords(said: str) -> tuple[str, ...]:
-    words = (
-        _one_line(part).strip("\"'“”‘’[]")[:_LONGEST_KEYWORD].strip()
-        for part in _BETWEEN.split(said)
-    )
+def _parse_keywords(said: object) -> tuple[str, ...]:
+    parts = said if isinstance(said, list) else _BETWEEN.split(_parse_text(said))
+    words = (_one_line(part).strip("\"'“”‘’[]")[:_LONGEST_KEYWORD].strip() for part in parts)
     return tuple(dict.fromkeys(w for w in words if w))[:_MOST_PARSED]
 
 
-def _parse_weights(given: Mapping[str, str]) -> DomainWeights:
-    scores = {name: parse_score(given.get(name, "")) for name in DomainWeights.model_fields}
+def _parse_weights(said: object) -> DomainWeights:
+    given = said if isinstance(said, dict) else {}
+    scores = {name: parse_score(str(given.get(name, ""))) for name in DomainWeights.model_fields}
     return DomainWeights(**{name: score for name, score in scores.items() if score is not None})
 
 
-def _one_line(said: str) -> str:
+def _one_line(said: object) -> str:
     """A text in one line; "" where a model says that there is nothing."""
-    text = " ".join(said.split())
+    text = " ".join(_parse_text(said).split())
     return "" if text.lower() in _NOTHING else text
+
+
+def _parse_text(said: object) -> str:
+    """Text that can be stored: JSON may hold halves of characters."""
+    return replace_surrogates(said) if isinstance(said, str) else ""
 
 
 class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):

@@ -22,8 +22,10 @@ from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
     find_child_text,
     find_elements,
+    find_json_values,
     first_of,
     has_tag,
+    stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs
 from topicloom.search.words import NameFinder
@@ -153,6 +155,7 @@ def parse_selection(text: str, kinds: Iterable[str] = ()) -> Selection:
         text,
         "selection",
         _selection_of_picks,
+        _selection_of_json,
         lambda t: _selection_of_words(t, ids),
     )
 
@@ -160,6 +163,17 @@ def parse_selection(text: str, kinds: Iterable[str] = ()) -> Selection:
 def _selection_of_picks(text: str) -> Selection | None:
     ids = _unique_ids(e.field("id") or e.body for e in find_elements(text, "pick", "selection"))
     return Selection(ids, _find_rationale(text)) if ids else None
+
+
+def _selection_of_json(text: str) -> Selection | None:
+    for value in find_json_values(text):
+        for listed in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(listed, list):
+                found = (v.get("id", "") if isinstance(v, dict) else v for v in listed)
+                ids = _unique_ids(i for i in found if isinstance(i, str))
+                if ids or not listed:
+                    return Selection(ids, stringify_values(value).get("rationale", ""))
+    return None
 
 
 def _selection_of_words(text: str, pattern: re.Pattern[str]) -> Selection | None:

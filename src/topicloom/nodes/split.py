@@ -46,7 +46,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         if roles.by_index(SPLITTER):
             turn = put_right(draft, workspace, turn, plan.tail, deps.embedder)
         divided = yield from divide_large(work)
-        yield from write_briefs(work)
+        yield from write_briefs(work, workspace.late_briefs)
         change, done = draft.close(rounds, plan, settings.activation, settings.language)
         session = draft.session
         if not current_run().fork:  # a fork shows what was known at its checkpoint until now

@@ -17,6 +17,7 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.nodes.workspace import Workspace
+from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
 from topicloom.state.closing import TurnRecord, close_turn
 from topicloom.state.receipt import Call, PlannedTurn, Receipt
@@ -83,7 +84,7 @@ class TurnEnd:
 
     def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
         workspace, settings = self.workspace, self.deps.settings
-        store = workspace.store
+        store, session = workspace.store, _apply_late_briefs(workspace, session)
         if workspace.waiting:
             emit("embedding", left=workspace.waiting)
         plan = self.state.get("plan")
@@ -100,3 +101,15 @@ class TurnEnd:
         table, policy = store.topic_table(session), settings.activation
         session, turn, receipt = close_turn(session, self.turn, table, policy, record)
         return store.add_receipt(session, receipt), (turn, receipt)
+
+
+def _apply_late_briefs(workspace: Workspace, session: Session) -> Session:
+    """The session with the briefs by models that were late at a split."""
+    store = workspace.store
+    left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
+    late = [update for purges, update in left if purges == store.log.purges]
+    if not late:
+        return session
+    table = store.topic_table(session)
+    topics = apply_brief_updates(table, keep_names_apart(table, late))
+    return store.save_topics(session, topics) if topics else session

@@ -20,6 +20,7 @@ from topicloom.errors import StorageUnavailableError
 from topicloom.search.message_search import Hits
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
+from topicloom.state.changes import BriefUpdate
 from topicloom.state.identity import select_unstored
 from topicloom.state.language import Language
 from topicloom.state.session import Lookup, Session
@@ -76,6 +77,9 @@ class Workspace:
     """The index of all messages, those in no topic too; empty until it is searched."""
     unread: dict[str, None] = field(default_factory=dict)
     """Why the graph's store could not be read in this turn."""
+    late_briefs: dict[str, tuple[int, BriefUpdate]] = field(default_factory=dict)
+    """Briefs that models wrote after a split had waited for them, by topic, until a turn ends; with
+    the digest of the purges that they come after."""
 
     def recent(
         self, session: Session, messages: Sequence[AnyMessage], missed: int = 0, first: int = 0

@@ -22,8 +22,10 @@ from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
     Element,
     find_elements,
+    find_json_values,
     first_of,
     has_tag,
+    stringify_values,
     unescape,
 )
 from topicloom.roles.values import clip, note_repairs, parse_message_ids
@@ -112,12 +114,22 @@ def parse_reflection(text: str) -> tuple[Claim, ...]:
     Raises:
         UnusableAnswerError: If there is neither a fact nor an empty result.
     """
-    return first_of(text, "reflection", _list_facts)
+    return first_of(text, "reflection", _facts_of_tags, _facts_of_json)
 
 
-def _list_facts(text: str) -> tuple[Claim, ...] | None:
+def _facts_of_tags(text: str) -> tuple[Claim, ...] | None:
     facts = _parse_facts(find_elements(text, "fact", "reflection"))
     return facts if facts or has_tag(text, "reflection") else None
+
+
+def _facts_of_json(text: str) -> tuple[Claim, ...] | None:
+    for value in find_json_values(text):
+        listed = value.get("facts") if isinstance(value, dict) else value
+        if isinstance(listed, list):
+            facts = _parse_facts(Element(stringify_values(entry), "") for entry in listed)
+            if facts or not listed:
+                return facts
+    return None
 
 
 def _parse_facts(found: Iterable[Element]) -> tuple[Claim, ...]:

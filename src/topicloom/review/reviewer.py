@@ -18,7 +18,7 @@ from topicloom.roles.brief import (
     make_brief,
 )
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.markup import find_field, first_of
+from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip, parse_score
 from topicloom.search.embedder import Embedder
 from topicloom.state.language import Language
@@ -99,16 +99,16 @@ def parse_review(text: str) -> Assessment:
 
 
 def _review_of_fields(text: str) -> Assessment | None:
-    fields = {tag: find_field(text, _TAGS, tag) for tag in _TAGS}
-    if not fields["summary"]:
-        return None
-    return Assessment(
-        name=" ".join(fields["name"].split()),
-        brief=fields["brief"],
-        summary=fields["summary"],
-        importance=_parse_importance(fields["importance"].lower()),
-        once=_NO.match(fields["lasting"]) is not None,
-    )
+    for field_of in lookups(text, *_TAGS):
+        if summary := field_of("summary"):
+            return Assessment(
+                name=" ".join(field_of("name").split()),
+                brief=field_of("brief"),
+                summary=summary,
+                importance=_parse_importance(field_of("importance").lower()),
+                once=_NO.match(field_of("lasting")) is not None,
+            )
+    return None
 
 
 def _parse_importance(said: str) -> float:

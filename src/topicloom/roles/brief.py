@@ -15,7 +15,7 @@ from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.markup import find_field, first_of
+from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
 from topicloom.search.embedder import Embedder, dot_products
 from topicloom.state.fence import fence, fence_line
@@ -33,7 +33,6 @@ _SIZE = 1_000
 """Characters of a brief by extracts, about."""
 _READ = 200
 """Newest messages that are weighed."""
-_TAGS = ("name", "brief", "summary", "topic_brief")
 _QUOTED = 8
 """Messages that are quoted at most."""
 _OTHERS = 64
@@ -121,8 +120,10 @@ def parse_brief(text: str) -> Brief:
 
 
 def _brief_of_fields(text: str) -> Brief | None:
-    brief = find_field(text, _TAGS, "brief", "summary")
-    return Brief(" ".join(find_field(text, _TAGS, "name").split()), brief) if brief else None
+    for field_of in lookups(text, "name", "brief", "summary", "topic_brief"):
+        if brief := field_of("brief", "summary"):
+            return Brief(" ".join(field_of("name").split()), brief)
+    return None
 
 
 class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):

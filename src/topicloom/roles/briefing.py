@@ -1,16 +1,26 @@
-"""Briefs of the topics that a split touched, written in parallel."""
+"""Briefs of the topics that a split touched: written in parallel, late ones in a later turn."""
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
+from concurrent.futures import Future
+from functools import partial
+
 from topicloom.effects import Step
-from topicloom.roles.brief import BRIEF, make_brief_request
-from topicloom.roles.calls import ask_all, ask_first
+from topicloom.roles.base import Answer
+from topicloom.roles.brief import BRIEF, Brief, make_brief_request
+from topicloom.roles.calls import ask_all, ask_first, read_late
 from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import SPLITTER
+from topicloom.state.changes import BriefUpdate, make_brief_update
+from topicloom.state.topics import Topic
+
+LateBriefs = MutableMapping[str, tuple[int, BriefUpdate]]
+"""Briefs that came late, by topic, with the digest of the purges that they come after."""
 
 
-def write_briefs(work: SplitWork) -> Step[None]:
-    """Write the briefs of what was touched.
+def write_briefs(work: SplitWork, left: LateBriefs) -> Step[None]:
+    """Write the briefs of what was touched; those that are late are put into `left` as they come.
 
     Where a model sorts, the stand-in leaves the names and briefs that it gave as they are.
     """
@@ -18,11 +28,14 @@ def write_briefs(work: SplitWork) -> Step[None]:
     topics = [t for t in draft.touched.values() if not t.loose]
     if not topics:
         return
+    late = dict[str, Future[Answer[Brief]]]()
     messages = {t.id: draft.store.topic_messages(draft.session, t) for t in topics}
     known = draft.topics
     requests = [make_brief_request(draft.session, t, messages, known) for t in topics]
     ids = [t.id for t in topics]
-    answers = yield from ask_all("brief", roles[BRIEF], requests, ids, waits=work.waits)
+    answers = yield from ask_all(
+        "brief", roles[BRIEF], requests, ids, waits=work.waits, late=late.__setitem__
+    )
     sorted_by_model = not roles.by_index(SPLITTER)
     for topic, request, (brief, call) in zip(topics, requests, answers, strict=True):
         work.calls.append(call)
@@ -33,3 +46,14 @@ def write_briefs(work: SplitWork) -> Step[None]:
             name = brief.name if brief and not sorted_by_model else ""
         if brief is not None:
             draft.describe(topic, name, brief.text)
+    for topic_id, made in late.items():
+        topic, purges = draft.touched[topic_id], draft.store.log.purges
+        made.add_done_callback(partial(_leave_brief, left, topic, purges))
+
+
+def _leave_brief(left: LateBriefs, topic: Topic, purges: int, made: Future[Answer[Brief]]) -> None:
+    """Leave a brief that came late to a turn to come, which takes it over if it still fits."""
+    brief = read_late("brief", made)
+    update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
+    if update:
+        left[topic.id] = (purges, update)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import asdict
@@ -54,6 +55,7 @@ def ask_role(
     topic: str | None = None,
     *,
     waits: TurnWaits | None = None,
+    late: Callable[[Future[Answer[A]]], object] | None = None,
 ) -> Step[tuple[A | None, Call]]:
     """Within a step: make one call, one with a deadline in a thread of its own.
 
@@ -63,14 +65,21 @@ def ask_role(
         topic: For the receipt: the topic that the request is about.
         waits: What the turn has waited for, where a user waits: the role is asked only as long as
             that allows, or not at all, and the call is marked as `skipped` then.
+        late: Takes the call that the turn waits for no longer; it goes on to the role's own
+            deadline in the background. It is made even if the turn may wait for nothing more.
     """
     began = time.monotonic()
     value: A | None = None
-    if waits and (why := waits.refuse(name, role)):
+    if waits and (why := waits.refuse(name, role, waits=late is None)):
         return None, Call(role=name, topic=topic, model=role.model, failure=why, skipped=True)
     allowed = waits.allow(role) if waits else role.deadline
+    if waits and late:
+        late = partial(_give_up, late, partial(_note_end, waits, name, role, began))
     try:
-        making = partial(_call, role, request, allowed), partial(_acall, role, request, allowed)
+        making = (
+            partial(_call, role, request, allowed, late),
+            partial(_acall, role, request, allowed, late),
+        )
         held = nullcontext() if waits is None or allowed is None else waits.waiting()
         answer = yield from either(*making, held)
         value = _check_value(name, answer)
@@ -111,14 +120,18 @@ def ask_all(
     topics: Sequence[str | None] = (),
     *,
     waits: TurnWaits | None = None,
+    late: Callable[[str, Future[Answer[A]]], object] | None = None,
 ) -> Step[list[tuple[A | None, Call]]]:
     """Within a step: make several calls of one role in parallel.
 
-    `topics` are for the receipt: the topic that each request is about, if they are about any. See
-    `ask_role` for `waits`.
+    `topics` are for the receipt: the topic that each request is about, if they are about any.
+    `late` takes the topic and the call of what comes late; see `ask_role` for it and for `waits`.
     """
     about = topics or [None] * len(requests)
-    steps = [ask_role(name, role, q, t, waits=waits) for q, t in zip(requests, about, strict=True)]
+    steps = [
+        ask_role(name, role, q, t, waits=waits, late=partial(late, t) if late and t else None)
+        for q, t in zip(requests, about, strict=True)
+    ]
 
     def side_by_side() -> list[tuple[A | None, Call]]:
         if len(steps) == 1 or role.deadline is None:
@@ -132,17 +145,66 @@ def ask_all(
     return (yield from either(side_by_side, aside_by_side))
 
 
-def _call(role: Role[Q, A], request: Q, allowed: float | None) -> Answer[A]:
+def read_late(name: RoleName, made: Future[Answer[A]]) -> A | None:
+    """The answer of a call that has ended after the turn had waited for it; None if it failed."""
+    try:
+        return _check_value(name, made.result())
+    except Exception:  # noqa: BLE001 - the receipt already says that it was too late
+        return None
+
+
+def _give_up(
+    late: Callable[[Future[Answer[A]]], object],
+    ended: Callable[[Future[Answer[A]]], None],
+    made: Future[Answer[A]],
+) -> None:
+    """Hand over a call that the turn waits for no longer; `ended` is told of its end."""
+    made.add_done_callback(ended)
+    late(made)
+
+
+def _note_end(
+    waits: TurnWaits, name: RoleName, role: Role[Q, A], began: float, made: Future[Answer[A]]
+) -> None:
+    waits.note_end(name, role, time.monotonic() - began, failed=read_late(name, made) is None)
+
+
+def _call(
+    role: Role[Q, A],
+    request: Q,
+    allowed: float | None,
+    late: Callable[[Future[Answer[A]]], object] | None,
+) -> Answer[A]:
     if allowed is None:
         return role.call(request)
     # Neither the turn nor the end of the interpreter waits for a call that is late; its thread
     # ends with the client's own timeout.
-    return submit_daemon(partial(_shorten(role, allowed).call, request)).result(allowed)
+    made = submit_daemon(partial((role if late else _shorten(role, allowed)).call, request))
+    try:
+        return made.result(allowed)
+    except TimeoutError:
+        if late and not made.done():
+            late(made)
+        raise
 
 
-async def _acall(role: Role[Q, A], request: Q, allowed: float | None) -> Answer[A]:
-    shorter = role if allowed is None else _shorten(role, allowed)
-    return await asyncio.wait_for(shorter.acall(request), allowed)
+async def _acall(
+    role: Role[Q, A],
+    request: Q,
+    allowed: float | None,
+    late: Callable[[Future[Answer[A]]], object] | None,
+) -> Answer[A]:
+    if late is None or allowed is None:
+        shorter = role if allowed is None else _shorten(role, allowed)
+        return await asyncio.wait_for(shorter.acall(request), allowed)
+    # It may outlive the turn, and the event loop of the turn with it.
+    made = submit_daemon(partial(role.call, request))
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(made), allowed)
+    except TimeoutError:
+        if not made.done():
+            late(made)
+        raise
 
 
 def _shorten(role: Role[Q, A], allowed: float) -> Role[Q, A]:

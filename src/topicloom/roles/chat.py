@@ -6,12 +6,12 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -176,6 +176,7 @@ class ChatRole(Stepwise[Q, A]):
         session: str,
         window: str,
         prompt: list[BaseMessage],
+        schema: Mapping[str, Any] | None = None,
     ) -> Step[AIMessage]:
         """Within a step: the model's answer to a prompt; its cost is noted.
 
@@ -187,7 +188,7 @@ class ChatRole(Stepwise[Q, A]):
         tokens = self._chat.answer and min(self._chat.answer, self._chat.size // 4)
         for retry in count():
             ready = with_cache_hints(server.shape(prompt), model, session, window)
-            options = ready.options | server.limit(tokens, self._find_rest())
+            options = ready.options | server.limit(tokens, self._find_rest(), schema)
             try:
                 call = partial(model.invoke, ready.messages, config, **options)
                 acall = partial(model.ainvoke, ready.messages, config, **options)
@@ -231,12 +232,14 @@ class ChatRole(Stepwise[Q, A]):
         prompt: list[BaseMessage],
         parse: Callable[[str], T],
         form: str,
+        schema: Mapping[str, Any] | None = None,
     ) -> Step[Answer[T]]:
         """Within a step: ask, and once more for the `form`, such as `<query>`, that was not found.
 
+        Some servers take a JSON `schema` of the answer as well, which its parser has to know.
         Raises `UnusableAnswerError` if the second answer can't be read either.
         """
-        answer = yield from self.send(request.session, window, prompt)
+        answer = yield from self.send(request.session, window, prompt, schema)
         text = get_text(answer)
         try:
             return Answer(_read(text, prompt, parse))
@@ -246,7 +249,7 @@ class ChatRole(Stepwise[Q, A]):
         own: list[BaseMessage] = [AIMessage(clip(text))] if text.strip() else []
         complaint = HumanMessage(get_wording(request.language).complaint.format(form=form))
         longer = [*prompt, *own, complaint]
-        answer = yield from self.send(request.session, window, longer)
+        answer = yield from self.send(request.session, window, longer, schema)
         return Answer(_read(get_text(answer), prompt, parse), remarks=(repair,))
 
 

@@ -1,4 +1,4 @@
-"""Reading XML-like answers, and JSON in them, with good will, in time linear in their length.
+"""Reading XML-like and JSON answers with good will, in time linear in their length.
 
 Models forget closing tags, quote attributes in every way there is, think aloud first and put
 code fences around. So nothing here needs a well-formed document: an element runs from its opening
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -66,12 +66,18 @@ def first_of(text: str, what: str, *readers: Callable[[str], T | None]) -> T:
     raise UnusableAnswerError(f"no {what} in an answer of {len(text)} characters")
 
 
-def find_field(text: str, tags: Collection[str], *names: str) -> str:
-    """Plain text of the first element under one of some names that holds anything, else "".
+def lookups(text: str, *tags: str) -> Iterator[Callable[..., str]]:
+    """Ways to look fields of an answer up: as elements, as entries of each JSON object.
 
+    Each takes the names that a field may have, and gives the first that holds anything, else "".
     `tags` name all elements: each ends one before it that is never closed.
     """
-    return _first(find_child_text(text, n, *(t for t in tags if t != n)) for n in names)
+    yield lambda *names: _first(
+        find_child_text(text, n, *(t for t in tags if t != n)) for n in names
+    )
+    for value in find_json_values(text):
+        entries = stringify_values(value)
+        yield lambda *names, entries=entries: _first(entries.get(n, "") for n in names)
 
 
 def extract_answers(text: str) -> Iterator[str]:
@@ -144,8 +150,38 @@ def find_json_values(text: str) -> Iterator[Any]:
                 yield from (inner for inner in value.values() if isinstance(inner, dict))
 
 
+def json_entries(text: str, *names: str) -> Iterator[Element]:
+    """The objects of the list under one of some names, or of a list that is the whole answer."""
+    for value in find_json_values(text):
+        listed = value
+        if isinstance(value, dict):
+            listed = next((value[n] for n in names if isinstance(value.get(n), list)), [value])
+        for entry in listed:
+            yield Element(stringify_values(entry), "")
+
+
+def stringify_values(value: object) -> dict[str, str]:
+    """The scalar entries of a JSON object as strings, by key in lower case."""
+    if not isinstance(value, dict):
+        return {}
+    return {str(k).lower(): _stringify(v) for k, v in value.items()}
+
+
 def _first(values: Iterable[str]) -> str:
     return next((value for value in values if value), "")
+
+
+def _stringify(value: object) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, list):
+        return "\n".join(_stringify(v) for v in value if not isinstance(v, list))
+    if isinstance(value, float):
+        return f"{value:f}"
+    # An integer of very many digits has no string (the interpreter's own limit).
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**12:
+        return str(value)
+    return ""
 
 
 def _parse_attributes(inside: str) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
@@ -30,8 +30,9 @@ from topicloom.roles.chat import Chat, ChatRole
 from topicloom.roles.markup import (
     Element,
     find_elements,
-    find_field,
     first_of,
+    json_entries,
+    lookups,
 )
 from topicloom.roles.values import (
     clip,
@@ -139,10 +140,13 @@ class ChatReader(ChatRole[ReadRequest, tuple[Reading, ...]]):
     def step(self, request: ReadRequest) -> Step[Answer[tuple[Reading, ...]]]:
         """Read the topics; an answer that names as many strangers as messages is none."""
         window = _name_window(request)
+        by_schema = self._chat.server.holds_schema
         begin = partial(self._starts, (request.session, window))
-        prompt = build_reader_prompt(request, self.prompt_window, begin)
+        prompt = build_reader_prompt(request, self.prompt_window, begin, by_schema=by_schema)
+        schema = make_reading_schema(request) if by_schema else None
+        form = '{"topics": [...]}' if by_schema else "<topic_result>"
         parse = partial(_read_answer, request=request)
-        answer = yield from self.ask(request, window, prompt, parse, "<topic_result>")
+        answer = yield from self.ask(request, window, prompt, parse, form, schema)
         readings, remarks = answer.value
         return Answer(readings, remarks=(*answer.remarks, *remarks))
 
@@ -156,7 +160,7 @@ def _name_window(request: ReadRequest) -> str:
 
 
 def build_reader_prompt(
-    request: ReadRequest, window: PromptWindow, begin: ChooseStart
+    request: ReadRequest, window: PromptWindow, begin: ChooseStart, *, by_schema: bool = False
 ) -> list[BaseMessage]:
     """The prompt by which topics are read: it changes only at its end from one turn to the next.
 
@@ -178,10 +182,14 @@ def build_reader_prompt(
         request: The topics, and the current conversation.
         window: What the prompt has to fit.
         begin: Decides how many leading messages of the tail are left out.
+        by_schema: True if the server holds the answer to `make_reading_schema`; else it is tags.
     """
     counter, language, tail = window.counter, request.language, request.tail
     words = get_wording(language)
-    system = SystemMessage(window.prompts("reader", language))
+    system = SystemMessage(
+        f"{window.prompts('reader', language)}\n\n"
+        f"{window.prompts('reader_json' if by_schema else 'reader_tags', language)}"
+    )
     room = window.limit - counter.message(system) - RESERVE
     texts = list[str]()
     for shown in request.windows:
@@ -221,23 +229,64 @@ def _label(label: str, text: str, counter: TokenCounter, room: int) -> str:
     return f"{label}\n{said}\n" if said else ""
 
 
+def make_reading_schema(request: ReadRequest) -> dict[str, Any]:
+    """A JSON schema of the readings, which can name no ids but those that are shown."""
+    owners = request.owners
+    fields = {
+        "topic": {"type": "string", "enum": [w.topic.id for w in request.windows]},
+        "referenced_messages": {
+            "type": "array",
+            "items": {"type": "string", "enum": list(owners)},
+            "maxItems": len(owners),
+        },
+        "relevance_score": {"type": "number"},
+        "summary": {"type": "string", "maxLength": _SUMMARY_LIMIT},
+    }
+    reading = {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+    readings = {"type": "array", "items": reading, "maxItems": len(request.windows)}
+    return {
+        "type": "object",
+        "properties": {"topics": readings},
+        "required": ["topics"],
+        "additionalProperties": False,
+    }
+
+
 def parse_readings(text: str) -> tuple[ParsedReading, ...]:
-    """A reader's scores, ids and summaries.
+    """A reader's scores, ids and summaries, by tags or in JSON.
 
     Raises:
         UnusableAnswerError: If there is no score.
     """
-    return first_of(text, "relevance score", _list_readings)
+    return first_of(text, "relevance score", _readings_of_tags, _readings_of_json)
 
 
-def _list_readings(text: str) -> tuple[ParsedReading, ...] | None:
+def _readings_of_tags(text: str) -> tuple[ParsedReading, ...] | None:
     found = []
     for element in [*find_elements(text, "topic_result")] or [Element({}, text)]:
-        ids, score, summary = (find_field(element.body, _TAGS, *names) for names in _FIELDS)
+        field_of = next(lookups(element.body, *_TAGS))
+        fields = (field_of(*names) for names in _FIELDS)
+        found.append((element.attributes.get("topic", ""), *fields))
+    return _list_scored(found)
+
+
+def _readings_of_json(text: str) -> tuple[ParsedReading, ...] | None:
+    entries = json_entries(text, "topics")
+    return _list_scored((e.field("topic"), *(e.field(*n) for n in _FIELDS)) for e in entries)
+
+
+def _list_scored(fields: Iterable[Sequence[str]]) -> tuple[ParsedReading, ...] | None:
+    found = []
+    for topic, ids, score, summary in fields:
         share = parse_score(score)
         if share is not None:
-            topic = parse_topic_id(element.attributes.get("topic", "")) or ""
-            found.append(ParsedReading(share, parse_message_ranges(ids), summary, topic))
+            ranges = parse_message_ranges(ids)
+            found.append(ParsedReading(share, ranges, summary, parse_topic_id(topic) or ""))
     return tuple(found) or None
 
 

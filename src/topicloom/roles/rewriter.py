@@ -13,7 +13,7 @@ from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.markup import find_child_text, first_of
+from topicloom.roles.markup import first_of, lookups
 from topicloom.state.fence import fence
 from topicloom.state.language import Language
 from topicloom.state.safe_text import KEPT, clip
@@ -58,7 +58,11 @@ def build_rewriter_prompt(request: RewriteRequest, window: PromptWindow) -> list
 
 def parse_query(text: str) -> str:
     """A rewritten message; raises `UnusableAnswerError` if there is none."""
-    return first_of(text, "query", lambda answer: find_child_text(answer, "query") or None)
+    return first_of(text, "query", _query_of_fields)
+
+
+def _query_of_fields(text: str) -> str | None:
+    return next((query for field_of in lookups(text) if (query := field_of("query"))), None)
 
 
 REWRITER: RoleSpec[Rewriter] = RoleSpec(

@@ -19,8 +19,11 @@ from topicloom.roles.markup import (
     Element,
     find_child_text,
     find_elements,
+    find_json_values,
     first_of,
     has_tag,
+    json_entries,
+    stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs, parse_score, parse_topic_id, parse_topic_ids
 from topicloom.state.fence import fence_line
@@ -145,10 +148,10 @@ def parse_routing(text: str) -> Route:
 
     Raises `UnusableAnswerError` if there is neither, nor an empty result.
     """
-    return first_of(text, "topic routing", _parse_route)
+    return first_of(text, "topic routing", _parse_route_tags, _parse_route_json)
 
 
-def _parse_route(text: str) -> Route | None:
+def _parse_route_tags(text: str) -> Route | None:
     relevance = _parse_relevances(find_elements(text, "topic", "matched_topics", "topic_routing"))
     reason = find_child_text(text, "no_match_reason", "topic_routing")
     # Without an end to it, an answer that names nothing was cut off.
@@ -156,6 +159,16 @@ def _parse_route(text: str) -> Route | None:
         return None
     alike = parse_topic_ids(find_child_text(text, "alternatives", "topic_routing"), most=4)
     return Route(relevance, "" if relevance else reason, alike)
+
+
+def _parse_route_json(text: str) -> Route | None:
+    relevance = _parse_relevances(json_entries(text, "matched_topics", "topics"))
+    if relevance:
+        return Route(relevance)
+    for value in find_json_values(text):
+        if isinstance(value, dict) and {"matched_topics", "no_match_reason"} & value.keys():
+            return Route({}, stringify_values(value).get("no_match_reason", ""))
+    return None
 
 
 def _parse_relevances(found: Iterator[Element]) -> dict[str, float]:

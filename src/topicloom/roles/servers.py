@@ -28,13 +28,16 @@ from topicloom.roles.models import take_retries
 from topicloom.state.safe_text import clip, describe_error
 from topicloom.state.stored_message import get_text
 
-Need = Literal["tools", "roles in a row", "system", "later system", "max_tokens", "images"]
-"""The needs of a request: tools, several messages of one role in a row, a system message, one
-behind the first message, a limited answer, images in what the user says."""
+Need = Literal[
+    "tools", "json_schema", "roles in a row", "system", "later system", "max_tokens", "images"
+]
+"""The needs of a request: tools, an answer by a schema, several messages of one role in a row, a
+system message, one behind the first message, a limited answer, images in what the user says."""
 
 _REFUSALS: Mapping[Need, str] = {
     "tools": r"\btools?\b.{0,80}(support|require|enable)|support.{0,40}\b(tool|function)"
     r"|^NotImplementedError",
+    "json_schema": r"response_format|json_schema|structured output|grammar",
     "roles in a row": r"\balternat(e|ing)\b",
     "system": r"\bsystem\b.{0,20}\brole|\brole.{0,20}\bsystem",
     "later system": r"\bsystem ?messages?\b.{0,30}\b(begin|first|start)|non-consecutive system",
@@ -104,6 +107,11 @@ class Server:
         return self._sees and "images" not in self.refused
 
     @property
+    def holds_schema(self) -> bool:
+        """True if it holds answers to a JSON schema, as far as is known."""
+        return self.own and "json_schema" not in self.refused
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """The needs that it refuses, a line each, for receipts."""
         return tuple(f"no {need}: {why}" for need, why in self.refused.items())
@@ -141,19 +149,21 @@ class Server:
         return clip(str(reason), 40) if _CUT.search(str(reason)) else ""
 
     def describe(self) -> str:
-        """A line on what one's own server takes, after a request with a tool.
+        """A line on what one's own server takes, after a request with a tool and one by a schema.
 
         It says nothing of how well the model uses that. Empty for a model that is served elsewhere.
         """
         if self._model is None or not self.own:
             return ""
         once, _ = take_retries(self._model)
-        while True:
+        schemas: list[dict[str, str] | None] = [{"type": "object"}, None]
+        while schemas:
             try:
                 asked = self.shape([SystemMessage("Say yes."), *map(HumanMessage, ("A.", "B."))])
-                model = once if "tools" in self.refused else once.bind_tools([dict(_TOOL)])
-                model.invoke(asked, **self.limit(1, _LONGEST_CHECK))
-                break
+                bare = schemas[-1] or "tools" in self.refused
+                model = once if bare else once.bind_tools([dict(_TOOL)])
+                model.invoke(asked, **self.limit(1, _LONGEST_CHECK, schemas[-1]))
+                schemas.pop()
             except Exception as error:  # noqa: BLE001 - a failure is the answer
                 if not self.learn(error, self._context or sys.maxsize):
                     return f"no answer: {describe_error(error)}"
@@ -177,8 +187,16 @@ class Server:
             return shaped
         return merge_message_runs(shaped, chunk_separator="\n\n")
 
-    def limit(self, tokens: int | None, seconds: float | None = None) -> dict[str, Any]:
-        """Options of a request that takes some seconds, and its answer some tokens at most."""
+    def limit(
+        self,
+        tokens: int | None,
+        seconds: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Options of a request that takes some seconds, and its answer some tokens at most.
+
+        A schema is for one's own servers: OpenAI has it in front of the cached prefix.
+        """
         if self._client is None:
             return {}
         options: dict[str, Any] = {} if seconds is None else {"timeout": seconds}
@@ -187,7 +205,10 @@ class Server:
             body["max_tokens"] = tokens
         if not self.own:
             return options | body
-        # As it is: the client writes OpenAI's newer name of a limit.
+        if schema is not None and self.holds_schema:
+            named = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        # As it is: the client writes OpenAI's newer name of a limit, and parses by a schema.
         return options | ({"extra_body": self._extra | body} if body else {})
 
 

@@ -21,7 +21,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.markup import Element, find_elements, first_of
+from topicloom.roles.markup import Element, find_elements, first_of, json_entries
 from topicloom.roles.values import (
     clip,
     note_repairs,
@@ -163,6 +163,7 @@ def parse_split(text: str) -> tuple[Assignment, ...]:
         text,
         "assignment",
         lambda answer: _collect(find_elements(answer, "assignment", "topic_split")),
+        lambda answer: _collect(json_entries(answer, "assignments", "topic_split")),
     )
 
 

@@ -66,8 +66,12 @@ class TurnWaits:
             self._waited, self._spent, self._waiting = waited, 0.0, 0
             self._late.clear()
 
-    def refuse(self, name: RoleName, role: Role[Any, Any]) -> str:
-        """The reason not to ask a role now; "" to ask it, as always where it has no deadline."""
+    def refuse(self, name: RoleName, role: Role[Any, Any], *, waits: bool = True) -> str:
+        """The reason not to ask a role now; "" to ask it, as always where it has no deadline.
+
+        Args:
+            waits: False for a call that the turn does not wait for.
+        """
         if role.deadline is None:
             return ""
         key = (name, role.model)
@@ -80,7 +84,7 @@ class TurnWaits:
             elif key not in self._answered and slow >= self._turn:
                 rest = self._describe_rest(slow)
                 why = f"{role.model} was late in another role: it rests for {rest}"
-            elif self._rest() <= (1 - _NEARLY) * self.seconds:
+            elif waits and self._rest() <= (1 - _NEARLY) * self.seconds:
                 why = f"the turn has waited {self.seconds:g} s for other roles"
             else:
                 return ""
@@ -140,6 +144,20 @@ class TurnWaits:
                 self._slow[role.model] = max(self._slow.get(role.model, 0), until)
                 self._answered.discard(key)
         return True
+
+    def note_end(self, name: RoleName, role: Role[Any, Any], took: float, *, failed: bool) -> None:
+        """A call has ended that the turn waits for no longer.
+
+        If it failed after its whole deadline, its role rests. If it answered, that was in time by
+        its own deadline, and neither its role nor its model rests any more.
+        """
+        if failed:
+            self.note_failure(name, role, took, role.deadline or 0.0)
+            return
+        self.note_answer(name, role)
+        with self._lock:
+            self._rests.pop((name, role.model), None)
+            self._slow.pop(role.model, None)
 
     def _describe_rest(self, last: int) -> str:
         left = last - self._turn

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from topicloom import ConfigurationError, InputError
@@ -119,6 +119,7 @@ def _check_owners(keys: Mapping[str, str]) -> None:
 
 def _list_routes(endpoint: _Endpoint) -> list[Route]:
     return [
+        *(Route(path, tell_paths) for path in ("/", "/v1")),
         Route("/health", endpoint.tell_health),
         Route("/v1/models", endpoint.list_models),
         Route("/v1/models/{name:path}", endpoint.show_model),
@@ -138,6 +139,14 @@ _READERS: Mapping[str, RequestReader] = {
     _ANTHROPIC: read_messages_request,
 }
 """How the requests of each protocol are read."""
+
+
+async def tell_paths(request: Request) -> Response:
+    """What is here, for somebody who opens the address in a browser."""
+    base = f"{request.url.scheme}://{request.url.netloc}"
+    paths = "".join(f"\nPOST {base}{path}" for path in _READERS)
+    told = f"A topicloom endpoint. Set your chat client's base URL to {base}/v1"
+    return PlainTextResponse(f"{told}\n{paths}\n")
 
 
 class _InvalidRequestError(InputError):
