@@ -28,7 +28,6 @@ from topicloom.domain.state import DomainInput
 from topicloom.graph.given import check_input, check_thread
 from topicloom.graph.purged_state import hide_purged
 from topicloom.graph.receipts import ReceiptStream
-from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, name_thread
 from topicloom.nodes.step import dump
@@ -89,7 +88,6 @@ class CompiledSessionGraph(
             self.builder.runs.hold(given) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
-            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():
@@ -112,7 +110,6 @@ class CompiledSessionGraph(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
         ):
-            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():

@@ -145,6 +145,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             return None  # the agent was called for something else
 
     def _before_model(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
+        """Make the searches that the model called for."""
         update: Update | None = None
         for call in find_searches(state["messages"]):
             known = (update or cast("Update", state)).get("topicloom")

@@ -71,6 +71,6 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
             plan = keep_newest(unsplit, store.messages(session, turn.first - keep), first)
             if keep == 0 and options.chats:  # nobody waits for a reply to what is imported
                 plan = SplitPlan(tail=session.count + 1, view=plan.view)
-        return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
+        return dump(turn=turn.model_copy(update={"plan": plan}))
 
     return node(step, "estimate")

@@ -233,8 +233,6 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Probability that the message goes on with it, by the adsorber."""
     plan: SplitPlan | None = None
     """The cut that `estimate` asks for, if any."""
-    estimated: int = 0
-    """Tokens that `estimate` expects of the prompt."""
     searches: tuple[Search, ...] = ()
     """Searches so far."""
     request: SearchRequest | None = None
