@@ -18,8 +18,8 @@ class SplitPolicy(BaseModel, frozen=True, extra="forbid"):
     trigger: float = Field(default=0.7, gt=0, le=1)
     """Room is made when the main window is filled more than this."""
     target: float = Field(default=0.58, gt=0, lt=1)
-    """After that, messages fill this share of the room that is left for them. If messages in no topic
-    fill more, a split moves them. A larger share means fewer hits of a provider's cache
+    """After that, messages fill this share of the room that is left for them. If messages in no
+    topic fill more, a split moves them. A larger share means fewer hits of a provider's cache
     (`docs/research/benchmarks.md`)."""
     unsplit: float = Field(default=0.125, ge=0, lt=1)
     """Share of this room whose messages a split leaves in no topic. What it moves stays in view as

@@ -35,8 +35,8 @@ class AdsorberPolicy(BaseModel, frozen=True, extra="forbid"):
     low: float = 0.3
     """A topic begins below this score. If it is not set and the role `arbiter` has a model, .05."""
     high: float = 0.7
-    """The open topic continues above this score. Between the two an arbiter decides, or the likelier
-    answer if there is none."""
+    """The open topic continues above this score. Between the two an arbiter decides; without one,
+    the likelier answer stands."""
     granularity: Granularity = "auto"
     """Size of topics: `fine` for steps of one errand, `coarse` for topics that last."""
     anchor: Literal["query", "context"] = "query"
