@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import copy
+from shutil import copy, copytree
 
 import pytest
 from browsing import launch
@@ -39,6 +39,9 @@ PAGES = [
     "research/persons/",
     "research/recall/",
     "zh/concepts/",
+    "zh/cost/",
+    "zh/recipes/",
+    "zh/other-systems/",
 ]
 """What people read first, and the pages with the widest code and tables."""
 WIDER = """() => [...document.querySelectorAll("pre > code, .md-typeset__scrollwrap")]
@@ -52,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site."""
     folder = tmp_path_factory.mktemp("site")
     copy(ROOT / "mkdocs.yml", folder)
-    (folder / "docs").symlink_to(ROOT / "docs")
+    copytree(ROOT / "docs", folder / "docs")
     zensical = Path(sys.executable).with_name("zensical")
     command = [str(zensical), "build", "--config-file", str(folder / "mkdocs.yml")]
     subprocess.run(command, check=True, capture_output=True)
@@ -75,3 +78,15 @@ def test_a_page_fits(site: Path, page: Page, name: str) -> None:
     assert page.evaluate(BROKEN) == []
     if folder := os.environ.get("PICTURES"):
         page.screenshot(path=Path(folder) / f"{name.strip('/').replace('/', '-') or 'home'}.png")
+
+
+@pytest.mark.parametrize("name", ["guides/cost/", "zh/cost/"])
+def test_the_cost_form_gives_what_the_example_of_the_page_does(
+    site: Path, page: Page, name: str
+) -> None:
+    assert "**$0.32**" in (ROOT / "docs" / "guides" / "cost.md").read_text("utf-8")
+    page.goto((site / name / "index.html").as_uri())
+    page.fill("[name=turns]", "185")
+    assert page.locator("[name=cheap-cost]").inner_text() == "$0.32"
+    page.fill("[name=turns]", "370")
+    assert page.locator("[name=cheap-cost]").inner_text() == "$0.64"
