@@ -121,6 +121,11 @@ from .storage.names import (
 from .storage.writers import (
     find_newest as find_newest,
 )
+from .telemetry.metrics import (
+    METRICS as METRICS,
+    Measurement as Measurement,
+    Metric as Metric,
+)
 from .texts import (
     FilledText as FilledText,
 )

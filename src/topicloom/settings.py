@@ -28,6 +28,7 @@ from topicloom.state.recall import LayoutName
 from topicloom.state.receipt import Price
 from topicloom.state.splitting import SplitPolicy
 from topicloom.state.zones import Timezone
+from topicloom.telemetry.report import TelemetryLevel
 from topicloom.texts import FilledText
 from topicloom.topics.boundary_policy import AdsorberPolicy
 
@@ -146,6 +147,10 @@ class Settings(BaseSettings):
     trace_steps: bool = False
     """True if traces show the state before and after each step. False if they show only the steps,
     their times, and the calls of models."""
+    telemetry: TelemetryLevel = "numbers"
+    """What OpenTelemetry is told of each turn, if your process has set it up. `numbers`: durations,
+    tokens, scores, names and ids. `contents`: also what was asked, replied and quoted, which no
+    purge removes where you sent it. `off`: nothing."""
 
     on_conflict: Literal["merge", "raise", "branch"] = "merge"
     """What a turn does if another writer's turn ended meanwhile. `merge`: it is placed after the

@@ -22,6 +22,7 @@ export interface Call {
   role: string;
   model: string;
   topic: string | null;
+  began: number;
   seconds: number;
   input_tokens: number;
   output_tokens: number;
@@ -307,6 +308,7 @@ export interface ShownReceipt {
   searches: Search[];
   abandoned: number;
   calls: Call[];
+  steps: StepTime[];
   unasked: Record<string, string>;
   plan: PlannedTurn | null;
   edits: unknown[][];
@@ -380,6 +382,7 @@ export interface SplitEvent {
   first: number;
   last: number;
 }
+export type StepTime = [string, number, number];
 /** A part of the reply. */
 export interface TextEvent {
   type: "text";

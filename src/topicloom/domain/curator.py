@@ -6,6 +6,7 @@ serve a later one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
@@ -233,7 +234,7 @@ class Curator:
         with self._lock:
             jobs = list(self._jobs.get(origin.session, ()))
             calls = [call for job in jobs for call in job.take_calls(origin.turn)]
-        own = Call(role="curation", seconds=waited)
+        own = Call(role="curation", began=round(time.time() - waited, 4), seconds=waited)
         fault = self._explain_fault(future)
         if future is not None and not fault:
             made = future.result()

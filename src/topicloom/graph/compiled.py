@@ -217,7 +217,7 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
         """
         super().__init__(*args, **options)
         self._validate = validate
-        self.runs = RunQueue(deps.settings.reply_seconds)
+        self.runs = RunQueue(deps.settings.reply_seconds, deps.telemetry)
         self.deps, self.workspaces = deps, deps.workspaces
         self.owners = LRUCache[str, Person](_OWNERS)
         """Whose a thread is, of those spoken in last: it does not change."""

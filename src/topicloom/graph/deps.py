@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Unpack
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, tool as as_tool
 
 from topicloom.context.prefix import PrefixMeter
@@ -35,7 +36,13 @@ from topicloom.roles.choice import (
     choose_roles,
     embedded_roles,
 )
-from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open_model
+from topicloom.roles.models import (
+    NO_KEY,
+    find_provider,
+    get_model_name,
+    get_window_size,
+    open_model,
+)
 from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rooms import Rooms
@@ -47,6 +54,7 @@ from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.files import FileStorage
+from topicloom.telemetry.report import Telemetry
 from topicloom.topics.adsorber import Adsorber
 from topicloom.topics.boundary_detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.topics.boundary_model import BoundaryModel
@@ -92,7 +100,23 @@ def make_deps(parts: GraphParts) -> Deps:
         meter=meter,
         clock=clock,
         waits=Waits(settings.role_seconds),
+        telemetry=Telemetry(settings.telemetry, _find_providers(parts, settings)),
     )
+
+
+def _find_providers(parts: GraphParts, settings: Settings) -> dict[str, str]:
+    """The providers of the chat models of a graph, by the names that receipts have."""
+    models = choose_models(settings, parts.model, parts.cheap_model, parts.role_models)
+    found = {}
+    for model in (models.strong, models.cheap, *models.by_role.values()):
+        if isinstance(model, str):
+            provider, _, name = model.strip().partition(":")
+            chat = bool(name) and provider != "rerank"
+        else:
+            name, chat = get_model_name(model), isinstance(model, Runnable)
+        if chat:
+            found[name] = find_provider(model)
+    return found
 
 
 def _read_in_zone(clock: Callable[[], datetime], zone: str) -> datetime:
@@ -127,6 +151,7 @@ def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
         roles=None if options.model or options.cheap_model else parts.roles,
     )
     roles, window = _play_roles(own, settings, deps.embedder, deps.meter)
+    deps.telemetry.providers.update(_find_providers(own, settings))
     rooms = Rooms(roles, window, settings.topic_window, settings.topic_share)
     return replace(deps, settings=settings, roles=roles, window=window, rooms=rooms)
 

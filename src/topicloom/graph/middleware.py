@@ -42,7 +42,7 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.models import get_model_name
+from topicloom.roles.models import find_provider, get_model_name
 from topicloom.roles.reply_account import account_reply
 from topicloom.settings import Settings
 from topicloom.state.identity import mark_seen
@@ -236,8 +236,10 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         message = next(m for m in response.result if isinstance(m, AIMessage))
         size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
+        deps.telemetry.providers.setdefault(model, find_provider(request.model))
         session, call = account_reply(deps.meter, counter, session, model, sent, message, size)
-        call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
+        took = round(time.monotonic() - began, 4)
+        call = call.model_copy(update={"began": round(time.time() - took, 4), "seconds": took})
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         own_state = {
             **known,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
+from topicloom.telemetry.spans import Attribute
 
 _PATIENCE = 3
 """Failures of a vector store in a row after which the rest waits for the next review."""
@@ -67,7 +69,7 @@ def _review_session(
         MissingThreadError: The configuration names no thread.
         SessionBusyError: The session is held by another when it is to be changed.
     """
-    thread = name_thread(_get_thread(config))
+    began, thread = time.time(), name_thread(_get_thread(config))
     if is_part(graph):
         raise InputError("a graph around a session graph is not reviewed: name the one within it")
     deps = find_deps(graph)
@@ -90,7 +92,7 @@ def _review_session(
         changed, refused = yield from review.apply(changes)
     if archive_index is not None and not dry_run:
         yield from review.fill_archive_index(archive_index, survey)
-    return ReviewReport(
+    report = ReviewReport(
         session=survey.session.id,
         now=now.isoformat(),
         dry_run=dry_run,
@@ -102,6 +104,13 @@ def _review_session(
         troubles=tuple(survey.troubles),
         calls=tuple(survey.calls),
     )
+    told_of: dict[str, Attribute] = {
+        "topicloom.review.changed": report.changed,
+        "topicloom.review.refused": len(report.refused),
+        "topicloom.review.dry_run": dry_run,
+    }
+    deps.telemetry.report_work("topicloom.review", report.session, began, told_of, report.calls)
+    return report
 
 
 review_session, areview_session = both(_review_session)

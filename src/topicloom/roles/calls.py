@@ -68,7 +68,7 @@ def ask_role(
         late: Takes the call that the turn waits for no longer; it goes on to the role's own
             deadline in the background. It is made even if the turn may wait for nothing more.
     """
-    began = time.monotonic()
+    began, now = time.monotonic(), round(time.time(), 4)
     value: A | None = None
     if waits and (why := waits.refuse(name, role, waits=late is None)):
         return None, Call(role=name, topic=topic, model=role.model, failure=why, skipped=True)
@@ -91,7 +91,7 @@ def ask_role(
         if waits:
             waits.note_failure(name, role, time.monotonic() - began, allowed or 0.0)
         details = {"model": role.model} | _spent(error) | {"failure": failure}
-    call = Call(role=name, topic=topic, seconds=time.monotonic() - began)
+    call = Call(role=name, topic=topic, began=now, seconds=time.monotonic() - began)
     return value, call.model_copy(update=details)
 
 

@@ -136,8 +136,10 @@ class Reply:
             meter, counter, session, self.model, self.request.messages, message, size, tools
         )
         remarks = self._server.remarks if self._server else ()
-        took = {"seconds": round(time.monotonic() - self.began, 4), "remarks": remarks}
-        return session, call.model_copy(update=took)
+        took = round(time.monotonic() - self.began, 4)
+        began = round(time.time() - took, 4)
+        own = {"began": began, "seconds": took, "remarks": remarks}
+        return session, call.model_copy(update=own)
 
     def _hold_back(self) -> bool:
         """True once it may be released, False if it ends before."""

@@ -93,6 +93,7 @@ def _write_receipt(
         searches=turn.searches,
         abandoned=turn.abandoned,
         calls=tuple(call for call in record.calls if not call.skipped),
+        steps=turn.steps,
         unasked=list_unasked(record.calls),
         plan=record.plan if turn.answer else None,
         edits=turn.edited,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationInfo, field_validator
 
@@ -206,6 +206,21 @@ class ReadingEffect(BaseModel, frozen=True):
         )
 
 
+class StepTime(NamedTuple):
+    """The time that a step of a turn took."""
+
+    name: str
+    """The node of the graph."""
+    began: float
+    """When it began, in seconds since the epoch."""
+    seconds: float
+
+    @property
+    def ended(self) -> float:
+        """When it ended, in seconds since the epoch."""
+        return self.began + self.seconds
+
+
 class Turn(BaseModel, frozen=True, extra="allow"):
     """The working data of one turn; started afresh by `ingest`, behind `reconcile`."""
 
@@ -273,6 +288,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """What was wrong with edits that were not."""
     attempts: int = 0
     """How often the main model's edits were refused."""
+    steps: tuple[StepTime, ...] = ()
+    """The steps so far, in order; readers' are those of their calls."""
 
     def join(self, change: ActivationChange) -> Turn:
         """The turn behind a change of what is active."""

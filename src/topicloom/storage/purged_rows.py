@@ -37,12 +37,12 @@ _LAYER = _fields("kind text since model", entries=_ENTRY)  # its text is the app
 _NOTE = _fields("after media other_threads", topics=_PART, scope=_SCOPE, layers=_LAYER)
 _SEARCH = _fields("archived found listed media", query="", scope=_SCOPE)
 _CALL = _fields(
-    "role model topic seconds input_tokens output_tokens cached_tokens repeated skipped",
+    "role model topic began seconds input_tokens output_tokens cached_tokens repeated skipped",
     failure=REMOVED,
 )
 _RECEIPT = _fields(
     "turn user started seconds scores other_threads crowded_out reading idle about view noted"
-    " roster active activated deactivated sections window split abandoned unasked",
+    " roster active activated deactivated sections window split abandoned steps unasked",
     quoted=_PART,
     curated=_fields("id kind"),
     searches=_SEARCH,
