@@ -26,6 +26,13 @@ What is stored
 Storages
     Where sessions live.
     Storage FileStorage StoreStorage
+Encryption
+    Everything that is kept, encrypted; with the extra `topicloom[encryption]`.
+    EncryptionKeys make_encryption_key EncryptedStorage EncryptedStore make_serializer
+    reencrypt areencrypt
+A storage of your own
+    What it gives, which `topicloom.testing.STORAGE_CONTRACT` checks.
+    Backend Rows RawEntry Batch
 Reviews
     Looking back at a session, and its topics beside other memories.
     review_session areview_session ReviewReport forget_topics
@@ -58,7 +65,8 @@ Measuring
     RecordedResponder count_budget_tokens
 Errors
     All that is raised on purpose.
-    TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
+    TopicLoomError ConfigurationError UnknownModelError EncryptionError
+    StorageUnavailableError InputError
     OtherPersonError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
     MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError

@@ -32,6 +32,7 @@ from .errors import (
     BrokenInvariantError as BrokenInvariantError,
     ConfigurationError as ConfigurationError,
     ConflictError as ConflictError,
+    EncryptionError as EncryptionError,
     InputError as InputError,
     InvalidNameError as InvalidNameError,
     MissingRecordError as MissingRecordError,
@@ -87,6 +88,10 @@ from .memory.purge import (
     adelete_session as adelete_session,
     delete_session as delete_session,
     delete_with_threads as delete_with_threads,
+)
+from .memory.reencrypt import (
+    areencrypt as areencrypt,
+    reencrypt as reencrypt,
 )
 from .memory.repair import (
     check_session as check_session,
@@ -266,11 +271,32 @@ from .state.stored_message import (
 from .state.topics import (
     Topic as Topic,
 )
+from .storage.backend import (
+    Backend as Backend,
+    Batch as Batch,
+    Rows as Rows,
+)
 from .storage.base import (
     Storage as Storage,
 )
+from .storage.chain import (
+    RawEntry as RawEntry,
+)
+from .storage.encrypted import (
+    EncryptedStorage as EncryptedStorage,
+)
+from .storage.encrypted_store import (
+    EncryptedStore as EncryptedStore,
+)
+from .storage.encryption import (
+    EncryptionKeys as EncryptionKeys,
+    make_encryption_key as make_encryption_key,
+)
 from .storage.files import (
     FileStorage as FileStorage,
+)
+from .storage.protection import (
+    make_serializer as make_serializer,
 )
 from .storage.purging import (
     PurgePlan as PurgePlan,

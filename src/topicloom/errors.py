@@ -4,6 +4,7 @@
 TopicLoomError
 ├── ConfigurationError        a setting, model string or folder that cannot be used
 │   ├── UnknownModelError     a model string nobody here can open
+│   ├── EncryptionError       an encryption key that is missing, or another one
 │   └── StorageUnavailableError   a folder or store that cannot be read or written
 ├── InputError                an input that cannot be used
 │   ├── MissingThreadError    a turn without `thread_id`
@@ -68,6 +69,10 @@ class ConfigurationError(TopicLoomError, ValueError):
 
 class UnknownModelError(ConfigurationError):
     """A model string that names no model topicloom can open."""
+
+
+class EncryptionError(ConfigurationError):
+    """What is stored is encrypted and the key is missing or another, or it is not encrypted yet."""
 
 
 class StorageUnavailableError(ConfigurationError):

@@ -13,6 +13,9 @@ from .graph.deps import (
     choose_models as choose_models,
     open_role_model as open_role_model,
 )
+from .graph.keys import (
+    load_keys as load_keys,
+)
 from .graph.postgres import (
     open_postgres_saver as open_postgres_saver,
     open_postgres_store as open_postgres_store,
@@ -117,6 +120,9 @@ from .storage.message_rows import (
 )
 from .storage.names import (
     safe_name as safe_name,
+)
+from .storage.protection import (
+    protect_storage as protect_storage,
 )
 from .storage.writers import (
     find_newest as find_newest,

@@ -216,6 +216,11 @@ class Settings(BaseSettings):
     postgres: str | None = Field(default=None, repr=False)
     """URL of a PostgreSQL database that holds sessions and checkpoints instead of the folder, for
     `topicloom serve` and the graph of `langgraph.json`."""
+    encryption_key: str | None = Field(default=None, repr=False)
+    """Master key that what is stored is encrypted with, from `topicloom key new`. Of several,
+    separated by commas, the first one writes and all of them read."""
+    encryption_key_file: Path | None = None
+    """File with these keys instead, a line each."""
     fsync: bool = True
     """True if appends wait for the disk."""
     topic_files: bool = True

@@ -36,6 +36,7 @@ from topicloom.state.message_form import make_update_storable
 from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
+from topicloom.storage.protection import check_protected
 from topicloom.storage.writers import branch_off
 
 _OWNERS = 4_096
@@ -246,7 +247,13 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
     def compile(
         self, *args: Any, transformers: Sequence[Any] | None = None, **options: Any
     ) -> CompiledSessionGraph:
-        """Compile it as any LangGraph graph; its event streams have its receipts as well."""
+        """Compile it as any LangGraph graph; its event streams have its receipts as well.
+
+        Raises:
+            ConfigurationError: A key is set, and a checkpointer or store would not encrypt.
+        """
+        if self.workspaces.keys:
+            check_protected(args[0] if args else options.get("checkpointer"), options.get("store"))
         streams = [ReceiptStream, *(transformers or ())]
         compiled = super().compile(*args, transformers=streams, **options)
         # `StateGraph.compile` names the class that it makes. `Pregel.copy` makes another one of its

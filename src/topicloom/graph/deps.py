@@ -19,6 +19,7 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
+from topicloom.graph.keys import load_keys
 from topicloom.graph.parts import GraphParts, MemoryOptions
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
@@ -86,6 +87,7 @@ def make_deps(parts: GraphParts) -> Deps:
         None if storage == "store" else storage,
         lambda log: SessionIndex(embedder, log, window.most_recall, settings.recall_least),
         open_at_once=settings.open_sessions,
+        keys=load_keys(settings),
     )
     return Deps(
         settings=settings,

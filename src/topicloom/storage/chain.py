@@ -146,6 +146,11 @@ def is_tombstone(raw: RawEntry) -> bool:
     return _ENDS_MARKED.search(raw.body, max(0, len(raw.body) - _MARK_BYTES)) is not None
 
 
+def is_sealed(raw: RawEntry) -> bool:
+    """True if an entry is encrypted; see `encrypted`."""
+    return raw.body.startswith(b'{"sealed":"')
+
+
 def is_intact(raw: RawEntry) -> bool:
     """True if a stored entry is what its ref says it is, or what purging left of that."""
     try:
