@@ -34,6 +34,7 @@ from .errors import (
     ConflictError as ConflictError,
     InputError as InputError,
     InvalidNameError as InvalidNameError,
+    LimitReachedError as LimitReachedError,
     MissingRecordError as MissingRecordError,
     MissingThreadError as MissingThreadError,
     NewerFormatError as NewerFormatError,
@@ -74,6 +75,9 @@ from .graph.session import (
 )
 from .memory.absence import (
     Absence as Absence,
+)
+from .memory.expiry import (
+    Expired as Expired,
 )
 from .memory.memory import (
     Memory as Memory,
@@ -238,6 +242,9 @@ from .state.chats import (
 from .state.journal import (
     JournalEntry as JournalEntry,
 )
+from .state.limits import (
+    DailyLimits as DailyLimits,
+)
 from .state.persons import (
     Person as Person,
 )
@@ -250,6 +257,9 @@ from .state.recall import (
 from .state.receipt import (
     Call as Call,
     Receipt as Receipt,
+)
+from .state.retention import (
+    RetentionPolicy as RetentionPolicy,
 )
 from .state.rounds import (
     Round as Round,

@@ -308,6 +308,7 @@ export interface ShownReceipt {
   abandoned: number;
   calls: Call[];
   unasked: Record<string, string>;
+  limits: Record<string, number>;
   plan: PlannedTurn | null;
   edits: unknown[][];
   edit_errors: string[];

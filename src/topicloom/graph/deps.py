@@ -29,6 +29,7 @@ from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import (
+    EMBEDDED,
     ChatOptions,
     ModelSpec,
     RoleModels,
@@ -37,15 +38,17 @@ from topicloom.roles.choice import (
     embedded_roles,
 )
 from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open_model
-from topicloom.roles.registry import Roles, check_names, spec_of
+from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rooms import Rooms
 from topicloom.roles.servers import Server
+from topicloom.roles.spending import Spending
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder, open_embedder
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
+from topicloom.state.prices import find_price
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.files import FileStorage
 from topicloom.topics.adsorber import Adsorber
@@ -70,8 +73,8 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
     if settings.timezone:
         clock = partial(_read_in_zone, clock, settings.timezone)
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
-    meter = PrefixMeter()
-    roles, window = _play_roles(parts, settings, embedder, meter, others)
+    meter, spending = PrefixMeter(), Spending(settings.limits, settings.prices, clock)
+    roles, window = _play_roles(parts, settings, embedder, meter, spending, others)
     storage = parts.storage or FileStorage(
         settings.folder, fsync=settings.fsync, topic_files=settings.topic_files
     )
@@ -93,6 +96,7 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
         meter=meter,
         clock=clock,
         waits=Waits(settings.role_seconds),
+        spending=spending,
     )
 
 
@@ -113,7 +117,9 @@ def open_roles(**options: Unpack[MemoryOptions]) -> Roles:
     parts = GraphParts(**options)
     settings = parts.settings or Settings()
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
-    return _play_roles(parts, settings, embedder, PrefixMeter())[0]
+    clock = parts.clock or read_system_clock
+    spending = Spending(settings.limits, settings.prices, clock)
+    return _play_roles(parts, settings, embedder, PrefixMeter(), spending)[0]
 
 
 def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
@@ -127,7 +133,7 @@ def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
         cheap_model=options.cheap_model or parts.cheap_model,
         roles=None if options.model or options.cheap_model else parts.roles,
     )
-    roles, window = _play_roles(own, settings, deps.embedder, deps.meter)
+    roles, window = _play_roles(own, settings, deps.embedder, deps.meter, deps.spending)
     rooms = Rooms(roles, window, settings.topic_window, settings.topic_share)
     return replace(deps, settings=settings, roles=roles, window=window, rooms=rooms)
 
@@ -137,6 +143,7 @@ def _play_roles(
     settings: Settings,
     embedder: Embedder,
     meter: PrefixMeter,
+    spending: Spending,
     others: Roles | None = None,
 ) -> tuple[Roles, MainWindow]:
     """The roles, with what models play of them, and the window of the main model."""
@@ -154,11 +161,13 @@ def _play_roles(
         deadline=settings.role_seconds,
         prompts=Prompts.of(settings.prompts),
         reply_tokens=settings.reply_tokens,
+        spending=spending,
     )
     if roles is None:
         open_for = partial(open_role_model, settings, models)
         stand_ins = others or embedded_roles(embedder)
         roles = choose_roles(models, stand_ins, open_for, chat, domain=domain)
+    _check_prices(spending, roles)
     counter = CachedTokenCounter(
         parts.counter or choose_counter(get_model_name(models.of("responder") or ""))
     )
@@ -178,6 +187,21 @@ def _play_roles(
         media=lambda: server.takes_media if server else True,
     )
     return roles, window
+
+
+def _check_prices(spending: Spending, roles: Roles) -> None:
+    """Raise `ConfigurationError` if a limit of money meets a model that has no price."""
+    if spending.limits.unit == "tokens":
+        return
+    for name in ROLES:
+        model = getattr(roles.get(spec_of(name)), "model", EMBEDDED)
+        if model != EMBEDDED and find_price(name, model, spending.prices) is None:
+            raise ConfigurationError(
+                "the daily limits are of money, but {model} has no price: add it to"
+                " TOPICLOOM_PRICES, under its name or as {role!r}",
+                model=model,
+                role=name,
+            )
 
 
 def _make_beginning(

@@ -29,7 +29,7 @@ from topicloom.graph.session import trace_steps, wire_memory
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
-from topicloom.nodes.main_generate import offers_search
+from topicloom.nodes.main_generate import check_limits, offers_search
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
 from topicloom.nodes.step import (
@@ -231,6 +231,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         )
         began = time.monotonic()
         with publish_on_failure(workspace.store, session):
+            check_limits(deps, session)
             response = yield from either(partial(handler, asked), partial(handler, asked))
         response = replace(response, result=[make_storable(m) for m in response.result])
         message = next(m for m in response.result if isinstance(m, AIMessage))
@@ -238,6 +239,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
         session, call = account_reply(deps.meter, counter, session, model, sent, message, size)
         call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
+        deps.spending.note(session.id, call.role, call)
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         own_state = {
             **known,
