@@ -86,7 +86,7 @@ from .state.persons import (
     sees as sees,
 )
 from .state.prices import (
-    price_usage as price_usage,
+    price_call as price_call,
 )
 from .state.recall import (
     parse_message_number as parse_message_number,

@@ -96,6 +96,9 @@ def test_roles_rest_first_and_then_the_reply_is_refused(
     before = asked(server)
     while newest(graph).limits["session"] < 1:
         tell(graph, CONFIG, "茶的第3次呢？")
+    calls = [call for r in Memory.of(graph, CONFIG).receipts() for call in r.calls]
+    spent = sum(call.input_tokens + call.output_tokens for call in calls)
+    assert find_deps(graph).spending.list_used("s") == {"session": spent / 1_000}
     refused = asked(server)
     assert before < refused < before + 12
     with pytest.raises(LimitReachedError, match=r"this session is used up \(1,000 tok") as found:
@@ -201,6 +204,36 @@ def test_what_nobody_waits_for_is_done_another_day(tmp_path: Path, server: OpenA
         )
     assert asked(server) == before
     assert ReflectionStore(place.store).progress("s").marks == ()
+
+
+class BrokenStore(InMemoryStore):
+    """A store that cannot be reached for what is counted."""
+
+    def batch(self, ops: Any) -> Any:
+        ops = list(ops)
+        if any("%spent" in str(op) for op in ops):
+            raise OSError("unreachable")
+        return super().batch(ops)
+
+
+def test_a_store_that_fails_costs_the_count_of_others_and_no_turn(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    place = Place(tmp_path, server, session=100)
+    place.store = BrokenStore()
+    graph = place.open()
+    tell(graph, CONFIG, "你好")
+    with pytest.raises(LimitReachedError):
+        tell(graph, CONFIG, "在吗？")
+
+
+def test_an_agents_model_needs_a_price_too(tmp_path: Path, server: OpenAIServer) -> None:
+    place = Place(tmp_path, server, unit="money", session=1)
+    settings = Settings.model_validate(place.settings | {"prices": {"cheap": (1, 1, 1)}})
+    memory = TopicMiddleware(settings=settings, cheap_model="openai:cheap", clock=Clock())
+    said: Any = {"messages": [("user", "你好")]}
+    with pytest.raises(ConfigurationError, match="has no price"):
+        open_agent(ScriptedModel(), memory).invoke(said, CONFIG)
 
 
 def test_an_agent_is_refused_too(tmp_path: Path, server: OpenAIServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +25,7 @@ from topicloom import (
     RetentionPolicy,
     get_session,
 )
-from topicloom.hosting import REMOVED, Graph, expire_due
+from topicloom.hosting import REMOVED, Graph, expire_due, run_background
 from topicloom.testing import Clock
 
 CONFIG = thread()
@@ -243,6 +244,17 @@ async def test_so_it_is_on_the_event_loop(tmp_path: Path) -> None:
     assert await memory.aexpire(MONTH, dry_run=True)
     assert await memory.aexpire(MONTH)
     assert b"ZANZIBAR" not in read_bytes(tmp_path)
+
+
+async def test_a_server_removes_it_by_itself(tmp_path: Path) -> None:
+    clock, saver, store = Clock(), InMemorySaver(), InMemoryStore()
+    options: Any = {"checkpointer": saver, "store": store, "retention": {"messages": 30}}
+    graph = open_old(tmp_path, clock, **options)
+    clock.now += timedelta(hours=1)
+    async with run_background(graph, checkpointer=saver, store=store), asyncio.timeout(60):
+        while b"ZANZIBAR" in read_bytes(tmp_path):
+            await asyncio.sleep(0.02)
+    assert Memory.of(graph, CONFIG).history()[-2].text == "茶：今天"
 
 
 def test_without_days_nothing_ends(tmp_path: Path) -> None:

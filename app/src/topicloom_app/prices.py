@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from topicloom import Call
-from topicloom.hosting import Prices, price_usage
+from topicloom.hosting import price_call
 
-
-def price_call(call: Call, prices: Prices) -> float | None:
-    """What a call cost, in the currency of the prices; None where there is none for it."""
-    return price_usage(call.role, call, prices)
+__all__ = ["price_call"]

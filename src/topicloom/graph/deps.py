@@ -48,7 +48,6 @@ from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder, open_embedder
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
-from topicloom.state.prices import find_price
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.files import FileStorage
 from topicloom.topics.adsorber import Adsorber
@@ -191,17 +190,10 @@ def _play_roles(
 
 def _check_prices(spending: Spending, roles: Roles) -> None:
     """Raise `ConfigurationError` if a limit of money meets a model that has no price."""
-    if spending.limits.unit == "tokens":
-        return
-    for name in ROLES:
+    for name in ROLES if spending.limits.unit == "money" else ():
         model = getattr(roles.get(spec_of(name)), "model", EMBEDDED)
-        if model != EMBEDDED and find_price(name, model, spending.prices) is None:
-            raise ConfigurationError(
-                "the daily limits are of money, but {model} has no price: add it to"
-                " TOPICLOOM_PRICES, under its name or as {role!r}",
-                model=model,
-                role=name,
-            )
+        if model != EMBEDDED:
+            spending.check_price(name, model)
 
 
 def _make_beginning(

@@ -46,6 +46,7 @@ from topicloom.roles.models import get_model_name
 from topicloom.roles.reply_account import account_reply
 from topicloom.settings import Settings
 from topicloom.state.identity import mark_seen
+from topicloom.state.limits import REPLY
 from topicloom.state.message_form import make_result_storable, make_storable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
@@ -231,6 +232,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         )
         began = time.monotonic()
         with publish_on_failure(workspace.store, session):
+            deps.spending.check_price(REPLY, get_model_name(request.model))
             check_limits(deps, session)
             response = yield from either(partial(handler, asked), partial(handler, asked))
         response = replace(response, result=[make_storable(m) for m in response.result])
@@ -239,7 +241,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
         session, call = account_reply(deps.meter, counter, session, model, sent, message, size)
         call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
-        deps.spending.note(session.id, call.role, call)
+        deps.spending.note(session.id, call)
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         own_state = {
             **known,

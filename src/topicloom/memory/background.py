@@ -10,7 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+)
 from functools import partial
 from typing import Any
 
@@ -18,6 +23,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from topicloom.errors import TopicLoomError
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.memory.expiry import aexpire_due
 from topicloom.memory.review import areview_session, review_session
 from topicloom.memory.stored import Graph, find_deps
@@ -99,7 +105,15 @@ async def _expire_hourly(graph: Graph) -> None:
         storage = deps.workspaces.choose_storage(graph.store)
         for name in await asyncio.to_thread(storage.sessions):
             try:
-                await aexpire_due(graph, name, silent_for=deps.settings.reflection.idle_seconds)
+                async with _hold_turns(graph, name):
+                    await aexpire_due(graph, name, silent_for=deps.settings.reflection.idle_seconds)
             except TopicLoomError as error:  # it is in use: the next hour comes
                 _log.warning("what is too old in %r was not removed: %s", name, error)
         await asyncio.sleep(_HOUR)
+
+
+def _hold_turns(graph: Graph, thread: str) -> AbstractAsyncContextManager[Any]:
+    """Have turns of a session graph in this process wait."""
+    if isinstance(graph, CompiledSessionGraph):
+        return graph.builder.runs.ahold({"thread_id": thread})
+    return nullcontext()

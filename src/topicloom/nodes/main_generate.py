@@ -246,7 +246,7 @@ class _MainWindow:
         session, call = reply.account(
             self.deps.meter, window.counter, session, message, prepared.prompt.size, tools
         )
-        self.deps.spending.note(session.id, call.role, call)
+        self.deps.spending.note(session.id, call)
         update = dump(session, turn, calls=[*written, call])
         if seen:
             begun = prepared.begun

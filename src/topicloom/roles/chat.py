@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -40,6 +40,7 @@ from topicloom.roles.servers import Server, find_server
 from topicloom.roles.spending import Spending
 from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
+from topicloom.state.receipt import Call
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import get_text
 
@@ -210,7 +211,7 @@ class ChatRole(Stepwise[Q, A]):
         self._cut = server.find_cut(answer)
         usage = self._chat.usage(session, window, prompt, answer)
         if spending:
-            spending.note(session, self.role, usage)
+            spending.note(session, Call(role=self.role, **asdict(usage)))
         self._spent = sum_usage(self._spent, usage) if self._spent else usage
         return answer
 

@@ -17,10 +17,10 @@ from uuid import uuid4
 from cachetools import LRUCache
 from langgraph.store.base import BaseStore
 
-from topicloom.errors import LimitReachedError
+from topicloom.errors import ConfigurationError, LimitReachedError
 from topicloom.state.limits import REPLY, DailyLimits, LimitScope, add_up
-from topicloom.state.prices import Spent, price_usage
-from topicloom.state.receipt import Prices
+from topicloom.state.prices import find_price, price_call
+from topicloom.state.receipt import Call, Prices
 from topicloom.state.session import Session
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.spending import read_spent, write_spent
@@ -61,6 +61,7 @@ class Spending:
     _others: dict[_Purse, dict[str, float]] = field(default_factory=dict)
     """The same, as other processes had counted it when it was read."""
     _lock: Lock = field(default_factory=Lock)
+    _writing: Lock = field(default_factory=Lock)
 
     def open(self, session: Session, store: BaseStore | None) -> None:
         """Find out whose limits hold for a session, and what others have used of them."""
@@ -73,16 +74,30 @@ class Spending:
         payers = _Payers(names, session.timezone, store)
         with self._lock:
             self._payers[session.id] = payers
-        for purse in self._find_purses(payers):
-            if store is not None and purse.scope != "process":
-                unit, own = self.limits.unit, self._process
-                read = read_spent(store, *purse, unit, but=own)
-                with self._lock:
-                    self._others[purse] = read
+        for purse in self._find_purses(payers) if store is not None else ():
+            if purse.scope == "process":
+                continue
+            try:
+                read = read_spent(store, *purse, self.limits.unit, but=self._process)
+            except Exception:  # noqa: BLE001 - the turn goes on by what was known
+                _log.exception("what models used cannot be read from the graph's store")
+                continue
+            with self._lock:
+                self._others[purse] = read
+
+    def check_price(self, role: str, model: str) -> None:
+        """Raise `ConfigurationError` if limits are of money, and a role's model has no price."""
+        if self.limits.unit == "money" and find_price(role, model, self.prices) is None:
+            raise ConfigurationError(
+                "the daily limits are of money, but {model} has no price: add it to"
+                " TOPICLOOM_PRICES, under its name or as {role!r}",
+                model=model,
+                role=role,
+            )
 
     def check(self, session: str, role: str = REPLY) -> None:
         """Raise `LimitReachedError` if a role rests, or for a reply if a limit is used up."""
-        payers = self._payers.get(session, _NOBODY)
+        payers = self._find_payers(session)
         for purse, cap in self._find_purses(payers).items():
             if self.limits.is_used_up(role, cap, self._count(purse)):
                 now = place_in_zone(self.clock(), payers.timezone)
@@ -92,28 +107,33 @@ class Spending:
                     purse.scope, cap, self.limits.unit, seconds, rests=role != REPLY
                 )
 
-    def note(self, session: str, role: str, spent: Spent) -> None:
-        """Count a call of a role, for a session and for whoever else has a limit."""
-        amount: float = spent.input_tokens + spent.output_tokens
+    def note(self, session: str, call: Call) -> None:
+        """Count a call, for a session and for whoever else has a limit."""
+        amount: float = call.input_tokens + call.output_tokens
         if self.limits.unit == "money":
-            amount = price_usage(role, spent, self.prices) or 0.0
-        payers = self._payers.get(session, _NOBODY)
+            amount = price_call(call, self.prices) or 0.0
+        payers = self._find_payers(session)
         for purse in self._find_purses(payers):
-            with self._lock:
-                used = add_up([self._own.get(purse, {}), {role: amount}])
-                self._own[purse] = used
-            if payers.store is not None and purse.scope != "process":
-                unit, own = self.limits.unit, self._process
+            with self._writing:  # an older count never overwrites a newer one
+                with self._lock:
+                    used = add_up([self._own.get(purse, {}), {call.role: amount}])
+                    self._own[purse] = used
+                if payers.store is None or purse.scope == "process":
+                    continue
                 try:
-                    write_spent(payers.store, *purse, unit, own, used)
+                    write_spent(payers.store, *purse, self.limits.unit, self._process, used)
                 except Exception:  # noqa: BLE001 - the answer is there; the next call writes it too
                     _log.exception("what models used cannot be written to the graph's store")
 
     def list_used(self, session: str = "") -> dict[str, float]:
         """The share of each limit that is used today, by scope: of a session and of whoever else
         pays for it; without a session, of this process alone."""
-        purses = self._find_purses(self._payers.get(session, _NOBODY))
+        purses = self._find_purses(self._find_payers(session))
         return {p.scope: round(sum(self._count(p).values()) / c, 4) for p, c in purses.items()}
+
+    def _find_payers(self, session: str) -> _Payers:
+        with self._lock:
+            return self._payers.get(session, _NOBODY)
 
     def _count(self, purse: _Purse) -> dict[str, float]:
         with self._lock:

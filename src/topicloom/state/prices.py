@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from topicloom.state.receipt import Prices
-
-
-class Spent(Protocol):
-    """What a call used."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def input_tokens(self) -> int: ...
-    @property
-    def output_tokens(self) -> int: ...
-    @property
-    def cached_tokens(self) -> int: ...
+from topicloom.state.receipt import Call, Prices
 
 
 def find_price(role: str, model: str, prices: Prices) -> tuple[float, float, float] | None:
@@ -26,10 +11,10 @@ def find_price(role: str, model: str, prices: Prices) -> tuple[float, float, flo
     return prices.get(role) or next(by_model, None)
 
 
-def price_usage(role: str, spent: Spent, prices: Prices) -> float | None:
-    """What a call of a role cost, in the currency of the prices; None where there is none."""
-    price = find_price(role, spent.model, prices)
+def price_call(call: Call, prices: Prices) -> float | None:
+    """What a call cost, in the currency of the prices; None where there is none for it."""
+    price = find_price(call.role, call.model, prices)
     if price is None:
         return None
-    tokens = (spent.input_tokens - spent.cached_tokens, spent.cached_tokens, spent.output_tokens)
+    tokens = (call.input_tokens - call.cached_tokens, call.cached_tokens, call.output_tokens)
     return sum(each * count for each, count in zip(price, tokens, strict=True)) / 1e6
