@@ -74,8 +74,8 @@ class Spending:
         payers = _Payers(names, session.timezone, store)
         with self._lock:
             self._payers[session.id] = payers
-        for purse in self._find_purses(payers) if store is not None else ():
-            if purse.scope == "process":
+        for purse in self._find_purses(payers):
+            if store is None or purse.scope == "process":
                 continue
             try:
                 read = read_spent(store, *purse, self.limits.unit, but=self._process)
