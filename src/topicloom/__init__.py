@@ -13,10 +13,11 @@ An application's own data
     RecallSource RecallQuery RecallHit
 Policies
     The groups of settings.
-    SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
+    SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy DailyLimits
+    RetentionPolicy
 Memory
     What a session remembers, to look at and to change.
-    Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence
+    Memory MemoryTopic FoundMessage MemoryChange Forgotten Expired Absence
     PersonMemory PersonThread DeletionReceipt
 What is stored
     A session at rest: its messages, topics, notes, receipts.
@@ -70,7 +71,7 @@ Errors
     OtherPersonError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
     MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
-    TransitionError UnusableAnswerError ReplyError TopicLoomWarning
+    TransitionError UnusableAnswerError ReplyError LimitReachedError TopicLoomWarning
 """
 
 from __future__ import annotations

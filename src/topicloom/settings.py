@@ -23,9 +23,11 @@ from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
+from topicloom.state.limits import DailyLimits
 from topicloom.state.quoting import ReadersSay
 from topicloom.state.recall import LayoutName
 from topicloom.state.receipt import Price
+from topicloom.state.retention import RetentionPolicy
 from topicloom.state.splitting import SplitPolicy
 from topicloom.state.zones import Timezone
 from topicloom.telemetry.report import TelemetryLevel
@@ -107,6 +109,8 @@ class Settings(BaseSettings):
     prices: dict[str, tuple[Price, Price, Price]] = {}
     """Prices of a million tokens in any currency, by model or by role: prompt, cached part of the
     prompt, answer. With `{"gpt-5-mini": [0.25, 0.025, 2]}` receipts show costs."""
+    limits: Group[DailyLimits] = _default(DailyLimits)
+    """What models may use in a day: `TOPICLOOM_LIMITS__USER=200000` tokens."""
     language: LanguageChoice = "auto"
     """Language of prompts and commands. `auto` takes that of the conversation and of the
     terminal."""
@@ -186,6 +190,8 @@ class Settings(BaseSettings):
     schedulers of your own."""
     reflection: Group[ReflectionPolicy] = _default(ReflectionPolicy)
     """Timing of reflection, where a scheduler runs beside the graph."""
+    retention: Group[RetentionPolicy] = _default(RetentionPolicy)
+    """How many days messages, receipts and facts are kept: `TOPICLOOM_RETENTION__MESSAGES=90`."""
     review: Group[ReviewPolicy] = _default(ReviewPolicy)
     """Thresholds of archiving and merging in a review."""
     search_rounds: int = Field(default=2, ge=0)

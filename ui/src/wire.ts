@@ -310,6 +310,7 @@ export interface ShownReceipt {
   calls: Call[];
   steps: StepTime[];
   unasked: Record<string, string>;
+  limits: Record<string, number>;
   plan: PlannedTurn | null;
   edits: unknown[][];
   edit_errors: string[];

@@ -31,6 +31,7 @@ from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import (
+    EMBEDDED,
     ChatOptions,
     ModelSpec,
     RoleModels,
@@ -44,10 +45,11 @@ from topicloom.roles.models import (
     get_window_size,
     open_model,
 )
-from topicloom.roles.registry import Roles, check_names, spec_of
+from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rooms import Rooms
 from topicloom.roles.servers import Server
+from topicloom.roles.spending import Spending
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder, open_embedder
@@ -78,8 +80,8 @@ def make_deps(parts: GraphParts) -> Deps:
     if settings.timezone:
         clock = partial(_read_in_zone, clock, settings.timezone)
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
-    meter = PrefixMeter()
-    roles, window = _play_roles(parts, settings, embedder, meter)
+    meter, spending = PrefixMeter(), Spending(settings.limits, settings.prices, clock)
+    roles, window = _play_roles(parts, settings, embedder, meter, spending)
     storage = parts.storage or FileStorage(
         settings.folder, fsync=settings.fsync, topic_files=settings.topic_files
     )
@@ -103,6 +105,7 @@ def make_deps(parts: GraphParts) -> Deps:
         clock=clock,
         waits=Waits(settings.role_seconds),
         telemetry=Telemetry(settings.telemetry, _find_providers(parts, settings)),
+        spending=spending,
     )
 
 
@@ -138,7 +141,9 @@ def open_roles(**options: Unpack[MemoryOptions]) -> Roles:
     parts = GraphParts(**options)
     settings = parts.settings or Settings()
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
-    return _play_roles(parts, settings, embedder, PrefixMeter())[0]
+    clock = parts.clock or read_system_clock
+    spending = Spending(settings.limits, settings.prices, clock)
+    return _play_roles(parts, settings, embedder, PrefixMeter(), spending)[0]
 
 
 def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
@@ -152,7 +157,7 @@ def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
         cheap_model=options.cheap_model or parts.cheap_model,
         roles=None if options.model or options.cheap_model else parts.roles,
     )
-    roles, window = _play_roles(own, settings, deps.embedder, deps.meter)
+    roles, window = _play_roles(own, settings, deps.embedder, deps.meter, deps.spending)
     deps.telemetry.providers.update(_find_providers(own, settings))
     rooms = Rooms(roles, window, settings.topic_window, settings.topic_share)
     return replace(deps, settings=settings, roles=roles, window=window, rooms=rooms)
@@ -163,6 +168,7 @@ def _play_roles(
     settings: Settings,
     embedder: Embedder,
     meter: PrefixMeter,
+    spending: Spending,
 ) -> tuple[Roles, MainWindow]:
     """The roles, with what models play of them, and the window of the main model."""
     models = choose_models(settings, parts.model, parts.cheap_model, parts.role_models)
@@ -179,11 +185,13 @@ def _play_roles(
         deadline=settings.role_seconds,
         prompts=Prompts.of(settings.prompts),
         reply_tokens=settings.reply_tokens,
+        spending=spending,
     )
     if roles is None:
         open_for = partial(open_role_model, settings, models)
         stand_ins = embedded_roles(embedder)
         roles = choose_roles(models, stand_ins, open_for, chat, domain=domain)
+    _check_prices(spending, roles)
     counter = CachedTokenCounter(
         parts.counter or choose_counter(get_model_name(models.of("responder") or ""))
     )
@@ -203,6 +211,14 @@ def _play_roles(
         media=lambda: server.takes_media if server else True,
     )
     return roles, window
+
+
+def _check_prices(spending: Spending, roles: Roles) -> None:
+    """Raise `ConfigurationError` if a limit of money meets a model that has no price."""
+    for name in ROLES if spending.limits.unit == "money" else ():
+        model = getattr(roles.get(spec_of(name)), "model", EMBEDDED)
+        if model != EMBEDDED:
+            spending.check_price(name, model)
 
 
 def _make_beginning(

@@ -10,12 +10,14 @@ from typing import Any
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.memory.access import open_facts
+from topicloom.memory.expiry import Expired, expire_step
 from topicloom.memory.purge import delete_person
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.memory.values import read_day
 from topicloom.reflection.fact_spans import FactSpan, ThreadFact, find_spans
 from topicloom.reflection.persons import end_day
 from topicloom.state.persons import find_person, make_person
+from topicloom.state.retention import RetentionPolicy
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import read_tips
@@ -141,6 +143,26 @@ class PersonMemory:
         rows += ({"kind": "fact", **span.value} for span in spans)
         return rows
 
+    def _expire(
+        self, policy: RetentionPolicy | None = None, *, dry_run: bool = False
+    ) -> Step[dict[str, Expired]]:
+        """End what is too old in all threads of the user, by thread; those with nothing are left
+        out. Call it while no turn of the user runs.
+
+        Args:
+            policy: How many days what is kept: `RetentionPolicy(messages=30)` keeps nothing that is
+                older. By the settings of the graph if not given.
+            dry_run: True to remove nothing, and only say what would go.
+
+        Raises:
+            InputError: Nothing ever ends, or a turn is not finished.
+            SessionBusyError: A thread is in use.
+        """
+        ended = dict[str, Expired]()
+        for name, _, _ in list(self._find()):
+            ended[name] = yield from expire_step(self._graph, name, policy, dry_run=dry_run)
+        return {name: one for name, one in ended.items() if one}
+
     def _delete(self) -> Step[DeletionReceipt]:
         """Delete everything of the user for good: threads with their checkpoints, and facts.
 
@@ -189,6 +211,7 @@ class PersonMemory:
     facts, afacts = both(_facts)
     fact_spans, afact_spans = both(_fact_spans)
     export, aexport = both(_export)
+    expire, aexpire = both(_expire)
     delete, adelete = both(_delete)
 
 

@@ -68,6 +68,7 @@ def _review_session(
         InputError: The graph is no session graph.
         MissingThreadError: The configuration names no thread.
         SessionBusyError: The session is held by another when it is to be changed.
+        LimitReachedError: A daily limit is nearly used up; review it another day.
     """
     began, thread = time.time(), name_thread(_get_thread(config))
     if is_part(graph):
@@ -149,6 +150,7 @@ class _Review:
         """The session as it is now."""
         session, store = yield from self._read()
         session = catch_up(store, session)
+        self.deps.spending.open(session, self.client.graph.store)
         return SurveyedSession(self.deps, session, store, collect_stats(store, session))
 
     def apply(self, changes: list[TopicChange]) -> Step[tuple[tuple[str, ...], dict[str, str]]]:

@@ -92,7 +92,10 @@ def current_session(state: Any) -> Session:
     known = state.get("session")
     session = Session.model_validate(known) if known else Session(id=run.thread)
     session = claim_session(run.place(session), current_person())
-    zone = turn_options().timezone or get_config().get("configurable", {}).get("timezone")
+    given = get_config().get("configurable", {})
+    if account := turn_options().account or given.get("account"):
+        session = session.model_copy(update={"account": str(account)})
+    zone = turn_options().timezone or given.get("timezone")
     return session.model_copy(update={"timezone": find_zone(zone).key}) if zone else session
 
 

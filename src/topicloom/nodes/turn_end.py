@@ -96,6 +96,7 @@ class TurnEnd:
             order=settings.layout,
             window=self.deps.window.size,
             now=self.now,
+            limits=self.deps.spending.list_used(session.id),
             trouble=workspace.list_trouble(),
         )
         table, policy = store.topic_table(session), settings.activation

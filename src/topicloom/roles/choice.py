@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -15,6 +15,7 @@ from topicloom.roles.base import RoleName, RoleSpec
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import get_window_size
 from topicloom.roles.registry import ROLES, Roles, spec_of
+from topicloom.roles.spending import Spending
 from topicloom.search.embedder import Embedder
 
 ModelSpec = str | Runnable[Any, Any]
@@ -57,6 +58,7 @@ class ChatOptions:
     prompts: Prompts = field(default_factory=Prompts)
     reply_tokens: int | None = None
     """Tokens of a reply at most; None for what the model's client has set."""
+    spending: Spending | None = None
 
 
 def embedded_roles(embedder: Embedder) -> Roles:
@@ -81,7 +83,7 @@ def choose_roles(
         model, spec = models.of(name), spec_of(name)
         if model is not None and (domain or spec.played != "with a domain"):
             roles = roles.replace(spec, _make_role(spec, model, open_model, options))
-    return roles
+    return replace(roles, spending=options.spending)
 
 
 def _make_role(
@@ -104,5 +106,6 @@ def _make_role(
         deadline=options.deadline,
         prompts=options.prompts,
         answer=options.reply_tokens if spec.name == "responder" else spec.answer_tokens,
+        spending=options.spending,
     )
     return spec.chat(chat)

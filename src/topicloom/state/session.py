@@ -79,6 +79,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """The user that the thread belongs to; "" for nobody."""
     scope: str = ""
     """The scope of the user that it is in, such as a project; "" for none."""
+    account: str = ""
+    """The account whose limits its calls count to; "" for none."""
     timezone: str = ""
     """Where its user is, such as `Europe/Paris`; "" for where the setting says."""
     facts_at: str = ""

@@ -42,7 +42,7 @@ _CALL = _fields(
 )
 _RECEIPT = _fields(
     "turn user started seconds scores other_threads crowded_out reading idle about view noted"
-    " roster active activated deactivated sections window split abandoned steps unasked",
+    " roster active activated deactivated sections window split abandoned steps unasked limits",
     quoted=_PART,
     curated=_fields("id kind"),
     searches=_SEARCH,
