@@ -144,7 +144,7 @@ def test_a_change_comes_behind_the_turn_that_runs(tmp_path: Path) -> None:
     with listening(make_endpoint(graph)) as url, open_client(url) as client:
         talk = Talk(tmp_path, graph, responder, client, [], url)
         begun = talk.ask([], "We went to the lake.", user="c1")
-        body = {"json": {"what": ["m3"]}}
+        body: Any = {"json": {"what": ["m3"]}}
         turn = Thread(target=talk.ask, args=(begun, "The secret is Tom."), kwargs={"user": "c1"})
         forget = Thread(
             target=lambda: answers.append(send(talk, "POST", "/threads/c1/forget", **body))
