@@ -23,11 +23,14 @@ from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
+from topicloom.state.limits import DailyLimits
 from topicloom.state.quoting import ReadersSay
 from topicloom.state.recall import LayoutName
 from topicloom.state.receipt import Price
+from topicloom.state.retention import RetentionPolicy
 from topicloom.state.splitting import SplitPolicy
 from topicloom.state.zones import Timezone
+from topicloom.telemetry.report import TelemetryLevel
 from topicloom.texts import FilledText
 from topicloom.topics.boundary_policy import AdsorberPolicy
 
@@ -106,6 +109,8 @@ class Settings(BaseSettings):
     prices: dict[str, tuple[Price, Price, Price]] = {}
     """Prices of a million tokens in any currency, by model or by role: prompt, cached part of the
     prompt, answer. With `{"gpt-5-mini": [0.25, 0.025, 2]}` receipts show costs."""
+    limits: Group[DailyLimits] = _default(DailyLimits)
+    """What models may use in a day: `TOPICLOOM_LIMITS__USER=200000` tokens."""
     language: LanguageChoice = "auto"
     """Language of prompts and commands. `auto` takes that of the conversation and of the
     terminal."""
@@ -146,6 +151,10 @@ class Settings(BaseSettings):
     trace_steps: bool = False
     """True if traces show the state before and after each step. False if they show only the steps,
     their times, and the calls of models."""
+    telemetry: TelemetryLevel = "numbers"
+    """What OpenTelemetry is told of each turn, if your process has set it up. `numbers`: durations,
+    tokens, scores, names and ids. `contents`: also what was asked, replied and quoted, which no
+    purge removes where you sent it. `off`: nothing."""
 
     on_conflict: Literal["merge", "raise", "branch"] = "merge"
     """What a turn does if another writer's turn ended meanwhile. `merge`: it is placed after the
@@ -181,6 +190,8 @@ class Settings(BaseSettings):
     schedulers of your own."""
     reflection: Group[ReflectionPolicy] = _default(ReflectionPolicy)
     """Timing of reflection, where a scheduler runs beside the graph."""
+    retention: Group[RetentionPolicy] = _default(RetentionPolicy)
+    """How many days messages, receipts and facts are kept: `TOPICLOOM_RETENTION__MESSAGES=90`."""
     review: Group[ReviewPolicy] = _default(ReviewPolicy)
     """Thresholds of archiving and merging in a review."""
     search_rounds: int = Field(default=2, ge=0)
@@ -211,6 +222,11 @@ class Settings(BaseSettings):
     postgres: str | None = Field(default=None, repr=False)
     """URL of a PostgreSQL database that holds sessions and checkpoints instead of the folder, for
     `topicloom serve` and the graph of `langgraph.json`."""
+    encryption_key: str | None = Field(default=None, repr=False)
+    """Master key that what is stored is encrypted with, from `topicloom key new`. Of several,
+    separated by commas, the first one writes and all of them read."""
+    encryption_key_file: Path | None = None
+    """File with these keys instead, a line each."""
     fsync: bool = True
     """True if appends wait for the disk."""
     topic_files: bool = True

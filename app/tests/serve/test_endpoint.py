@@ -214,7 +214,7 @@ def test_chats_and_owners_are_apart(behind: Behind) -> None:
             ask(other, [], "茶：谁", user="x")
         with httpx.Client() as bare:
             assert bare.get(f"{url}/models").status_code == 401
-            assert bare.get(url.replace("/v1", "/health")).json() == {"status": "ok"}
+            assert bare.get(url.replace("/v1", "/healthz")).json() == {"status": "ok"}
 
 
 @pytest.mark.parametrize(
@@ -362,5 +362,5 @@ def test_line_breaks_of_one_user_let_others_be_answered(client: openai.OpenAI, u
     history: list[Any] = []
     for text in ("the boiler " + "w " * 100, "my notes:" + "\n" * 300_000 + "end", "the oven?"):
         history = ask(client, history, text, extra_headers={"x-chat-id": "c"})
-    assert httpx.get(url.replace("/v1", "/health"), timeout=60).json() == {"status": "ok"}
+    assert httpx.get(url.replace("/v1", "/healthz"), timeout=60).json() == {"status": "ok"}
     assert ask(client, [], "hello", extra_headers={"x-chat-id": "d"}, timeout=60)

@@ -67,16 +67,13 @@ class ReflectionProgress(BaseModel, frozen=True):
         return max(here, default=0)
 
     def reach(self, mark: ReflectionMark) -> ReflectionProgress:
-        """The progress after a reflection up to a mark."""
         marks = (*(m for m in self.marks if m != mark), mark)[-_MARKS:]
         return ReflectionProgress(marks=marks, reviewed_at=self.reviewed_at)
 
     def review(self, now: float) -> ReflectionProgress:
-        """The progress after a review."""
         return self.model_copy(update={"reviewed_at": now, "failures": 0})
 
     def fail(self, now: float) -> ReflectionProgress:
-        """The progress after a reflection or a review that failed."""
         return self.model_copy(update={"failures": self.failures + 1, "failed_at": now})
 
 

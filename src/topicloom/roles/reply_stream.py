@@ -136,15 +136,16 @@ class Reply:
             meter, counter, session, self.model, self.request.messages, message, size, tools
         )
         remarks = self._server.remarks if self._server else ()
-        took = {"seconds": round(time.monotonic() - self.began, 4), "remarks": remarks}
-        return session, call.model_copy(update=took)
+        took = round(time.monotonic() - self.began, 4)
+        began = round(time.time() - took, 4)
+        own = {"began": began, "seconds": took, "remarks": remarks}
+        return session, call.model_copy(update=own)
 
     def _hold_back(self) -> bool:
         """True once it may be released, False if it ends before."""
         return any(map(self._take_in, iter(self.next, None)))
 
     async def _ahold_back(self) -> bool:
-        """The same on the event loop."""
         while (chunk := await self.anext()) is not None:
             if self._take_in(chunk):
                 return True

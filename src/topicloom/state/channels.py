@@ -99,6 +99,9 @@ class TurnOptions(BaseModel, frozen=True):
     scope: str = ""
     """The scope of the user that the thread is in, such as a project or a customer: only threads in
     it know what was said there. "" for none."""
+    account: str = ""
+    """Whose daily limit its calls count to besides the user's, such as a customer or an API key. ""
+    leaves the thread to the account that it counted to last."""
     timezone: Timezone = ""
     """Where the user is, such as `Europe/Paris`: days are those of its clocks, from this turn on.
     "" for where the thread was last, or the setting says."""

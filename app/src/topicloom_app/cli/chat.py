@@ -233,8 +233,7 @@ class TerminalChat:
         if unasked and not self.announced_rest:
             self.announced_rest = True
             names = ", ".join(unasked)
-            slow = "· too slow, and not asked for some turns: {roles}. /receipt says more"
-            rest = say(slow, roles=names)
+            rest = say("· not asked for now: {roles}. /receipt says why", roles=names)
             line = "\n".join(filter(None, [line, rest]))
         return line
 

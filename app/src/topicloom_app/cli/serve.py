@@ -127,6 +127,6 @@ async def _open_graph(
     from topicloom.hosting import open_postgres_saver, open_postgres_store
 
     builder = build_session_graph(settings=context.settings, storage="store")
-    store = open_postgres_store(postgres)
-    async with open_postgres_saver(postgres) as saver:
+    store = open_postgres_store(postgres, context.keys)
+    async with open_postgres_saver(postgres, context.keys) as saver:
         yield builder.compile(checkpointer=saver, store=store), saver, store
