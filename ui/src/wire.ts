@@ -22,6 +22,7 @@ export interface Call {
   role: string;
   model: string;
   topic: string | null;
+  began: number;
   seconds: number;
   input_tokens: number;
   output_tokens: number;
@@ -307,7 +308,9 @@ export interface ShownReceipt {
   searches: Search[];
   abandoned: number;
   calls: Call[];
+  steps: StepTime[];
   unasked: Record<string, string>;
+  limits: Record<string, number>;
   plan: PlannedTurn | null;
   edits: unknown[][];
   edit_errors: string[];
@@ -380,6 +383,7 @@ export interface SplitEvent {
   first: number;
   last: number;
 }
+export type StepTime = [string, number, number];
 /** A part of the reply. */
 export interface TextEvent {
   type: "text";

@@ -172,6 +172,7 @@ async def _answer_from(
                     user_id=turn.user_id,
                     scope=turn.scope,
                     timezone=turn.timezone,
+                    account=turn.owner,
                 ),
                 durability="exit",
             )
@@ -199,6 +200,7 @@ async def _take_turn(
             reply_form=turn.form,
             reply_tokens=turn.tokens,
             timezone=turn.timezone,
+            account=turn.owner,
             stop=turn.stop,
             begun=turn.begun,
         ),

@@ -12,7 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from topicloom import ConfigurationError, InputError, ReplyError, SessionBusyError, TopicLoomError
+from topicloom import (
+    ConfigurationError,
+    InputError,
+    LimitReachedError,
+    ReplyError,
+    SessionBusyError,
+    TopicLoomError,
+)
 from topicloom.hosting import replace_surrogates
 from topicloom_app.serve.turns import SCOPE_HEADER, USER_HEADER, UnknownResponseError
 
@@ -37,11 +44,14 @@ class Failure(NamedTuple):
     message: str
     retry_after: str = ""
     """The `Retry-After` header; "" for none."""
+    final: bool = False
+    """True if the clients of OpenAI and Anthropic are not to repeat it by themselves."""
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers of an answer that says it."""
-        return {"Retry-After": self.retry_after} if self.retry_after else {}
+        found = {"Retry-After": self.retry_after, "x-should-retry": "false" if self.final else ""}
+        return {name: value for name, value in found.items() if value}
 
 
 def describe_error(error: Exception) -> Failure:
@@ -50,6 +60,8 @@ def describe_error(error: Exception) -> Failure:
         return Failure(
             error.status_code, error.detail, (error.headers or {}).get("Retry-After", "")
         )
+    if isinstance(error, LimitReachedError):
+        return Failure(429, str(error), error.retry_after, final=True)
     if isinstance(error, ReplyError):
         return _describe_reply_error(error)
     for kind, status in _STATUS.items():
