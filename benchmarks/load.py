@@ -81,7 +81,7 @@ class User:
         began, attempts = time.monotonic(), 0
         while time.monotonic() < until:
             attempts += 1
-            reply = await self._send(client, servers.choose(self.number), asked)
+            reply = await self._send(client, servers, asked)
             if reply is not None:
                 self.turns.append(Turn(self.number, began, time.monotonic(), attempts))
                 self.shown = [*asked, {"role": "assistant", "content": reply}]
@@ -91,17 +91,21 @@ class User:
             await asyncio.sleep(1)
         self.gave_up = True
 
-    async def _send(self, client: httpx.AsyncClient, url: str, asked: Any) -> str | None:
+    async def _send(self, client: httpx.AsyncClient, servers: Servers, asked: Any) -> str | None:
         """The reply; None if there was none."""
+        worker = servers.choose(self.number)
+        servers.busy[worker] += 1
         try:
             answer = await client.post(
-                f"{url}/v1/chat/completions",
+                f"http://127.0.0.1:{servers.ports[worker]}/v1/chat/completions",
                 json={"model": "topicloom", "messages": asked},
                 headers={"X-Topicloom-Session": f"u{self.number}"},
             )
         except httpx.HTTPError as error:
             self.errors[type(error).__name__] += 1
             return None
+        finally:
+            servers.busy[worker] -= 1
         if answer.status_code >= 500:
             self.errors[f"status {answer.status_code}"] += 1
             return None
@@ -124,33 +128,35 @@ class Servers:
         self.workers = [self._begin(number) for number in range(given.workers)]
         for port in self.ports:
             wait_for(f"http://127.0.0.1:{port}/v1/models")
-        self.down = set[int]()
+        self.down, self.busy = set[int](), Counter[int]()
         # What they took to begin is no turn's.
         self.ended_seconds = -cpu_seconds([worker.pid for worker in self.workers])
         self.ended_database = -cpu_seconds(list_family(postgres.get_pid())) if postgres else 0.0
         self.most_mb = [0.0] * given.workers
         self.began, self.own_seconds = time.monotonic(), time.process_time()
 
-    def choose(self, user: int) -> str:
-        """The address of the worker of a user, or of another one while that is down."""
+    def choose(self, user: int) -> int:
+        """The worker of a user, or another one while that is down."""
         order = [(user + n) % len(self.ports) for n in range(len(self.ports))]
-        up = [number for number in order if number not in self.down] or order
-        return f"http://127.0.0.1:{self.ports[up[0]]}"
+        return next((number for number in order if number not in self.down), order[0])
 
     async def disturb(self) -> None:
-        """Kill a worker and restart the database, at 40 and 70 % of the time, if asked for."""
+        """Kill a worker and restart the database, at 30 and 60 % of the time, if asked for.
+
+        Both come in the middle of turns.
+        """
         if self.given.kill:
-            await asyncio.sleep(self.given.seconds * 0.4)
-            self.ended_seconds += cpu_seconds([self.workers[0].pid])
-            self.workers[0].kill()
-            self.workers[0].wait()
-            self.down.add(0)
-            self.workers[0] = self._begin(0)
-            await asyncio.to_thread(wait_for, f"http://127.0.0.1:{self.ports[0]}/v1/models")
-            self.down.remove(0)
+            await self._wait_for_turns(0.3)
+            worker = max(self.busy, key=lambda number: self.busy[number])
+            self.ended_seconds += cpu_seconds([self.workers[worker].pid])
+            self.workers[worker].kill()
+            self.workers[worker].wait()
+            self.down.add(worker)
+            self.workers[worker] = self._begin(worker)
+            await asyncio.to_thread(wait_for, f"http://127.0.0.1:{self.ports[worker]}/v1/models")
+            self.down.remove(worker)
         if self.given.restart and self.postgres:
-            left = self.given.seconds * 0.7 - (time.monotonic() - self.began)
-            await asyncio.sleep(max(0, left))
+            await self._wait_for_turns(0.6)
             head = self.postgres.get_pid()
             self.ended_database += cpu_seconds(list_family(head))
             os.kill(head, signal.SIGINT)  # `stop` would wait for the clients to leave
@@ -158,6 +164,12 @@ class Servers:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(2)
             await asyncio.to_thread(self.postgres.start)
+
+    async def _wait_for_turns(self, share: float) -> None:
+        """Wait until a share of the time is over, and a turn goes on."""
+        begin, end = (self.began + part * self.given.seconds for part in (share, 1))
+        while (now := time.monotonic()) < end and (now < begin or not any(self.busy.values())):
+            await asyncio.sleep(0.05)
 
     async def watch(self) -> None:
         """Remember the most memory of each worker."""
@@ -337,8 +349,8 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=4_000, help="main window in tokens")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--postgres", action="store_true", help="a server of its own is begun")
-    parser.add_argument("--kill", action="store_true", help="kill a worker at 40 %% of the time")
-    parser.add_argument("--restart", action="store_true", help="restart PostgreSQL at 70 %%")
+    parser.add_argument("--kill", action="store_true", help="kill a worker in a turn")
+    parser.add_argument("--restart", action="store_true", help="restart PostgreSQL")
     parser.add_argument("--strong", type=float, default=1.5, help="median seconds of a reply")
     parser.add_argument("--cheap", type=float, default=0.6, help="median seconds of a reader")
     given = parser.parse_args()
