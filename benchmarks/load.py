@@ -71,7 +71,8 @@ class User:
         until = servers.began + given.seconds
         while time.monotonic() < until and not self.gave_up:
             await self._take_turn(client, servers, until + 120)
-            await asyncio.sleep(chance.lognormvariate(log(given.think or 0.001), SPREAD))
+            thought = chance.lognormvariate(log(given.think or 0.001), SPREAD)
+            await asyncio.sleep(max(0.0, min(thought, until - time.monotonic())))
 
     async def _take_turn(self, client: httpx.AsyncClient, servers: Servers, until: float) -> None:
         turn = len(self.turns)
