@@ -29,7 +29,7 @@ from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
 from topicloom.roles.models import blocks_async, get_model_name, to_chunk
 from topicloom.roles.quoted_reply import compose_reply
-from topicloom.roles.servers import cut_arguments, find_server
+from topicloom.roles.servers import find_server, stream_raw
 from topicloom.roles.tracing import make_config
 from topicloom.search.embedder import Embedder
 from topicloom.state.language import Language
@@ -107,7 +107,7 @@ class ChatResponder:
         self, model: BaseChatModel, prompts: Prompts | None = None, tokens: int | None = None
     ) -> None:
         self._model, self._prompts, self._tokens = (
-            cut_arguments(model),
+            stream_raw(model),
             prompts or Prompts(),
             tokens,
         )
