@@ -183,6 +183,14 @@ def test_tools_of_the_graph(behind: Behind, stream: bool) -> None:
             ask(client, said, "茶：三", user="a")
 
 
+@pytest.mark.parametrize("path", ["/", "/v1"])
+def test_the_address_in_a_browser_says_how_to_use_it(url: str, path: str) -> None:
+    base = url.removesuffix("/v1")
+    shown = httpx.get(base + path).text
+    assert f"base URL to {base}/v1" in shown
+    assert f"POST {base}/v1/chat/completions" in shown
+
+
 @pytest.mark.parametrize("names", [("ann", "ann.x"), ("", "bob")])
 def test_names_by_which_owners_would_not_be_apart(behind: Behind, names: tuple[str, str]) -> None:
     with pytest.raises(ConfigurationError, match="cannot name a key"):

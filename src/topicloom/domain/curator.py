@@ -28,6 +28,7 @@ from topicloom.domain.curation import (
 from topicloom.domain.selector import Selector, SelectRequest
 from topicloom.domain.sources import CandidateSource
 from topicloom.effects import Step, run_step
+from topicloom.errors import LimitReachedError
 from topicloom.roles.calls import ask_role
 from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
@@ -110,7 +111,10 @@ def run_curation(
         return made
     found_best(made)
     question = replace(request.question, candidates=candidates)
-    selection, call = yield from ask_role("selector", selector, question)
+    try:
+        selection, call = yield from ask_role("selector", selector, question)
+    except LimitReachedError:  # the best by score stand in
+        return made
     if selection is None:
         return replace(made, calls=(call,))
     known = {c.id: c for c in candidates}
@@ -127,7 +131,6 @@ def run_curation(
 def _search_sources(
     request: CurationRequest, limit: int
 ) -> tuple[list[list[Candidate]], tuple[str, ...]]:
-    """The candidates of each source, and the errors of those that fail."""
     searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
             partial(source.search, request.question.query, request.question.plan.search, limit)

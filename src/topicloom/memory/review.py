@@ -68,6 +68,7 @@ def _review_session(
         InputError: The graph is no session graph.
         MissingThreadError: The configuration names no thread.
         SessionBusyError: The session is held by another when it is to be changed.
+        LimitReachedError: A daily limit is nearly used up; review it another day.
     """
     began, thread = time.time(), name_thread(_get_thread(config))
     if is_part(graph):
@@ -91,7 +92,7 @@ def _review_session(
     if changes and not dry_run:
         changed, refused = yield from review.apply(changes)
     if archive_index is not None and not dry_run:
-        yield from review.hand_over(archive_index, survey)
+        yield from review.fill_archive_index(archive_index, survey)
     report = ReviewReport(
         session=survey.session.id,
         now=now.isoformat(),
@@ -149,6 +150,7 @@ class _Review:
         """The session as it is now."""
         session, store = yield from self._read()
         session = catch_up(store, session)
+        self.deps.spending.open(session, self.client.graph.store)
         return SurveyedSession(self.deps, session, store, collect_stats(store, session))
 
     def apply(self, changes: list[TopicChange]) -> Step[tuple[tuple[str, ...], dict[str, str]]]:
@@ -158,7 +160,7 @@ class _Review:
             return (), {c.topic: "a turn of the session is not finished" for c in changes}
         return turn.changed, dict(turn.refused)
 
-    def hand_over(self, index: VectorStore, survey: SurveyedSession) -> Step[None]:
+    def fill_archive_index(self, index: VectorStore, survey: SurveyedSession) -> Step[None]:
         """Bring a vector store up to date: all archived topics, as a crash may have left some."""
         session, store = yield from self._read()
         indexer = ArchiveIndexer(index, self.deps.settings.role_seconds)

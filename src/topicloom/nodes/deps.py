@@ -14,6 +14,7 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Cues
 from topicloom.roles.registry import Roles
 from topicloom.roles.rooms import Rooms
+from topicloom.roles.spending import Spending
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
@@ -48,6 +49,8 @@ class Deps:
     """What each session of this process has waited for in its turn, and which roles rest."""
     telemetry: Telemetry
     """Tells of turns and reviews, where somebody listens."""
+    spending: Spending
+    """What the models of this process use of the day's limits."""
     ahead: DaemonWorker = field(default_factory=lambda: DaemonWorker("topicloom-ahead"))
     """Embeds what later turns will ask for, those of one turn after those of another."""
 

@@ -68,7 +68,6 @@ class Run:
             self.afterwards.append(call)
 
     def given(self, data: object) -> Run:
-        """The same run with its input."""
         return replace(self, cleared=None if data is None else removes_all(data))
 
     @contextmanager

@@ -92,7 +92,10 @@ def current_session(state: Any) -> Session:
     known = state.get("session")
     session = Session.model_validate(known) if known else Session(id=run.thread)
     session = claim_session(run.place(session), current_person())
-    zone = turn_options().timezone or get_config().get("configurable", {}).get("timezone")
+    given = get_config().get("configurable", {})
+    if account := turn_options().account or given.get("account"):
+        session = session.model_copy(update={"account": str(account)})
+    zone = turn_options().timezone or given.get("timezone")
     return session.model_copy(update={"timezone": find_zone(zone).key}) if zone else session
 
 
@@ -120,7 +123,6 @@ def open_session(workspaces: Workspaces, state: Any) -> tuple[Session, Workspace
 
 
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
-    """The session and the turn of the state, and the workspace of the session."""
     session, workspace = open_session(workspaces, state)
     return session, Turn.model_validate(state["turn"]), workspace
 
@@ -132,7 +134,6 @@ def read_unfinished(state: Mapping[str, Any], session: Session) -> Turn | None:
 
 
 def load_readings(state: Mapping[str, Any]) -> list[Reading]:
-    """The readings of the turn so far."""
     return [Reading.model_validate(r) for r in state.get("readings") or ()]
 
 
@@ -161,7 +162,6 @@ _NO_OPTIONS = TurnOptions()
 
 
 def graph_store() -> BaseStore | None:
-    """The store that the graph was compiled with."""
     return get_runtime().store
 
 

@@ -231,7 +231,6 @@ class RunnableModel(BaseChatModel):
         )
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> RunnableModel:
-        """The same with tools."""
         bound = type(self).of(self.runnable.bind_tools(tools, **kwargs), self.model_name)
         return bound.model_copy(
             update={"options": self.options | bound.options, "config": self.config | bound.config}

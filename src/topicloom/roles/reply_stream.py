@@ -110,15 +110,17 @@ class Reply:
         """The error of a turn whose model failed. It repeats nothing of the prompt."""
         reason = describe_error(error, "\n".join(map(get_text, self.request.messages)))
         status, retry_after = read_refusal(error)
-        return ReplyError(
+        failed = ReplyError(
             "{model} gave no reply ({why}). "
-            "Your message is kept; send the next one, or run the turn again with invoke(None)",
+            "Your message is kept: ask for the reply again, or send the next message",
             reason=reason,
             status=status,
             retry_after=retry_after,
             model=self.model,
             why=reason,
         )
+        failed.add_note("graph.invoke(None, config) runs the turn again")
+        return failed
 
     def account(
         self,
@@ -144,7 +146,6 @@ class Reply:
         return any(map(self._take_in, iter(self.next, None)))
 
     async def _ahold_back(self) -> bool:
-        """The same on the event loop."""
         while (chunk := await self.anext()) is not None:
             if self._take_in(chunk):
                 return True

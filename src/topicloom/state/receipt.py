@@ -122,6 +122,9 @@ class Receipt(BaseModel, frozen=True):
     unasked: dict[str, str] = {}
     """Roles that were not asked in this turn, and why: the turn had waited long enough, or the role
     rests as it was late. What stands in for a role answered instead."""
+    limits: dict[str, float] = {}
+    """Share of each daily limit that is used after the turn, 1 for all of it: of the `session`, the
+    `user`, the `account` and the `process`, as far as there are limits."""
     plan: PlannedTurn | None = None
     """What the turn was planned to be, where the application has a domain."""
     edits: tuple[tuple[Any, ...], ...] = ()

@@ -79,6 +79,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """The user that the thread belongs to; "" for nobody."""
     scope: str = ""
     """The scope of the user that it is in, such as a project; "" for none."""
+    account: str = ""
+    """The account whose limits its calls count to; "" for none."""
     timezone: str = ""
     """Where its user is, such as `Europe/Paris`; "" for where the setting says."""
     facts_at: str = ""
@@ -248,8 +250,6 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Probability that the message goes on with it, by the adsorber."""
     plan: SplitPlan | None = None
     """The cut that `estimate` asks for, if any."""
-    estimated: int = 0
-    """Tokens that `estimate` expects of the prompt."""
     searches: tuple[Search, ...] = ()
     """Searches so far."""
     request: SearchRequest | None = None

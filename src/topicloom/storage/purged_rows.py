@@ -42,7 +42,7 @@ _CALL = _fields(
 )
 _RECEIPT = _fields(
     "turn user started seconds scores other_threads crowded_out reading idle about view noted"
-    " roster active activated deactivated sections window split abandoned steps unasked",
+    " roster active activated deactivated sections window split abandoned steps unasked limits",
     quoted=_PART,
     curated=_fields("id kind"),
     searches=_SEARCH,
@@ -102,11 +102,9 @@ class PurgedTexts:
         return {key: value for key, value in left.items() if key != "titled"}
 
     def strip_note(self, row: Row) -> Row:
-        """A row of the ledger."""
         return self._strip_telling(row, _NOTE, f"m{row['after']}" in self.messages)
 
     def strip_receipt(self, row: Row) -> Row:
-        """A row of the turn log."""
         return self._strip_telling(row, _RECEIPT, row["user"] in self.messages)
 
     def strip_edit(self, row: Row) -> Row:
@@ -160,7 +158,6 @@ def _strip(value: Any, stays: Fields | str | None, hide: Callable[[str], str] | 
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """All keys and texts in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
