@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 from starlette.requests import Request
@@ -59,6 +60,7 @@ def _send(operation: Operation, answer: object) -> Response:
     return Response(operation.answer.dump_json(answer), media_type="application/json")
 
 
+@cache
 def describe_memory() -> dict[str, Any]:
     """The OpenAPI document of the operations."""
     text = {"type": "string"}
