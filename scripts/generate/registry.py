@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from scripts.generate import (
     api_page,
@@ -33,7 +34,9 @@ def list_quick() -> Iterator[Generated]:
     yield Generated(examples.PACKED, examples.is_current, examples.write)
     yield make_page("docs/reference/settings.md", settings_page.fill_page)
     yield make_page(".env.example", settings_page.fill_example)
-    yield make_page("docs/reference/api.md", lambda _: api_page.make_page())
+    yield make_page("docs/reference/api.md", api_page.fill_contents)
+    for area in api_page.AREAS:
+        yield make_page(f"docs/reference/api/{area}.md", partial(api_page.fill_page, area))
     yield make_page("docs/reference/cli.md", lambda _: cli_page.make_page())
     yield make_page("docs/reference/licences.md", licences_page.make_page)
     yield make_page("docs/research/recall.md", recall_figures.fill_page)

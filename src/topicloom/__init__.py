@@ -6,17 +6,18 @@ is in them may move or change with every release. A name loads what it needs whe
 A session
     The graph, what can be tuned, and what a turn takes.
     build_session_graph SessionOptions local_checkpointer SessionGraph Settings TurnOptions
-    SessionState SessionInput Domain ModelSpec RoleModelSpec TopicChange ImportedChat TokenCounter
+    SessionState SessionInput Domain ModelSpec TopicChange ImportedChat TokenCounter
     TopicMiddleware MemoryOptions ReceiptStream
 An application's own data
     Sources that a turn recalls from, beside the conversation.
     RecallSource RecallQuery RecallHit
 Policies
     The groups of settings.
-    SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
+    SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy DailyLimits
+    RetentionPolicy
 Memory
     What a session remembers, to look at and to change.
-    Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence
+    Memory MemoryTopic FoundMessage MemoryChange Forgotten Expired Absence
     PersonMemory PersonThread DeletionReceipt
 What is stored
     A session at rest: its messages, topics, notes, receipts.
@@ -26,6 +27,13 @@ What is stored
 Storages
     Where sessions live.
     Storage FileStorage StoreStorage
+Encryption
+    Everything that is kept, encrypted; with the extra `topicloom[encryption]`.
+    EncryptionKeys make_encryption_key EncryptedStorage EncryptedStore make_serializer
+    reencrypt areencrypt
+A storage of your own
+    What it gives, which `topicloom.testing.STORAGE_CONTRACT` checks.
+    Backend Rows RawEntry Batch
 Reviews
     Looking back at a session, and its topics beside other memories.
     review_session areview_session ReviewReport forget_topics
@@ -58,11 +66,12 @@ Measuring
     RecordedResponder count_budget_tokens
 Errors
     All that is raised on purpose.
-    TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
+    TopicLoomError ConfigurationError UnknownModelError EncryptionError
+    StorageUnavailableError InputError
     OtherPersonError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
     MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
-    TransitionError UnusableAnswerError ReplyError TopicLoomWarning
+    TransitionError UnusableAnswerError ReplyError LimitReachedError TopicLoomWarning
 """
 
 from __future__ import annotations

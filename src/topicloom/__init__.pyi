@@ -32,8 +32,10 @@ from .errors import (
     BrokenInvariantError as BrokenInvariantError,
     ConfigurationError as ConfigurationError,
     ConflictError as ConflictError,
+    EncryptionError as EncryptionError,
     InputError as InputError,
     InvalidNameError as InvalidNameError,
+    LimitReachedError as LimitReachedError,
     MissingRecordError as MissingRecordError,
     MissingThreadError as MissingThreadError,
     NewerFormatError as NewerFormatError,
@@ -75,6 +77,9 @@ from .graph.session import (
 from .memory.absence import (
     Absence as Absence,
 )
+from .memory.expiry import (
+    Expired as Expired,
+)
 from .memory.memory import (
     Memory as Memory,
 )
@@ -87,6 +92,10 @@ from .memory.purge import (
     adelete_session as adelete_session,
     delete_session as delete_session,
     delete_with_threads as delete_with_threads,
+)
+from .memory.reencrypt import (
+    areencrypt as areencrypt,
+    reencrypt as reencrypt,
 )
 from .memory.repair import (
     check_session as check_session,
@@ -177,7 +186,6 @@ from .roles.brief import (
 )
 from .roles.choice import (
     ModelSpec as ModelSpec,
-    RoleModelSpec as RoleModelSpec,
     embedded_roles as embedded_roles,
 )
 from .roles.reader import (
@@ -238,6 +246,9 @@ from .state.chats import (
 from .state.journal import (
     JournalEntry as JournalEntry,
 )
+from .state.limits import (
+    DailyLimits as DailyLimits,
+)
 from .state.persons import (
     Person as Person,
 )
@@ -250,6 +261,9 @@ from .state.recall import (
 from .state.receipt import (
     Call as Call,
     Receipt as Receipt,
+)
+from .state.retention import (
+    RetentionPolicy as RetentionPolicy,
 )
 from .state.rounds import (
     Round as Round,
@@ -267,11 +281,32 @@ from .state.stored_message import (
 from .state.topics import (
     Topic as Topic,
 )
+from .storage.backend import (
+    Backend as Backend,
+    Batch as Batch,
+    Rows as Rows,
+)
 from .storage.base import (
     Storage as Storage,
 )
+from .storage.chain import (
+    RawEntry as RawEntry,
+)
+from .storage.encrypted import (
+    EncryptedStorage as EncryptedStorage,
+)
+from .storage.encrypted_store import (
+    EncryptedStore as EncryptedStore,
+)
+from .storage.encryption import (
+    EncryptionKeys as EncryptionKeys,
+    make_encryption_key as make_encryption_key,
+)
 from .storage.files import (
     FileStorage as FileStorage,
+)
+from .storage.protection import (
+    make_serializer as make_serializer,
 )
 from .storage.purging import (
     PurgePlan as PurgePlan,

@@ -16,12 +16,14 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore
 
 from topicloom.graph.checkpoints import CHECKPOINTS, PATIENCE, open_local_store
+from topicloom.graph.keys import load_keys
 from topicloom.graph.session import build_session_graph
 from topicloom.memory.background import run_background
 from topicloom.memory.purge import delete_with_threads
 from topicloom.settings import Settings
 from topicloom.storage.disk import append_bytes
 from topicloom.storage.files import FileStorage
+from topicloom.storage.protection import find_inner, make_serializer
 from topicloom.storage.stores import StoreStorage
 
 _settings = Settings()
@@ -31,11 +33,12 @@ _postgres = _settings.postgres
 def _open_shared(url: str) -> BaseStore:
     from topicloom.graph.postgres import open_postgres_store
 
-    return open_postgres_store(url)
+    return open_postgres_store(url, load_keys(_settings))
 
 
 _shared = _open_shared(_postgres) if _postgres else None
-_storage = StoreStorage(_shared) if _shared else FileStorage(_settings.folder)
+_keys = load_keys(_settings)
+_storage = StoreStorage(find_inner(_shared)) if _shared else FileStorage(_settings.folder)
 _builder = build_session_graph(settings=_settings, storage=_storage)
 graph = _builder.compile()
 
@@ -59,7 +62,7 @@ async def open_store() -> AsyncIterator[BaseStore]:
     if _shared is not None:
         yield _shared
         return
-    with open_local_store(FileStorage(_settings.folder).root) as store:
+    with open_local_store(FileStorage(_settings.folder).root, keys=_keys) as store:
         yield store
 
 
@@ -68,10 +71,10 @@ async def _open_saver() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     if _postgres:
         from topicloom.graph.postgres import open_postgres_saver
 
-        async with open_postgres_saver(_postgres) as shared:
+        async with open_postgres_saver(_postgres, _keys) as shared:
             yield shared
         return
     path = FileStorage(_settings.folder).root / CHECKPOINTS
     append_bytes(path, b"", fsync=False)  # its owner's alone
     async with aiosqlite.connect(path, timeout=PATIENCE) as connection:
-        yield AsyncSqliteSaver(connection)
+        yield AsyncSqliteSaver(connection, serde=make_serializer(_keys))

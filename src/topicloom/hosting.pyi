@@ -1,5 +1,8 @@
 """Where each name of `topicloom.hosting` is."""
 
+from .errors import (
+    LIMITED as LIMITED,
+)
 from .extras import (
     name_install as name_install,
 )
@@ -13,6 +16,9 @@ from .graph.deps import (
     choose_models as choose_models,
     open_role_model as open_role_model,
 )
+from .graph.keys import (
+    load_keys as load_keys,
+)
 from .graph.postgres import (
     open_postgres_saver as open_postgres_saver,
     open_postgres_store as open_postgres_store,
@@ -20,6 +26,9 @@ from .graph.postgres import (
 from .memory.background import (
     make_scheduler as make_scheduler,
     run_background as run_background,
+)
+from .memory.expiry import (
+    expire_due as expire_due,
 )
 from .memory.stored import (
     Graph as Graph,
@@ -79,6 +88,9 @@ from .state.messages import (
 from .state.persons import (
     sees as sees,
 )
+from .state.prices import (
+    price_call as price_call,
+)
 from .state.recall import (
     parse_message_number as parse_message_number,
 )
@@ -118,8 +130,16 @@ from .storage.message_rows import (
 from .storage.names import (
     safe_name as safe_name,
 )
+from .storage.protection import (
+    protect_storage as protect_storage,
+)
 from .storage.writers import (
     find_newest as find_newest,
+)
+from .telemetry.metrics import (
+    METRICS as METRICS,
+    Measurement as Measurement,
+    Metric as Metric,
 )
 from .texts import (
     FilledText as FilledText,

@@ -1,4 +1,4 @@
-"""Fakes for tests of applications: scripted roles and a clock. No key, no network.
+"""Fakes for tests of applications: scripted roles and a clock. No key, no network. And a suite.
 
     from topicloom import build_session_graph
     from topicloom.testing import Clock, ScriptedResponder, fake_roles
@@ -8,6 +8,9 @@
 
 `Roles.replace` puts any other fake into the place of any role, such as
 `fake_roles().replace(SELECTOR, FailingRole())`.
+
+`STORAGE_CONTRACT` is what every storage has to do, for a storage of your own: call each check with
+a function that opens one empty place again, as another process would.
 """
 
 from __future__ import annotations
@@ -38,8 +41,10 @@ from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import Round
 from topicloom.state.safe_text import cut
 from topicloom.state.splitting import Assignment
+from topicloom.storage.contract import STORAGE_CONTRACT, Check as StorageCheck
 
 __all__ = [
+    "STORAGE_CONTRACT",
     "Clock",
     "FailingRole",
     "FixedRole",
@@ -49,6 +54,7 @@ __all__ = [
     "ScriptedResponder",
     "SlowRole",
     "SteadyReader",
+    "StorageCheck",
     "TaggedSplitter",
     "fake_roles",
     "make_tool_call",

@@ -14,6 +14,8 @@ from langgraph.store.sqlite import SqliteStore
 from postgres import open_postgres
 
 from topicloom import FileStorage, Storage, StoreStorage
+from topicloom.storage.encrypted import EncryptedStorage
+from topicloom.storage.encryption import EncryptionKeys, make_encryption_key
 
 Reopen = Callable[[], Storage]
 """Opens one place again, as another process would: nothing remembered."""
@@ -60,7 +62,9 @@ def sqlite(tmp_path: Path) -> Iterator[BaseStore]:
 
 
 @pytest.fixture
-def make_reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Reopen]:
+def make_reopen(
+    request: pytest.FixtureRequest, tmp_path: Path, memory: BaseStore
+) -> Callable[[str], Reopen]:
     """Makes a place of its own, empty, of a kind of storage."""
 
     def make(kind: str) -> Reopen:
@@ -69,6 +73,12 @@ def make_reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str
         if kind == "dicts":
             tables: Tables = {}
             return lambda: DictStorage(tables)
+        if kind == "encrypted":
+            keys = EncryptionKeys.of(make_encryption_key())
+            return lambda: EncryptedStorage(FileStorage(tmp_path / "root", fsync=False), keys)
+        if kind == "encrypted items":
+            keys = EncryptionKeys.of(make_encryption_key())
+            return lambda: EncryptedStorage(StoreStorage(memory), keys)
         store: BaseStore = request.getfixturevalue(kind)
         prefix = ("topicloom", f"test-{next(_numbers)}")
         return lambda: StoreStorage(store, prefix=prefix)
@@ -76,7 +86,9 @@ def make_reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str
     return make
 
 
-@pytest.fixture(params=["files", "memory", SQLITE, POSTGRES, "dicts"])
+@pytest.fixture(
+    params=["files", "memory", SQLITE, POSTGRES, "dicts", "encrypted", "encrypted items"]
+)
 def reopen(request: pytest.FixtureRequest, make_reopen: Callable[[str], Reopen]) -> Reopen:
     """A place of its own, empty, of each kind."""
     return make_reopen(request.param)

@@ -22,6 +22,7 @@ export interface Call {
   role: string;
   model: string;
   topic: string | null;
+  began: number;
   seconds: number;
   input_tokens: number;
   output_tokens: number;
@@ -314,7 +315,9 @@ export interface ShownReceipt {
   searches: Search[];
   abandoned: number;
   calls: Call[];
+  steps: StepTime[];
   unasked: Record<string, string>;
+  limits: Record<string, number>;
   plan: PlannedTurn | null;
   edits: unknown[][];
   edit_errors: string[];
@@ -388,6 +391,7 @@ export interface SplitEvent {
   first: number;
   last: number;
 }
+export type StepTime = [string, number, number];
 /** A part of the reply. */
 export interface TextEvent {
   type: "text";

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 from langchain_core.runnables import Runnable
@@ -40,10 +40,14 @@ from topicloom.roles.calls import ask_first
 from topicloom.search.embedder import Embedder
 from topicloom.state.receipt import Call
 from topicloom.storage.disk import make_folder
-from topicloom.storage.file_rows import vectors_in
+from topicloom.storage.file_rows import BatchFile
 from topicloom.storage.files import FileStorage
 from topicloom.storage.names import safe_name
+from topicloom.storage.protection import find_inner, protect_vectors
 from topicloom.storage.vectors import VectorLog
+
+if TYPE_CHECKING:
+    from topicloom.storage.encryption import EncryptionKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +106,18 @@ def _check_numbers(domain: Domain) -> None:
 def _open_lore(domain: Domain, deps: Deps) -> LoreIndex | None:
     if isinstance(domain.lore, VectorStore):
         return VectorStoreLoreIndex(domain.lore)
-    storage, folder = deps.workspaces.storage, deps.settings.folder
+    storage, folder = find_inner(deps.workspaces.storage), deps.settings.folder
     if folder is None and isinstance(storage, FileStorage):
         folder = storage.root
-    open_log = partial(_open_vector_log, folder) if folder is not None else None
+    keys = deps.workspaces.keys
+    open_log = partial(_open_vector_log, folder, keys) if folder is not None else None
     if not domain.lore:
         return None
     # The other half is the selector's.
     return DocumentLoreIndex(domain.lore, deps.embedder, open_log, patience=domain.deadline / 2)
 
 
-def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
+def _open_vector_log(folder: Path, keys: EncryptionKeys | None, embedder: Embedder) -> VectorLog:
     """Vectors of lore in a folder, beside the sessions."""
 
     @contextmanager
@@ -121,7 +126,8 @@ def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
         with FileLock(folder / ".lore", mode=0o600):
             yield
 
-    return vectors_in(folder / f"lore-{safe_name(embedder.fingerprint)}.bin", writing)
+    rows = BatchFile(folder / f"lore-{safe_name(embedder.fingerprint)}.bin")
+    return VectorLog(protect_vectors(rows, keys, "lore"), writing)
 
 
 _TAIL = 6

@@ -14,13 +14,16 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from topicloom.errors import StorageUnavailableError
+from topicloom.graph.keys import load_keys
 from topicloom.settings import Settings
 from topicloom.storage.disk import append_bytes, reachable
 from topicloom.storage.files import FileStorage
+from topicloom.storage.protection import make_serializer, protect_store
 
 if TYPE_CHECKING:
-    from langgraph.store.base import Op, Result
-    from langgraph.store.sqlite import SqliteStore
+    from langgraph.store.base import BaseStore, Op, Result
+
+    from topicloom.storage.encryption import EncryptionKeys
 
 CHECKPOINTS = "checkpoints.sqlite"
 """The file in the folder of sessions."""
@@ -37,9 +40,11 @@ class LocalCheckpointer(SqliteSaver):
     Every method raises `StorageUnavailableError` where the file cannot be used.
     """
 
-    def __init__(self, path: Path, *, reading: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, reading: bool = False, keys: EncryptionKeys | None = None
+    ) -> None:
         """Open a file as `open_database` does; it is closed with the last use of this."""
-        super().__init__(open_database(path, reading=reading))
+        super().__init__(open_database(path, reading=reading), serde=make_serializer(keys))
         self._path = path
         self.close = finalize(self, self.conn.close)
 
@@ -66,7 +71,10 @@ class LocalCheckpointer(SqliteSaver):
 
 
 def local_checkpointer(
-    folder: Path | str | None = None, *, reading: bool = False
+    folder: Path | str | None = None,
+    *,
+    reading: bool = False,
+    keys: EncryptionKeys | None = None,
 ) -> LocalCheckpointer:
     """The checkpointer beside the sessions of a folder: what is said there survives a restart.
 
@@ -78,12 +86,14 @@ def local_checkpointer(
     Args:
         folder: The folder of the sessions; that of the settings if not given.
         reading: True to read alone: nothing is made that is missing.
+        keys: What they are encrypted with; the keys of the settings if not given.
 
     Raises:
         StorageUnavailableError: Its file cannot be used.
     """
-    path = FileStorage(folder or Settings().folder).root / CHECKPOINTS
-    return LocalCheckpointer(path, reading=reading)
+    settings = Settings()
+    path = FileStorage(folder or settings.folder).root / CHECKPOINTS
+    return LocalCheckpointer(path, reading=reading, keys=keys or load_keys(settings))
 
 
 def open_database(
@@ -154,7 +164,9 @@ class _StoreConnection(sqlite3.Connection):
 
 
 @contextmanager
-def open_local_store(folder: Path, *, reading: bool = False) -> Iterator[SqliteStore]:
+def open_local_store(
+    folder: Path, *, reading: bool = False, keys: EncryptionKeys | None = None
+) -> Iterator[BaseStore]:
     """Open the store in a folder of sessions, with what reflection found and who is at work.
 
     It is for `invoke` and `ainvoke` alike. For `reading` nothing is made that is missing.
@@ -178,4 +190,4 @@ def open_local_store(folder: Path, *, reading: bool = False) -> Iterator[SqliteS
         with database:
             database.execute("BEGIN IMMEDIATE")
             store.setup()
-        yield store
+        yield protect_store(store, keys)

@@ -28,7 +28,6 @@ from topicloom.domain.state import DomainInput
 from topicloom.graph.given import check_input, check_thread
 from topicloom.graph.purged_state import hide_purged
 from topicloom.graph.receipts import ReceiptStream
-from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, name_thread
 from topicloom.nodes.step import dump
@@ -37,6 +36,7 @@ from topicloom.state.message_form import make_update_storable
 from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
+from topicloom.storage.protection import check_protected
 from topicloom.storage.writers import branch_off
 
 _OWNERS = 4_096
@@ -89,7 +89,6 @@ class CompiledSessionGraph(
             self.builder.runs.hold(given) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
-            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():
@@ -112,7 +111,6 @@ class CompiledSessionGraph(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
         ):
-            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():
@@ -220,7 +218,7 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
         """
         super().__init__(*args, **options)
         self._validate = validate
-        self.runs = RunQueue(deps.settings.reply_seconds)
+        self.runs = RunQueue(deps.settings.reply_seconds, deps.telemetry)
         self.deps, self.workspaces = deps, deps.workspaces
         self.owners = LRUCache[str, Person](_OWNERS)
         """Whose a thread is, of those spoken in last: it does not change."""
@@ -249,7 +247,13 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
     def compile(
         self, *args: Any, transformers: Sequence[Any] | None = None, **options: Any
     ) -> CompiledSessionGraph:
-        """Compile it as any LangGraph graph; its event streams have its receipts as well."""
+        """Compile it as any LangGraph graph; its event streams have its receipts as well.
+
+        Raises:
+            ConfigurationError: A key is set, and a checkpointer or store would not encrypt.
+        """
+        if self.workspaces.keys:
+            check_protected(args[0] if args else options.get("checkpointer"), options.get("store"))
         streams = [ReceiptStream, *(transformers or ())]
         compiled = super().compile(*args, transformers=streams, **options)
         # `StateGraph.compile` names the class that it makes. `Pregel.copy` makes another one of its

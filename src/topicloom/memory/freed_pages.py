@@ -13,6 +13,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
 
 from topicloom.effects import Step, either
+from topicloom.storage.protection import find_inner
 from topicloom.texts import FilledText
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def rewrite_files(*places: object) -> Step[tuple[str, ...]]:
         place that works on an event loop is asked without one.
     """
     left: tuple[str, ...] = ()
-    for place in places:
+    for place in map(find_inner, places):
         left += yield from _rewrite_file(place)
     return left
 
@@ -43,7 +44,9 @@ def name_free_space(*places: object) -> tuple[str, ...]:
 
     files = SqliteSaver | AsyncSqliteSaver | SqliteStore | AsyncSqliteStore
     others = files | InMemorySaver | InMemoryStore | None
-    return tuple(_name_tables(place) for place in places if not isinstance(place, others))
+    return tuple(
+        _name_tables(place) for place in map(find_inner, places) if not isinstance(place, others)
+    )
 
 
 def _rewrite_file(place: object) -> Step[tuple[str, ...]]:
@@ -78,7 +81,6 @@ def _rewrite(database: sqlite3.Connection, busy: str) -> str:
 
 
 async def _arewrite(place: AsyncSqliteSaver | AsyncSqliteStore, busy: str) -> str:
-    """The same on the event loop."""
     async with place.lock:
         try:
             await place.conn.execute("VACUUM")

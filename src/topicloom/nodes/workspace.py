@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, RLock
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from cachetools import LRUCache
@@ -30,11 +31,15 @@ from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import Storage
 from topicloom.storage.log import SessionLog
+from topicloom.storage.protection import find_inner, protect_storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
 from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.adsorber import LOOK_BACK
 from topicloom.topics.session_index import SessionIndex
+
+if TYPE_CHECKING:
+    from topicloom.storage.encryption import EncryptionKeys
 
 
 class TranscriptSizes:
@@ -163,12 +168,15 @@ class Workspaces:
         index: Callable[[SessionLog], SessionIndex],
         *,
         open_at_once: int = 64,
+        keys: EncryptionKeys | None = None,
     ) -> None:
-        self.storage = storage
+        """Workspaces over a storage; with keys, it is encrypted."""
+        self.keys = keys
+        self.storage = None if storage is None else protect_storage(storage, keys)
         """None for the store that a graph is compiled with."""
         self._index = index
         self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
-        self._stores: LRUCache[int, StoreStorage] = LRUCache(open_at_once)
+        self._stores: LRUCache[int, Storage] = LRUCache(open_at_once)
         self._unstored: dict[str, Storage] = {}
         self._lock = RLock()
 
@@ -226,7 +234,8 @@ class Workspaces:
                 "no storage: give build_session_graph(storage=...) or compile the graph with store="
             )
         with self._lock:
-            return self._stores.setdefault(id(store), StoreStorage(store))
+            made = protect_storage(StoreStorage(find_inner(store)), self.keys)
+            return self._stores.setdefault(id(store), made)
 
 
 def enter_all(index: SessionIndex, store: SessionStore, session: Session) -> str:

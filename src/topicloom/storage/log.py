@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from topicloom.errors import MissingRecordError, StorageError
+from topicloom.errors import EncryptionError, MissingRecordError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.caches import HeadCache
 from topicloom.storage.chain import (
@@ -35,6 +35,8 @@ PURGES = "purges"
 """The chain that tells of purges: one row, which each of them replaces."""
 _NEWEST = "0" * 15 + "1"
 """The ref of that row."""
+SEALED_MARK = "0" * 15 + "2"
+"""The ref of the row beside it that marks a session as encrypted."""
 _DIGEST_BYTES = 6
 """Of a digest of the purges: as many as every JSON reader takes for a number."""
 
@@ -64,9 +66,19 @@ class SessionLog:
 
         Looks at the storage: at one row, or a file of a line. Whoever opens a session for reading
         calls it first.
+
+        Raises:
+            EncryptionError: The session is encrypted, and the storage has no key.
         """
         with self._mutex:  # or an older look might come behind a newer one
-            found = list(self._backend.entries(PURGES).read([_NEWEST]))
+            found = list(self._backend.entries(PURGES).read([_NEWEST, SEALED_MARK]))
+            if any(raw.ref == SEALED_MARK for raw in found):
+                raise EncryptionError(
+                    "session {session!r} is encrypted, and no key is set: set"
+                    " TOPICLOOM_ENCRYPTION_KEY or TOPICLOOM_ENCRYPTION_KEY_FILE, or give the graph"
+                    " storage=EncryptedStorage(...)",
+                    session=self._backend.session,
+                )
             digest = hashlib.sha256(found[0].body).digest()[:_DIGEST_BYTES] if found else b""
             if (purges := int.from_bytes(digest)) != self.purges:
                 self.forget(purges)

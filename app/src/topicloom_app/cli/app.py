@@ -2,7 +2,7 @@
 
 topicloom [--folder DIR] [--language en] demo | chat | replay | serve | ui | mcp | import | export
     | topics | topic | transcript | search | quote | receipt | sessions | review | reflect | facts
-    | memory | person | purge | delete | doctor | check | repair
+    | memory | person | purge | expire | delete | doctor | check | repair | key
 
 Annotations are no strings here, nor there: Typer would evaluate some hundreds of them before each
 prompt.
@@ -24,6 +24,7 @@ from topicloom_app.cli.commands import (
     transfer,
 )
 from topicloom_app.cli.console import CliOptions
+from topicloom_app.cli.keys import app as key_app
 from topicloom_app.cli.topic import app as topic_app
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 
 app.add_typer(topic_app, name="topic")
+app.add_typer(key_app, name="key")
 
 
 def _version(wanted: bool) -> None:
@@ -97,5 +99,6 @@ app.command()(checks.doctor)
 app.command()(checks.check)
 app.command()(checks.repair)
 app.command()(deletion.purge)
+app.command()(deletion.expire)
 app.command()(deletion.person)
 app.command()(deletion.delete)

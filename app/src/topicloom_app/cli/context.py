@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore
-from langgraph.store.sqlite import SqliteStore
 
 from topicloom import (
     FileStorage,
@@ -20,6 +20,7 @@ from topicloom import (
     Session,
     SessionStore,
     Settings,
+    Storage,
     build_session_graph,
     local_checkpointer,
 )
@@ -28,12 +29,18 @@ from topicloom.hosting import (
     FilledText,
     choose_models,
     get_model_name,
+    load_keys,
     name_thread,
     open_local_store,
+    protect_storage,
 )
 from topicloom_app.cli.console import CliOptions
+from topicloom_app.cli.limits import change_limits
 from topicloom_app.cli.words import say
 from topicloom_app.session_names import check_session_name
+
+if TYPE_CHECKING:
+    from topicloom import EncryptionKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,9 @@ class CliContext:
 
     settings: Settings
     folder: Path
-    storage: FileStorage
+    storage: Storage
+    keys: EncryptionKeys | None = None
+    """What all of it is encrypted with."""
 
     @contextmanager
     def open_checkpoints(self, *, reading: bool = False) -> Iterator[SqliteSaver]:
@@ -50,22 +59,22 @@ class CliContext:
 
         For `reading` nothing is made that is missing, here and below.
         """
-        saver = local_checkpointer(self.folder, reading=reading)
+        saver = local_checkpointer(self.folder, reading=reading, keys=self.keys)
         try:
             yield saver
         finally:
             saver.close()
 
     @contextmanager
-    def open_store(self, *, reading: bool = False) -> Iterator[SqliteStore]:
+    def open_store(self, *, reading: bool = False) -> Iterator[BaseStore]:
         """Open the store with what reflection found, or raise `StorageUnavailableError`."""
-        with open_local_store(self.folder, reading=reading) as store:
+        with open_local_store(self.folder, reading=reading, keys=self.keys) as store:
             yield store
 
     @contextmanager
     def open_graph(
         self, roles: Roles | None = None, clock: Callable[[], datetime] | None = None
-    ) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, SqliteStore]]:
+    ) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, BaseStore]]:
         """Open the graph over the folder's sessions, with their checkpoints and the store."""
         builder = build_session_graph(
             settings=self.settings, roles=roles, storage=self.storage, clock=clock
@@ -145,15 +154,18 @@ def open_context(cli: CliOptions) -> CliContext:
     Raises `ConfigurationError` if a setting or the folder cannot be used.
     """
     changes = {"folder": cli.folder, "language": cli.language}
-    given = {key: value for key, value in changes.items() if value is not None}
-    settings = Settings().model_copy(update=given)
+    given: dict[str, Any] = {key: v for key, v in changes.items() if v is not None}
+    settings = Settings()
+    given["limits"] = change_limits(settings.limits, cli.limits)
+    settings = settings.model_copy(update=given)
     return make_context(settings.folder, settings)
 
 
 def make_context(folder: Path | None, settings: Settings) -> CliContext:
     """The context of a folder; None for the user's data folder."""
     storage = FileStorage(folder, fsync=settings.fsync, topic_files=settings.topic_files)
-    return CliContext(settings, storage.root, storage)
+    keys = load_keys(settings)
+    return CliContext(settings, storage.root, protect_storage(storage, keys), keys)
 
 
 def find_reply_model(settings: Settings) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.store.sqlite import SqliteStore
+from langgraph.store.base import BaseStore
 from rich.console import Console
 
 from topicloom import RESPONDER, RecordedResponder, embedded_roles, open_embedder
@@ -37,7 +37,7 @@ def unpack_sample(context: CliContext, sample: Path) -> Iterator[CliContext]:
 @contextmanager
 def open_sample(
     context: CliContext, sample: Path
-) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, SqliteStore]]:
+) -> Iterator[tuple[CompiledSessionGraph, SqliteSaver, BaseStore]]:
     """The graph over a copy of the sample's session, as `unpack_sample` makes it."""
     with unpack_sample(context, sample) as small, small.open_graph() as opened:
         yield opened

@@ -176,6 +176,7 @@ async def _answer_from(
                     user_id=turn.user_id,
                     scope=turn.scope,
                     timezone=turn.timezone,
+                    account=turn.owner,
                 ),
                 durability="exit",
             )
@@ -203,6 +204,7 @@ async def _take_turn(
             reply_form=turn.form,
             reply_tokens=turn.tokens,
             timezone=turn.timezone,
+            account=turn.owner,
             stop=turn.stop,
             begun=turn.begun,
         ),

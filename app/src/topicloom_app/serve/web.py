@@ -17,6 +17,7 @@ from topicloom import (
     ConfigurationError,
     ConflictError,
     InputError,
+    LimitReachedError,
     ReplyError,
     SessionBusyError,
     TopicLoomError,
@@ -55,11 +56,14 @@ class Failure(NamedTuple):
     message: str
     retry_after: str = ""
     """The `Retry-After` header; "" for none."""
+    final: bool = False
+    """True if the clients of OpenAI and Anthropic are not to repeat it by themselves."""
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers of an answer that says it."""
-        return {"Retry-After": self.retry_after} if self.retry_after else {}
+        found = {"Retry-After": self.retry_after, "x-should-retry": "false" if self.final else ""}
+        return {name: value for name, value in found.items() if value}
 
 
 def describe_error(error: Exception) -> Failure:
@@ -68,6 +72,8 @@ def describe_error(error: Exception) -> Failure:
         return Failure(
             error.status_code, error.detail, (error.headers or {}).get("Retry-After", "")
         )
+    if isinstance(error, LimitReachedError):
+        return Failure(429, str(error), error.retry_after, final=True)
     if isinstance(error, ReplyError):
         return _describe_reply_error(error)
     for kind, status in _STATUS.items():

@@ -1,0 +1,126 @@
+"""Writing everything anew with the newest key: for the first one, and for every one after it."""
+
+from __future__ import annotations
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.base import BaseStore, PutOp
+
+from topicloom.effects import Step, both
+from topicloom.errors import InputError
+from topicloom.memory.freed_pages import rewrite_files
+from topicloom.reflection.own_items import PREFIX
+from topicloom.storage.base import (
+    CHANGES,
+    EDITS,
+    LEDGER,
+    RANGES,
+    ROSTER,
+    SUPERSEDED,
+    TIPS,
+    TRANSCRIPT,
+    TURNS,
+    Storage,
+)
+from topicloom.storage.encrypted import EncryptedBackend, EncryptedStorage
+from topicloom.storage.encrypted_store import EncryptedStore
+from topicloom.storage.log import PURGES
+from topicloom.storage.store_items import items_in
+from topicloom.texts import FilledText
+
+CHAINS = (TRANSCRIPT, SUPERSEDED, CHANGES, RANGES, ROSTER, LEDGER, TURNS, EDITS, TIPS, PURGES)
+"""All chains of a session."""
+_PAGE = 200
+
+
+def _reencrypt(
+    storage: Storage,
+    checkpointer: BaseCheckpointSaver[str] | None = None,
+    store: BaseStore | None = None,
+) -> Step[tuple[str, ...]]:
+    """Write everything anew with the key that writes, also what was not encrypted before.
+
+    Call it while no turn runs. Killed on the way, the same call finishes; until then keep all keys.
+
+    Args:
+        storage: The sessions: an `EncryptedStorage`.
+        checkpointer: Their checkpoints, with a serializer of the same keys.
+        store: Facts, marks and leases: an `EncryptedStore`.
+
+    Returns:
+        What is not written anew, or may still be found, a sentence each; empty for nothing.
+
+    Raises:
+        InputError: The storage or the store does not encrypt.
+        EncryptionError: Something is encrypted with a key that is not given.
+        SessionBusyError: Another process holds a session.
+    """
+    if not isinstance(storage, EncryptedStorage):
+        raise InputError("the storage does not encrypt: give an EncryptedStorage")
+    for name in storage.sessions():
+        with storage.lock(name):
+            _reencrypt_session(
+                EncryptedBackend(storage.inner.backend(name), storage.keys, plain=True)
+            )
+    left = _reencrypt_checkpoints(checkpointer) if checkpointer is not None else ""
+    if store is not None:
+        if not isinstance(store, EncryptedStore):
+            raise InputError("the store does not encrypt: give an EncryptedStore")
+        _reencrypt_items(store.with_plain())
+    pages = yield from rewrite_files(checkpointer, store)
+    return tuple(filter(None, (left, *pages)))
+
+
+reencrypt, areencrypt = both(_reencrypt)
+
+
+def _reencrypt_session(backend: EncryptedBackend) -> None:
+    with backend.lock(create=False):
+        for chain in CHAINS:
+            rows = backend.entries(chain)
+            rows.replace([raw for raw in rows.scan() if raw.body])
+            backend.sweep(chain, torn=True)
+        for space in backend.spaces():
+            for batch in space.scan():
+                if batch.rows:
+                    space.replace([batch])
+                else:
+                    space.replace([], [batch.key])
+        if backend.inner.topic_files is not None:
+            backend.inner.topic_files.remove()
+        backend.mark()  # last: until then the old key is asked for
+
+
+def _reencrypt_items(store: EncryptedStore) -> None:
+    for namespace in _list_namespaces(store):
+        puts = [PutOp(namespace, item.key, item.value) for item in items_in(store, namespace)]
+        store.batch(puts)
+
+
+def _list_namespaces(store: BaseStore) -> list[tuple[str, ...]]:
+    found, offset = list[tuple[str, ...]](), 0
+    while page := store.list_namespaces(prefix=(PREFIX,), limit=_PAGE, offset=offset):
+        found += page
+        offset += _PAGE
+    return found
+
+
+def _reencrypt_checkpoints(saver: BaseCheckpointSaver[str]) -> str:
+    if not isinstance(saver, SqliteSaver):
+        return FilledText(
+            "checkpoints of {saver} stay as they are: keep the older keys as long as these",
+            saver=type(saver).__name__,
+        )
+    saver.setup()
+    for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
+        with saver.cursor() as cursor:
+            ids = cursor.execute(f"SELECT rowid FROM {table}").fetchall()
+            for (row,) in ids:
+                old = cursor.execute(
+                    f"SELECT type, {column} FROM {table} WHERE rowid = ?", (row,)
+                ).fetchone()
+                new = saver.serde.dumps_typed(saver.serde.loads_typed(old))
+                cursor.execute(
+                    f"UPDATE {table} SET type = ?, {column} = ? WHERE rowid = ?", (*new, row)
+                )
+    return ""
