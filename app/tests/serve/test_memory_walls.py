@@ -86,7 +86,8 @@ def test_each_has_one_thread_of_its_own(walled: Walled) -> None:
     assert [said[0] for said in walled.read()] == [f"secret{n}。" for n in range(len(PERSONS))]
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
 @given(
     number=st.sampled_from(range(len(PERSONS))),
     operation=st.sampled_from(OPERATIONS),
