@@ -75,9 +75,9 @@ def test_a_span_lies_within_the_one_around_it(exported: Exported, tmp_path: Path
 
 def test_what_was_quoted_is_told_by_its_ids(exported: Exported, tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
-    tell(graph, thread(), chatter("茶", 1), chatter("船", 1), keep=1)
+    tell(graph, thread(), chatter("茶", 1), chatter("船", 1), chatter("山", 1), "海", keep=1)
     exported.clear()
-    tell(graph, thread(), "茶")
+    tell(graph, thread(), chatter("茶", 2))
     receipt = last_receipt(tmp_path, graph, thread())
     quotes = [q for note in receipt.quoted for q in note.quotes]
     turn, search = exported.one(TURN).attributes or {}, exported.one("search_memory").attributes
@@ -90,7 +90,7 @@ def test_what_was_quoted_is_told_by_its_ids(exported: Exported, tmp_path: Path) 
 
 def test_a_split_is_a_step_with_the_calls_that_it_made(exported: Exported, tmp_path: Path) -> None:
     tell(open_graph(tmp_path), thread(), chatter("茶", 1), chatter("船", 1), keep=1)
-    split = next(s for s in exported.spans() if s.name == "topicloom.step.split")
+    split = next(s for s in reversed(exported.spans()) if s.name == "topicloom.step.split")
     assert {s.name for s in exported.below(split)} == {
         "topicloom.role.splitter",
         "topicloom.role.brief",
@@ -143,7 +143,7 @@ def test_a_role_that_fails_is_a_span_with_its_error(
     failed = [s for s in exported.spans() if s.name == "chat cheap"]
     assert failed
     assert {s.status.status_code for s in failed} == {StatusCode.ERROR}
-    assert {(s.attributes or {})["error.type"] for s in failed} == {"InternalServerError"}
+    assert all(str((s.attributes or {})["error.type"]).endswith("Error") for s in failed)
 
 
 def test_a_turn_is_a_part_of_what_the_application_traces(
@@ -178,8 +178,9 @@ def test_metrics_have_the_published_names_and_buckets(
     assert grown["gen_ai.client.token.usage"] == 107
     assert grown["gen_ai.client.operation.duration"] > 0
     assert grown["topicloom.turn.duration"] > 0
-    tokens = exported.points("gen_ai.client.token.usage")[0]
-    assert tokens.explicit_bounds == tuple(4.0**power for power in range(14))
+    points = exported.points("gen_ai.client.token.usage")
+    tokens = next(p for p in points if "gen_ai.provider.name" in p.attributes)
+    assert tuple(tokens.explicit_bounds) == tuple(4.0**power for power in range(14))
     assert {
         "gen_ai.operation.name",
         "gen_ai.provider.name",
@@ -206,10 +207,12 @@ def test_a_review_is_a_trace_with_the_calls_that_it_made(
     graph = open_graph(tmp_path)
     tell(graph, thread(), chatter("茶", 1), chatter("船", 1), keep=1)
     exported.clear()
-    review_session(graph, thread())
+    report = review_session(graph, thread())
     review = exported.one("topicloom.review")
     assert (review.attributes or {})["gen_ai.conversation.id"] == "s"
-    assert "topicloom.role.reviewer" in [s.name for s in exported.below(review)]
+    told = [span.name for span in exported.below(review)]
+    assert told
+    assert sorted(told) == sorted(f"topicloom.role.{call.role}" for call in report.calls)
 
 
 def test_an_agent_is_traced_as_a_session_is(exported: Exported, tmp_path: Path) -> None:
@@ -225,7 +228,7 @@ import sys
 sys.modules["opentelemetry"] = None
 from topicloom import Settings, build_session_graph, local_checkpointer
 graph = build_session_graph(settings=Settings(folder={str(tmp_path)!r}))
-app = graph.compile(checkpointer=local_checkpointer())
+app = graph.compile(checkpointer=local_checkpointer({str(tmp_path)!r}))
 state = app.invoke({{"messages": "Hello!"}}, {{"configurable": {{"thread_id": "t"}}}})
 print(state["messages"][-1].content)
 """
