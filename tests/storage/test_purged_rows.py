@@ -115,7 +115,9 @@ RECEIPT: dict[str, Any] = {
         },
         {"role": "router", "failure": None},
     ],
+    "steps": [],
     "unasked": {"router": "it was late"},
+    "limits": {"user": 0.5},
     "plan": {"goal": "told"},
     "edits": [["SET", "door", "told"]],
     "edit_errors": ["told"],
@@ -177,7 +179,7 @@ def test_a_receipt_that_tells_of_it_keeps_what_was_counted(update: dict[str, Any
     assert (receipt.events, receipt.edits, receipt.plan) == ((), (), None)
     [search] = receipt.searches
     assert (search.query, search.days, search.archived) == ("", None, True)
-    counted = ("turn", "seconds", "scores", "sections", "window", "active", "unasked", "reading")
+    counted = ("turn", "seconds", "scores", "sections", "window", "active", "unasked", "limits")
     assert {key: left[key] for key in counted} == {key: row[key] for key in counted}
     assert GONE.strip_receipt(left) == left
 
