@@ -35,7 +35,7 @@ _SETTINGS = {Settings, *(field.annotation for field in Settings.model_fields.val
 AREAS: Mapping[str, Sequence[str]] = {
     "graph": ("A session", "An application's own data", "Policies"),
     "memory": ("Memory",),
-    "storage": ("What is stored", "Storages"),
+    "storage": ("What is stored", "Storages", "A storage of your own", "Encryption"),
     "reviews": ("Reviews", "Reflection"),
     "roles": ("Roles", "Encoders", "Measuring"),
     "errors": ("Errors",),

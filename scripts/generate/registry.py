@@ -14,6 +14,7 @@ from scripts.generate import (
     graph_picture,
     inspector_page,
     licences_page,
+    memory_client,
     page_types,
     recall_figures,
     sample,
@@ -27,6 +28,8 @@ def list_quick() -> Iterator[Generated]:
     """What is compared with the code in seconds."""
     yield make_page("ui/src/wire.ts", lambda _: page_types.write_types())
     yield Generated(inspector_page.PATH, inspector_page.is_current, inspector_page.build)
+    yield make_page(memory_client.DOCUMENT, lambda _: memory_client.write_document())
+    yield Generated(memory_client.TYPES, memory_client.is_current, memory_client.build)
     yield from catalogues.list_compiled()
     yield Generated(examples.PACKED, examples.is_current, examples.write)
     yield make_page("docs/reference/settings.md", settings_page.fill_page)

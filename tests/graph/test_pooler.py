@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
@@ -82,7 +83,7 @@ async def test_sessions_go_on_where_each_transaction_has_another_connection() ->
             ).compile(checkpointer=saver)
             for turn in range(TURNS):
                 for user in range(USERS):
-                    said = {"messages": [HumanMessage(f"User {user} says line {turn}.")]}
+                    said: Any = {"messages": [HumanMessage(f"User {user} says line {turn}.")]}
                     await graph.ainvoke(said, thread(f"user{user}"))
             for user in range(USERS):
                 kept = await Memory.of(graph, thread(f"user{user}")).ahistory(limit=None)

@@ -15,8 +15,8 @@ from openai_behaviours import Reply, Request, Status, Usage
 from openai_server import OpenAIServer
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry_exports import Exported, exported
 from sessions import chatter, last_receipt, open_graph, tell, thread
-from telemetry import Exported, exported
 
 from topicloom import ReplyError, Settings, build_session_graph, review_session
 from topicloom.hosting import Graph
@@ -197,7 +197,7 @@ _NAMES = (
 
 
 def _sum(exported: Exported, name: str) -> float:
-    return sum(point.sum for point in exported.points(name))
+    return float(sum(point.sum for point in exported.points(name)))
 
 
 def test_a_review_is_a_trace_with_the_calls_that_it_made(

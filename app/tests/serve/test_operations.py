@@ -11,14 +11,13 @@ import httpx
 import openai
 import psycopg
 import pytest
-from endpoints import ask, listening, open_client
+from endpoints import ask, listening, open_client, serve_command
 from openai_server import OpenAIServer
 from postgres import open_postgres
 from prometheus_client.parser import text_string_to_metric_families
 from sessions import open_graph
-from test_serve_command import serving
 
-from topicloom import Settings, local_checkpointer
+from topicloom import local_checkpointer
 from topicloom.testing import ScriptedResponder, fake_roles
 from topicloom_app import make_endpoint
 
@@ -26,7 +25,7 @@ from topicloom_app import make_endpoint
 @contextmanager
 def endpoint(folder: Path, *script: Any, **options: Any) -> Iterator[str]:
     """The address of an endpoint over a folder, without a path."""
-    saver = local_checkpointer(Settings(folder=folder))
+    saver = local_checkpointer(folder)
     responder = ScriptedResponder(*script)
     graph = open_graph(folder, fake_roles(responder), checkpointer=saver, reply_attempts=1)
     with listening(make_endpoint(graph, **options)) as url:
@@ -53,7 +52,7 @@ def test_it_is_healthy_and_ready(tmp_path: Path) -> None:
 
 
 def test_it_is_not_ready_while_checkpoints_are_locked(tmp_path: Path) -> None:
-    saver = local_checkpointer(Settings(folder=tmp_path))
+    saver = local_checkpointer(tmp_path)
     graph = open_graph(tmp_path, checkpointer=saver)
     with listening(make_endpoint(graph)) as url:
         base = url.removesuffix("/v1")
@@ -67,7 +66,7 @@ def test_it_is_not_ready_while_checkpoints_are_locked(tmp_path: Path) -> None:
 
 
 def test_it_is_not_ready_where_checkpoints_are_broken(tmp_path: Path) -> None:
-    saver = local_checkpointer(Settings(folder=tmp_path))
+    saver = local_checkpointer(tmp_path)
     with listening(make_endpoint(open_graph(tmp_path, checkpointer=saver))) as url:
         saver.close()
         answer = httpx.get(url.replace("/v1", "/readyz"))
@@ -89,7 +88,7 @@ def test_it_is_not_ready_while_postgres_is_locked_or_gone(
 ) -> None:
     with ExitStack() as database:
         uri = database.enter_context(open_postgres())
-        with serving(tmp_path, openai_server, "--postgres", uri) as (url, _):
+        with serve_command(tmp_path, openai_server, "--postgres", uri) as (url, _):
             base = url.removesuffix("/v1")
             assert wait_for(base, 200) == {"status": "ok"}
             with psycopg.connect(uri) as other:

@@ -72,7 +72,7 @@ def _review_session(
     """
     began, thread = time.time(), name_thread(_get_thread(config))
     if is_part(graph):
-        raise InputError("a graph around a session graph is not reviewed: name the one within it")
+        raise InputError("this is no session graph: name the one within it")
     deps = find_deps(graph)
     deps = deps if roles is None else replace(deps, roles=roles)
     review = _Review(SessionClient(graph, hold), deps, thread)

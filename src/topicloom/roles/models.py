@@ -70,12 +70,9 @@ _PUBLISHED = {
     "google_genai": "gcp.gemini",
     "google_vertexai": "gcp.vertex_ai",
     "azure_openai": "azure.ai.openai",
-    "aws": "aws.bedrock",
-    "bedrock": "aws.bedrock",
-    "bedrock_converse": "aws.bedrock",
     "mistralai": "mistral_ai",
     "xai": "x_ai",
-    "ibm": "ibm.watsonx.ai",
+    **dict.fromkeys(("aws", "bedrock", "bedrock_converse"), "aws.bedrock"),
 }
 """What OpenTelemetry calls providers that LangChain has under another name."""
 

@@ -66,13 +66,13 @@ class ReadTask(TypedDict):
     """Number of the search that it is read for; 0 if there was none."""
 
 
-class TurnOptions(BaseModel, frozen=True):
+class TurnOptions(BaseModel):
     """Passed as `graph.invoke(..., context=TurnOptions(...))`, or as a dict.
 
     Other keys of a dict are passed over: clients put their own there, such as `thread_id`.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     answer: bool = True
     """True to answer a new user message; False only records it."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from topicloom.state.receipt import Call, Receipt
-from topicloom.state.session import StepTime
 
 Attribute = str | int | float | bool | Sequence[str] | Sequence[float]
 Providers = Mapping[str, str]
@@ -124,20 +123,29 @@ def describe_calls(
 
 def _describe_steps(receipt: Receipt, thread: str, texts: TurnTexts | None) -> Sequence[SpanRecord]:
     parts: list[SpanRecord] = []
-    for searching, steps in groupby(receipt.steps, lambda step: step.name in _SEARCHING):
+    for searching, some in groupby(receipt.steps, lambda step: step.name in _SEARCHING):
+        steps = [*some]
         if searching:
-            found = [*steps]
-            parts.append(_describe_search(thread, found))
+            about: dict[str, Attribute] = {
+                "gen_ai.operation.name": SEARCH,
+                "gen_ai.conversation.id": thread,
+                "gen_ai.memory.store.id": thread,
+                "topicloom.search.by_model": steps[0].name == "activate_topic",
+            }
+            parts.append(SpanRecord(SEARCH, steps[0].began, steps[-1].ended, about))
         else:
-            parts += [
-                SpanRecord(f"topicloom.step.{step.name}", step.began, step.ended, {})
-                for step in steps
-            ]
-    last = next((p for p in reversed(parts) if p.name == SEARCH), None)
-    if last is None:
-        return parts
+            parts += (SpanRecord(f"topicloom.step.{s.name}", s.began, s.ended, {}) for s in steps)
+    last = max((n for n, part in enumerate(parts) if part.name == SEARCH), default=None)
+    if last is not None:
+        found = _describe_found(receipt, texts)
+        parts[last] = replace(parts[last], attributes={**parts[last].attributes, **found})
+    return parts
+
+
+def _describe_found(receipt: Receipt, texts: TurnTexts | None) -> dict[str, Attribute]:
+    """What the searches of a turn found: a receipt does not say which of them found it."""
     quoted = {q: note.score for note in receipt.quoted for q in note.quotes}
-    result: dict[str, Attribute] = {
+    found: dict[str, Attribute] = {
         "gen_ai.memory.record.count": len(quoted),
         "topicloom.search.topics": [*receipt.scores],
         "topicloom.search.scores": [*receipt.scores.values()],
@@ -148,20 +156,9 @@ def _describe_steps(receipt: Receipt, thread: str, texts: TurnTexts | None) -> S
             {"id": id_, "content": texts.quoted.get(id_, ""), "score": score}
             for id_, score in quoted.items()
         ]
-        result["gen_ai.memory.query.text"] = asked
-        result["gen_ai.memory.records"] = json.dumps(rows, ensure_ascii=False)
-    whole = replace(last, attributes={**last.attributes, **result})
-    return [whole if part is last else part for part in parts]
-
-
-def _describe_search(thread: str, steps: Sequence[StepTime]) -> SpanRecord:
-    attributes: dict[str, Attribute] = {
-        "gen_ai.operation.name": SEARCH,
-        "gen_ai.conversation.id": thread,
-        "gen_ai.memory.store.id": thread,
-        "topicloom.search.by_model": steps[0].name == "activate_topic",
-    }
-    return SpanRecord(SEARCH, steps[0].began, steps[-1].ended, attributes)
+        found["gen_ai.memory.query.text"] = asked
+        found["gen_ai.memory.records"] = json.dumps(rows, ensure_ascii=False)
+    return found
 
 
 def _describe_call(

@@ -19,14 +19,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from topicloom import ConfigurationError, InputError
+from topicloom import ConfigurationError
 from topicloom.hosting import Graph, find_deps, find_zone
 from topicloom_app.serve import anthropic_messages
 from topicloom_app.serve.anthropic_messages import MessagesWriter, read_messages_request
+from topicloom_app.serve.callers import Caller
 from topicloom_app.serve.chat_completions import read_chat, write_error, write_model, write_models
 from topicloom_app.serve.conversations import Conversations, get_now
+from topicloom_app.serve.memory_routes import list_memory_routes
 from topicloom_app.serve.metrics import CONTENT_TYPE, MetricsPage
 from topicloom_app.serve.probe import StorageProbe
+from topicloom_app.serve.requests import name_person
 from topicloom_app.serve.response_events import ResponseWriter
 from topicloom_app.serve.responses import (
     read_compaction,
@@ -36,7 +39,14 @@ from topicloom_app.serve.responses import (
 )
 from topicloom_app.serve.streams import Parts, answer_in_pieces, answer_whole
 from topicloom_app.serve.turns import Tokens, TurnRequest, Writer
-from topicloom_app.serve.web import Rate, answer_errors, check_trust, find_owner, read_json
+from topicloom_app.serve.web import (
+    InvalidRequestError,
+    Rate,
+    answer_errors,
+    check_trust,
+    find_owner,
+    read_json,
+)
 
 RequestReader = Callable[[bytes, Mapping[str, str], str], tuple[TurnRequest, Writer]]
 """Reads the body and the headers of a request of one of the owners."""
@@ -60,9 +70,10 @@ def make_endpoint(
 ) -> Starlette:
     """An ASGI application that speaks OpenAI's and Anthropic's protocols over a session graph.
 
-    It answers `/v1/chat/completions`, `/v1/responses` and `/v1/messages`; `/healthz`, `/readyz` and
-    `/metrics` are for those who run it. Each chat of a client is a session, found by the chat's id
-    or by `user`. Clients send the whole conversation each time; the session takes in what is new.
+    It answers `/v1/chat/completions`, `/v1/responses` and `/v1/messages`. `/v1/memory` has what the
+    sessions remember, as `/openapi.json` describes it. `/healthz`, `/readyz` and `/metrics` are for
+    those who run it. Each chat of a client is a session, found by the chat's id or by `user`.
+    Clients send the whole conversation each time; the session takes in what is new.
 
     Args:
         graph: A session graph, compiled with a checkpointer that has an async form.
@@ -101,7 +112,7 @@ def make_endpoint(
     return Starlette(
         routes=_list_routes(endpoint),
         middleware=_allow_origins(origins, keys or {}),
-        exception_handlers={**answer_errors(_write_error), _InvalidRequestError: _explain},
+        exception_handlers={**answer_errors(_write_error), InvalidRequestError: _explain},
     )
 
 
@@ -136,6 +147,7 @@ def _list_routes(endpoint: _Endpoint) -> list[Route]:
         ),
         Route("/v1/responses/{id}", endpoint.show_response),
         Route(f"{_ANTHROPIC}/count_tokens", endpoint.count_tokens, methods=["POST"]),
+        *list_memory_routes(endpoint.identify, endpoint.max_bytes),
     ]
 
 
@@ -155,15 +167,6 @@ async def tell_paths(request: Request) -> Response:
     return PlainTextResponse(f"{told}\n{paths}\n")
 
 
-class _InvalidRequestError(InputError):
-    """A request that is not as its protocol has it."""
-
-    def __init__(self, error: ValidationError) -> None:
-        # Of the kinds that a value may be of, the one that it comes closest to.
-        self.problem = max(error.errors(), key=lambda problem: len(problem["loc"]))
-        super().__init__(self.problem["msg"])
-
-
 class _Endpoint:
     def __init__(
         self,
@@ -177,7 +180,7 @@ class _Endpoint:
     ) -> None:
         self._conversations, self._probe = conversations, probe
         self.metrics = MetricsPage()
-        self._keys, self._models, self._max_bytes, self._rate = keys, models, max_bytes, rate
+        self._keys, self._models, self.max_bytes, self._rate = keys, models, max_bytes, rate
         self._heartbeat = heartbeat
         self.record = False
         """True to record what asks for `store: false`, too."""
@@ -240,16 +243,26 @@ class _Endpoint:
         answer = await self._conversations.find_known_answer(turn)
         return JSONResponse(write_compaction(turn, answer))
 
-    async def _read(self, request: Request, read: RequestReader) -> tuple[TurnRequest, Writer]:
-        """The turn that a request asks for, and what writes its answer."""
+    def identify(self, request: Request) -> Caller:
+        """Who asks for memory."""
+        owner = self._admit(request)
+        return Caller(self._conversations, owner, *name_person(request.headers, owner))
+
+    def _admit(self, request: Request) -> str:
+        """The owner of a request's key; raises `HTTPException` if it may not be answered now."""
         owner = find_owner(self._keys, request)
         self._rate.check(owner)
         check_trust(request.headers, owner, self.trusted)
-        body = await read_json(request, self._max_bytes)
+        return owner
+
+    async def _read(self, request: Request, read: RequestReader) -> tuple[TurnRequest, Writer]:
+        """The turn that a request asks for, and what writes its answer."""
+        owner = self._admit(request)
+        body = await read_json(request, self.max_bytes)
         try:
             turn, writer = await asyncio.to_thread(read, body, request.headers, owner)
         except ValidationError as error:
-            raise _InvalidRequestError(error) from error
+            raise InvalidRequestError(error) from error
         self._check_model(turn.model)
         zone = turn.timezone or self.timezones.get(owner, "")
         return replace(turn, recorded=turn.recorded or self.record, timezone=zone), writer
@@ -309,7 +322,7 @@ def _allow_origins(origins: Sequence[str], keys: Mapping[str, str]) -> list[Midd
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=["Retry-After"],
             max_age=600,
@@ -331,7 +344,7 @@ def _write_error(
 
 
 async def _explain(request: Request, error: Exception) -> Response:
-    problem = cast("_InvalidRequestError", error).problem
+    problem = cast("InvalidRequestError", error).problem
     param = ".".join(str(part) for part in problem["loc"] if re.fullmatch(r"\w+", str(part)))
     message = f"{param or 'body'}: {problem['msg']}"
     return JSONResponse(_write_error(request, 400, message, param or None), 400)

@@ -8,12 +8,14 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from topicloom import (
     ConfigurationError,
+    ConflictError,
     InputError,
     LimitReachedError,
     ReplyError,
@@ -29,12 +31,22 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 """Names that only this machine has for itself."""
 _STATUS: Mapping[type[TopicLoomError], int] = {
     SessionBusyError: 409,
+    ConflictError: 409,
     UnknownResponseError: 404,
     InputError: 400,
     ConfigurationError: 503,
 }
 _PASSED_ON = frozenset({400, 401, 403, 404, 413, 422, 429})
 """Statuses of the model's server that clients are told as they are."""
+
+
+class InvalidRequestError(InputError):
+    """A request that is not as its protocol has it."""
+
+    def __init__(self, error: ValidationError) -> None:
+        # Of the kinds that a value may be of, the one that it comes closest to.
+        self.problem = max(error.errors(), key=lambda problem: len(problem["loc"]))
+        super().__init__(self.problem["msg"])
 
 
 class Failure(NamedTuple):
