@@ -233,6 +233,8 @@ def _text(text: str | None) -> str:
 
 
 def _alias(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "(\n" + "".join(f"    {one.__name__},\n" for one in value) + ")"
     text = value.__name__ if isinstance(value, type) else str(value)
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
 

@@ -73,7 +73,7 @@ def page() -> Iterator[Page]:
 def test_a_page_fits(site: Path, page: Page, name: str) -> None:
     page.goto((site / name / "index.html").as_uri())
     assert page.locator("h1").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH
     assert page.evaluate(WIDER) == []
     assert page.evaluate(BROKEN) == []
     if folder := os.environ.get("PICTURES"):
