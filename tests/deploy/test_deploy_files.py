@@ -9,17 +9,25 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
-import yaml
+from servers import free_port, running
 
 from topicloom import Settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+COMPOSE: dict[str, Any] = import_module("yaml").safe_load(
+    (DEPLOY / "compose.yaml").read_text("utf-8")
+)
 CADDYFILE = (DEPLOY / "Caddyfile").read_text("utf-8")
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text("utf-8")
 UNIT = (DEPLOY / "topicloom@.service").read_text("utf-8")
@@ -102,6 +110,52 @@ def test_caddy_takes_the_file(workers: str) -> None:
     given = {"WORKERS": workers} if workers else {}
     options = ("--config", DEPLOY / "Caddyfile", "--adapter", "caddyfile")
     assert "Valid configuration" in run("caddy", "validate", *options, **given)
+
+
+@contextmanager
+def answering() -> Iterator[str]:
+    """A worker that answers every request with its own address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(address.encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        address = f"127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield address
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.slow
+def test_the_proxy_keeps_a_chat_at_one_worker_until_that_ends(tmp_path: Path) -> None:
+    program = shutil.which("caddy") or pytest.skip("NOT TESTED: caddy is not there")
+    command = [program, "run", "--adapter", "caddyfile", "--config", str(DEPLOY / "Caddyfile")]
+    url = f"http://127.0.0.1:{free_port()}"
+
+    def ask() -> list[str]:
+        chats = [{"X-Topicloom-Session": f"chat {n}"} for n in range(8)]
+        return [httpx.get(url, headers=chat).raise_for_status().text for chat in chats]
+
+    with answering() as one, ExitStack() as other:
+        workers = {one, other.enter_context(answering())}
+        given = {"DOMAIN": url, "WORKERS": " ".join(workers), "XDG_DATA_HOME": str(tmp_path)}
+        given |= {"CADDY_ADMIN": f"127.0.0.1:{free_port()}", "XDG_CONFIG_HOME": str(tmp_path)}
+        with running(command, url, tmp_path / "log", given):
+            first = ask()
+            assert set(first) == workers
+            assert ask() == first
+            other.close()
+            assert set(ask()) == {one}
 
 
 def test_the_proxy_and_the_image_ask_for_health_where_it_is_told() -> None:
