@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import statistics
 import tempfile
 import time
@@ -27,7 +26,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore
 from langgraph.store.postgres import PostgresStore
 from langgraph.store.sqlite import SqliteStore
-from resources import resident_mb
+from resources import cpu_seconds, list_family, resident_mb
 
 from topicloom import (
     RESPONDER,
@@ -42,7 +41,6 @@ from topicloom import (
 from topicloom_lab.talk import Echo, said
 
 CHARACTERS, AT_ONCE = 200, 8
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def make_graph(saver: Any, store: BaseStore, open_sessions: int) -> Any:
@@ -65,28 +63,14 @@ def call(session: int, turn: int) -> tuple[Any, Any]:
     return {"messages": [HumanMessage(words(session, turn))]}, config
 
 
-def database_seconds(postmaster: int) -> float:
-    """CPU seconds of the database so far."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, rest = stat.read_text().rpartition(")")
-        except OSError:  # ended meanwhile
-            continue
-        fields, own = rest.split(), name.split()[0] == str(postmaster)
-        if own or fields[1] == str(postmaster):
-            ticks += sum(map(int, fields[11 : 15 if own else 13]))
-    return ticks / TICKS
-
-
 @contextmanager
 def measured(what: str, turns: int, postmaster: int) -> Iterator[None]:
     """Print what a turn took."""
-    own, database = time.process_time(), database_seconds(postmaster)
+    own, database = time.process_time(), cpu_seconds(list_family(postmaster))
     began = time.perf_counter()
     yield
     wall = time.perf_counter() - began
-    own, database = time.process_time() - own, database_seconds(postmaster) - database
+    own, database = time.process_time() - own, cpu_seconds(list_family(postmaster)) - database
     each = 1_000 / turns
     print(
         f"{what}: {own * each:.1f} ms CPU a turn, {database * each:.1f} of the database;"

@@ -26,6 +26,7 @@ LAYERS = (
     {"texts"},
     {"errors", "background", "effects", "extras"},
     {"state"},
+    {"telemetry"},
     {"prompts"},
     {"context", "storage"},
     {"search"},

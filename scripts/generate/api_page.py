@@ -1,4 +1,4 @@
-"""The page of the API, made from the docstrings."""
+"""The pages of the API, a page for each area, made from the docstrings."""
 
 from __future__ import annotations
 
@@ -11,62 +11,103 @@ from dataclasses import is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
-from scripts.generate.files import drop_sources, join_lines, list_fields, read_docstring
+from scripts.generate.files import (
+    drop_sources,
+    join_lines,
+    list_fields,
+    read_docstring,
+    replace_part,
+)
 from typing_extensions import is_typeddict
 
 import topicloom
 import topicloom_app
 from topicloom import RoleSpec, Settings, testing
 
-_INTRO = """# API
-
-Names of the library are imported from `topicloom`, the fakes from `topicloom.testing`, and those of
-the application from `topicloom_app`. Other modules are internal: they may change with every
-release. Made by `bin/generate`.
-
-"""
 _SECTION = re.compile(r"^(Args|Returns|Yields|Raises):\n((?:[ ]{4}.*\n?|\n)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^[ ]{4}(\*{0,2}\w+): ((?:.|\n[ ]{8}|\n(?=\n))*)", re.MULTILINE)
 _WIDTH = 100
 _SETTINGS = {Settings, *(field.annotation for field in Settings.model_fields.values())}
 """Models whose fields have a page of their own."""
-_PACKAGES = {topicloom: "", topicloom_app: "Application: "}
-"""The packages of the page, and how the titles of their groups begin."""
+AREAS: Mapping[str, Sequence[str]] = {
+    "graph": ("A session", "An application's own data", "Policies"),
+    "memory": ("Memory",),
+    "storage": ("What is stored", "Storages", "A storage of your own", "Encryption"),
+    "reviews": ("Reviews", "Reflection"),
+    "roles": ("Roles", "Encoders", "Measuring"),
+    "errors": ("Errors",),
+    "application": ("Recorded conversations", "An endpoint", "Other programs"),
+    "testing": ("Testing",),
+}
+"""The pages, each with the groups of names on it."""
 
 
-def make_page() -> str:
-    """The whole page."""
-    titles, parts = list[str](), list[str]()
-    for package, prefix in _PACKAGES.items():
-        for title, about, lines in _list_groups(package):
-            titles.append(f"{prefix}{title}")
-            parts.append(f"## {titles[-1]}\n\n{about}\n\n")
-            if title == "Errors":
-                parts.append(_tree_of_errors())
-                continue
-            for names in lines:
-                values = {name: getattr(package, name) for name in names}
-                spec = next((v for v in values.values() if isinstance(v, RoleSpec)), None)
-                parts.append(_role(spec, values) if spec else _entries(values))
-    parts.append(f"## Testing\n\n{_text(inspect.getdoc(testing))}\n\n")
-    parts.append(_entries({name: getattr(testing, name) for name in testing.__all__}))
-    return "".join([_INTRO, _contents([*titles, "Testing"]), *parts]).rstrip("\n") + "\n"
+def fill_contents(page: str) -> str:
+    """The first page: where each name is."""
+    rows = [
+        f"| [{group.title}](api/{area}.md{_anchor(group, groups)}) | {names} |"
+        for area, groups in _list_areas()
+        for group in groups
+        for names in [", ".join(f"`{name}`" for line in group.lines for name in line)]
+    ]
+    return replace_part(page, "names", "\n".join(["| about | names |", "|---|---|", *rows]))
 
 
-def _list_groups(package: Any) -> Iterator[tuple[str, str, list[list[str]]]]:
+def fill_page(area: str, page: str) -> str:
+    """The page of an area: beneath what is written by hand, all of its names."""
+    groups = dict(_list_areas())[area]
+    text = "".join(_group(group) for group in groups)
+    if len(groups) == 1:  # the page's own title says it
+        text = re.sub("^###", "##", text.partition("\n\n")[2], flags=re.MULTILINE)
+    return replace_part(page, "names", text)
+
+
+class _Group(NamedTuple):
+    title: str
+    about: str
+    lines: list[list[str]]
+    """Names, those of a role in one line."""
+    package: Any
+
+
+def _group(group: _Group) -> str:
+    text = f"## {group.title}\n\n{group.about}\n\n"
+    if group.title == "Errors":
+        return text + _tree_of_errors()
+    for names in group.lines:
+        values = {name: getattr(group.package, name) for name in names}
+        spec = next((v for v in values.values() if isinstance(v, RoleSpec)), None)
+        text += _role(spec, values) if spec else _entries(values)
+    return text
+
+
+def _list_areas() -> Iterator[tuple[str, list[_Group]]]:
+    """The pages, each with its groups; a `KeyError` names a title that no group has."""
+    found = {g.title: g for package in (topicloom, topicloom_app) for g in _list_groups(package)}
+    about = _text(inspect.getdoc(testing))
+    found["Testing"] = _Group("Testing", about, [[name] for name in testing.__all__], testing)
+    for area, titles in AREAS.items():
+        yield area, [found.pop(title) for title in titles]
+    if found:
+        raise ValueError(f"no page of the API has {', '.join(found)}: name it in AREAS")
+
+
+def _list_groups(package: Any) -> Iterator[_Group]:
     """The groups of a package's docstring: title, description, and its lines of names."""
     for title, body in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", package.__doc__, re.MULTILINE):
         lines = [line.split() for line in body.splitlines()]
         named = [line for line in lines if set(line) <= set(package.__all__)]
-        yield title, " ".join(w for line in lines if line not in named for w in line), named
+        about = " ".join(w for line in lines if line not in named for w in line)
+        yield _Group(title, about, named, package)
 
 
-def _contents(titles: Sequence[str]) -> str:
-    slugs = [re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in titles]
-    return " · ".join(f"[{t}](#{s})" for t, s in zip(titles, slugs, strict=True)) + "\n\n"
+def _anchor(group: _Group, groups: Sequence[_Group]) -> str:
+    """Where a group begins on its page; the only one begins with the page."""
+    slug = re.sub(r"[^\w-]", "", group.title.lower().replace(" ", "-"))
+    return f"#{slug}" if len(groups) > 1 else ""
 
 
 def _tree_of_errors() -> str:
@@ -101,7 +142,7 @@ def _class(name: str, kind: type) -> str:
     if not fields and begun is not None and not getattr(kind, "_is_protocol", False):
         text = _fenced(_signature(name, kind)) + text + _sections(begun)
     if issubclass(kind, BaseModel) and kind in _SETTINGS:
-        text += "Its fields stand in [Settings](settings.md).\n\n"
+        text += "Its fields stand in [Settings](../settings.md).\n\n"
     elif fields:
         text += "| field | type | meaning |\n|---|---|---|\n"
         text += "".join(f"| `{f}` | {_cell(t)} | {m} |\n" for f, t, m in fields) + "\n"
@@ -192,6 +233,8 @@ def _text(text: str | None) -> str:
 
 
 def _alias(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "(\n" + "".join(f"    {one.__name__},\n" for one in value) + ")"
     text = value.__name__ if isinstance(value, type) else str(value)
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
 
@@ -219,7 +262,8 @@ def _first(text: str | None) -> str:
 
 
 def _cell(kind: str) -> str:
-    return f"`{kind}`".replace("|", "\\|")
+    shown = re.sub(r"^SkipJsonSchema\[(.*)\]$", r"\1", kind)
+    return f"`{shown}`".replace("|", "\\|")
 
 
 def _fenced(code: str) -> str:

@@ -1,7 +1,7 @@
 """The types of what the inspector's page is sent and sends, in TypeScript.
 
-They follow from the models in `answers.py` and `wire.py` of `topicloom_app.ui`, so that a field of
-a receipt is declared once, in Python.
+They follow from the models in `topicloom_app.ui.answers` and `topicloom_app.changes`, so that a
+field of a receipt is declared once, in Python.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from topicloom_app.changes import Change
 from topicloom_app.ui.answers import ANSWERS, PageEvent
-from topicloom_app.ui.wire import Change
 
-HEAD = "// Written by bin/generate. Change answers.py or wire.py in topicloom_app/ui.\n"
+HEAD = "// Written by bin/generate. Change ui/answers.py or changes.py in topicloom_app.\n"
 _SCALARS = {
     "string": "string",
     "integer": "number",

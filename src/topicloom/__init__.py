@@ -6,17 +6,18 @@ is in them may move or change with every release. A name loads what it needs whe
 A session
     The graph, what can be tuned, and what a turn takes.
     build_session_graph SessionOptions local_checkpointer SessionGraph Settings TurnOptions
-    SessionState SessionInput Domain ModelSpec RoleModelSpec TopicChange ImportedChat TokenCounter
+    SessionState SessionInput Domain ModelSpec TopicChange ImportedChat TokenCounter
     TopicMiddleware MemoryOptions ReceiptStream
 An application's own data
     Sources that a turn recalls from, beside the conversation.
     RecallSource RecallQuery RecallHit
 Policies
     The groups of settings.
-    SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
+    SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy DailyLimits
+    RetentionPolicy
 Memory
     What a session remembers, to look at and to change.
-    Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence
+    Memory MemoryTopic FoundMessage MemoryChange Forgotten Expired Absence
     PersonMemory PersonThread DeletionReceipt
 What is stored
     A session at rest: its messages, topics, notes, receipts.
@@ -70,7 +71,7 @@ Errors
     OtherPersonError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
     MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
-    TransitionError UnusableAnswerError ReplyError TopicLoomWarning
+    TransitionError UnusableAnswerError ReplyError LimitReachedError TopicLoomWarning
 """
 
 from __future__ import annotations

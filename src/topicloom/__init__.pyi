@@ -35,6 +35,7 @@ from .errors import (
     EncryptionError as EncryptionError,
     InputError as InputError,
     InvalidNameError as InvalidNameError,
+    LimitReachedError as LimitReachedError,
     MissingRecordError as MissingRecordError,
     MissingThreadError as MissingThreadError,
     NewerFormatError as NewerFormatError,
@@ -75,6 +76,9 @@ from .graph.session import (
 )
 from .memory.absence import (
     Absence as Absence,
+)
+from .memory.expiry import (
+    Expired as Expired,
 )
 from .memory.memory import (
     Memory as Memory,
@@ -182,7 +186,6 @@ from .roles.brief import (
 )
 from .roles.choice import (
     ModelSpec as ModelSpec,
-    RoleModelSpec as RoleModelSpec,
     embedded_roles as embedded_roles,
 )
 from .roles.reader import (
@@ -243,6 +246,9 @@ from .state.chats import (
 from .state.journal import (
     JournalEntry as JournalEntry,
 )
+from .state.limits import (
+    DailyLimits as DailyLimits,
+)
 from .state.persons import (
     Person as Person,
 )
@@ -255,6 +261,9 @@ from .state.recall import (
 from .state.receipt import (
     Call as Call,
     Receipt as Receipt,
+)
+from .state.retention import (
+    RetentionPolicy as RetentionPolicy,
 )
 from .state.rounds import (
     Round as Round,

@@ -31,11 +31,6 @@ class DaemonWorker:
         self._calls: SimpleQueue[Callable[[], None] | None] | None = None
 
     @property
-    def begun(self) -> bool:
-        """True once any call was submitted."""
-        return self._calls is not None
-
-    @property
     def waiting(self) -> int:
         """Calls that have not begun."""
         return self._calls.qsize() if self._calls else 0

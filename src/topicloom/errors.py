@@ -21,6 +21,7 @@ TopicLoomError
 ├── TransitionError           a step that a topic in its state cannot take
 ├── UnusableAnswerError       a model's answer without anything that was asked for
 └── ReplyError                the main model failed after its retries
+    └── LimitReachedError     a daily limit of tokens or money is used up: nobody was asked
 ```
 
 If a role fails, the turn goes on without its contribution, and the receipt says so:
@@ -31,8 +32,9 @@ If a role fails, the turn goes on without its contribution, and the receipt says
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import ceil
 
 from topicloom.texts import FilledText
 
@@ -164,6 +166,56 @@ class ReplyError(TopicLoomError):
     def final(self) -> bool:
         """True if the server refuses the request itself, so that asking again cannot help."""
         return self.status in _FINAL
+
+
+LIMITED: Mapping[str, str] = {
+    "session": "this session",
+    "user": "this user",
+    "account": "this account",
+    "process": "this process",
+}
+"""What a daily limit is for, in words, by its scope."""
+
+
+class LimitReachedError(ReplyError):
+    """A daily limit is used up, so that the main model was not asked. The user's message is kept.
+
+    Background work raises it too, as all roles rest before that.
+    """
+
+    def __init__(
+        self, scope: str, limit: float, unit: str, seconds: float, *, rests: bool = False
+    ) -> None:
+        """Say which limit.
+
+        Args:
+            scope: What it is for: `session`, `user`, `account` or `process`.
+            limit: The limit of a day.
+            unit: `tokens` or `money`.
+            seconds: How long until it begins anew.
+            rests: True for a role that rests while replies are still given.
+        """
+        self.scope, self.limit, self.unit = scope, limit, unit
+        whose = FilledText(LIMITED[scope])
+        rest = FilledText("the daily limit for {whose} is nearly used up", whose=whose)
+        super().__init__(
+            rest
+            if rests
+            else "the daily limit for {whose} is used up ({limit} {unit}). It begins anew at"
+            " midnight, in {hours} hours. Your message is kept: ask for the reply then",
+            reason=rest if rests else "the daily limit is used up",
+            status=429,
+            retry_after=str(ceil(seconds)),
+            whose=whose,
+            limit=f"{limit:,.10g}",
+            unit=FilledText(unit),
+            hours=ceil(seconds / 3_600),
+        )
+
+    @property
+    def final(self) -> bool:
+        """True: asking again before midnight cannot help."""
+        return True
 
 
 _FINAL = frozenset({400, 401, 403, 404, 413, 422})

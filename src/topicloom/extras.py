@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Extra = Literal["providers", "encoders", "postgres", "encryption"]
+Extra = Literal["providers", "encoders", "postgres", "otel", "encryption"]
 
 EXTRAS: Mapping[Extra, tuple[str, ...]] = {
     "providers": ("langchain>=1.4,<2",),
     "encoders": ("sentence-transformers>=6.2,<7",),
     "postgres": ("langgraph-checkpoint-postgres>=3.1,<4", "psycopg[binary]>=3.2,<4"),
+    "otel": ("opentelemetry-api>=1.34,<2",),
     "encryption": ("cryptography>=46",),
 }
 """The packages of each extra, as `pyproject.toml` has them."""

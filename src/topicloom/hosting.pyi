@@ -1,5 +1,8 @@
 """Where each name of `topicloom.hosting` is."""
 
+from .errors import (
+    LIMITED as LIMITED,
+)
 from .extras import (
     name_install as name_install,
 )
@@ -23,6 +26,9 @@ from .graph.postgres import (
 from .memory.background import (
     make_scheduler as make_scheduler,
     run_background as run_background,
+)
+from .memory.expiry import (
+    expire_due as expire_due,
 )
 from .memory.stored import (
     Graph as Graph,
@@ -82,6 +88,9 @@ from .state.messages import (
 from .state.persons import (
     sees as sees,
 )
+from .state.prices import (
+    price_call as price_call,
+)
 from .state.recall import (
     parse_message_number as parse_message_number,
 )
@@ -126,6 +135,11 @@ from .storage.protection import (
 )
 from .storage.writers import (
     find_newest as find_newest,
+)
+from .telemetry.metrics import (
+    METRICS as METRICS,
+    Measurement as Measurement,
+    Metric as Metric,
 )
 from .texts import (
     FilledText as FilledText,

@@ -23,11 +23,14 @@ from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
+from topicloom.state.limits import DailyLimits
 from topicloom.state.quoting import ReadersSay
 from topicloom.state.recall import LayoutName
 from topicloom.state.receipt import Price
+from topicloom.state.retention import RetentionPolicy
 from topicloom.state.splitting import SplitPolicy
 from topicloom.state.zones import Timezone
+from topicloom.telemetry.report import TelemetryLevel
 from topicloom.texts import FilledText
 from topicloom.topics.boundary_policy import AdsorberPolicy
 
@@ -88,81 +91,88 @@ class Settings(BaseSettings):
         return init_settings, env_settings
 
     model: str | None = None
-    """The strong model (reply, split), such as `openai:gpt-5`; None for the embedded roles."""
+    """The strong model: it replies and splits. For example `openai:gpt-5`. None for no model."""
     cheap_model: str | None = None
-    """The cheap model (readers, router, briefs); None for the strong one."""
+    """The cheap model: it reads topics, routes and writes briefs. None for the strong one."""
     role_models: dict[str, str] = {}
-    """A model of its own for a role, or `embedded` for none; `arbiter` works only if it is given
-    one, and `rewriter` if it is or `cheap_model` is set. The arbiter may be a cross-encoder:
+    """Gives a role a model of its own, or none (`embedded`). `arbiter` works only if it has a model
+    here, `rewriter` only if it has one or `cheap_model` is set. The arbiter may be a cross-encoder:
     `rerank:BAAI/bge-reranker-v2-m3`, or `rerank:` and a folder."""
     base_url: str | None = None
     """Base URL of an OpenAI-compatible server, for all models `openai:...`."""
     api_key: str | None = Field(default=None, repr=False)
     """Key for `base_url`; OpenAI itself takes `OPENAI_API_KEY`."""
     role_base_urls: dict[str, str] = {}
-    """Base URL of a role's own, by role; `cheap` is for all that the cheap model plays."""
+    """Gives a role a server of its own. `cheap` stands for all roles of the cheap model."""
     role_api_keys: dict[str, str] = Field(default={}, repr=False)
-    """Keys for these base URLs, by role; `api_key` is not sent there."""
+    """Keys for these servers, by role; `api_key` is not sent there."""
     prices: dict[str, tuple[Price, Price, Price]] = {}
-    """Prices of a million tokens in any currency, by model or by role: of the prompt, of its cached
-    part, and of the answer: `{"gpt-5-mini": [0.25, 0.025, 2]}`. Receipts then show costs."""
+    """Prices of a million tokens in any currency, by model or by role: prompt, cached part of the
+    prompt, answer. With `{"gpt-5-mini": [0.25, 0.025, 2]}` receipts show costs."""
+    limits: Group[DailyLimits] = _default(DailyLimits)
+    """What models may use in a day: `TOPICLOOM_LIMITS__USER=200000` tokens."""
     language: LanguageChoice = "auto"
-    """Language of prompts and commands; `auto`: the conversation's, and the terminal's."""
+    """Language of prompts and commands. `auto` takes that of the conversation and of the
+    terminal."""
     prompts: Path | None = None
     """A folder of your own prompts, such as `en/reader.md`; all others are ours."""
 
     timezone: Timezone = ""
-    """Where users are whose turns do not say it, such as `Europe/Paris`: days are those of its
-    clocks. "" for the zone of this machine."""
+    """The time zone of users, such as `Europe/Paris`, if their turns name none. "" for the zone of
+    this machine."""
     window: int | None = Field(default=None, ge=1_000)
     """Main window in tokens; None for the model's own (`profile`), or 32,000."""
     topic_window: int = Field(default=64_000, ge=1_000)
-    """Window of a reader in tokens, if what its model takes is not smaller."""
+    """Window of a reader in tokens; the model's own if that is smaller."""
     topic_share: float = Field(default=1.0, gt=0, le=1)
     """A topic is divided when it fills more than this share of its reader's prompt."""
     recall_share: float = Field(default=0.08, gt=0, lt=1)
     """Share of the main window that one turn's recall may add."""
     recall_tokens: int | None = Field(default=None, ge=1)
-    """The same in tokens; goes before `recall_share`."""
+    """The same in tokens; takes precedence over `recall_share`."""
     recall_least: float = Field(default=0.05, ge=0, le=1)
-    """How sure recall has to be to quote an original: the probability that the user's message needs
-    any memory, times the weight of the original (1 for the best one). 0 to quote as much as there
-    is room for, whatever was said."""
+    """Least worth of a quote. The worth is the probability that the user's message needs memory,
+    times the weight of the quote (1 for the best one). 0 to quote as much as there is room for."""
     readers: ReadersSay = "decide"
-    """Weight of what a model's readers say. `decide`: they choose what is quoted, and the index
-    stands in for those that fail. `advise`, for small local models: the index fills half of the
-    room as if there were no model, and the readers the rest."""
+    """How far a model's readers are trusted. `decide`: they choose the quotes, and the index
+    replaces those that fail. `advise`, for small local models: the index fills half of the room,
+    the readers the rest."""
     layout: LayoutName = "ledger"
-    """Where recall stands in the main prompt: behind the messages that called for it, or, as the
-    design paper has it, before all messages, topic by topic with name, file and brief."""
+    """Where quotes stand in the main prompt. `ledger`: behind the message that called for them.
+    `spec`: before all messages, topic by topic, as in the design paper."""
     beginning: Literal["whole", "segments"] | None = None
-    """What is shown until the first split: the whole conversation, or its first and newest rounds
-    with summaries of the segments between. None for segments if no model replies, else whole."""
+    """What is shown until the first split. `whole`: the conversation. `segments`: its first and
+    newest rounds, and summaries of what is between. None for `whole` with a model, `segments`
+    without."""
     newest_rounds: int = Field(default=5, ge=1)
     """Rounds at the end that stay word for word behind the segments."""
     visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
     trace_steps: bool = False
-    """True to have traces show the state before and after each step of a turn. False for the names
-    and times of steps, and the calls of models."""
+    """True if traces show the state before and after each step. False if they show only the steps,
+    their times, and the calls of models."""
+    telemetry: TelemetryLevel = "numbers"
+    """What OpenTelemetry is told of each turn, if your process has set it up. `numbers`: durations,
+    tokens, scores, names and ids. `contents`: also what was asked, replied and quoted, which no
+    purge removes where you sent it. `off`: nothing."""
 
     on_conflict: Literal["merge", "raise", "branch"] = "merge"
-    """What a turn does if another writer's turn ended while it went on. `merge`: it comes behind
-    the other. `raise`: it raises `ConflictError`. `branch`: it stays on a branch of its own. Its
+    """What a turn does if another writer's turn ended meanwhile. `merge`: it is placed after the
+    other. `raise`: it raises `ConflictError`. `branch`: it stays on a branch of its own. The
     receipt says which."""
     on_edit: Literal["hide", "purge", "ignore"] = "hide"
-    """What happens to messages that the application removes from the `messages` channel, or changes
-    there. `hide`: they are out of view, and stay in storage until a purge. `purge`: they are purged
-    at the end of the turn. `ignore`: they stay in view, and a changed one counts as new."""
+    """What happens to a message that the application removes from `messages` or changes there.
+    `hide`: it is out of view, and stored until a purge. `purge`: it is purged at the end of the
+    turn. `ignore`: it stays in view, and a changed one counts as new."""
     facts: int = Field(default=12, ge=0, le=100)
-    """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
-    store; chosen anew at each split. 0 for none."""
+    """How many of the newest facts about the user the main prompt shows. They are chosen anew at
+    each split. 0 for none."""
 
     across_threads: Literal["off", "facts", "all"] = "facts"
     """What a thread knows of its user's other threads: nothing (`off`), `facts` with the user's own
     words, or messages too (`all`). It needs a graph with a store."""
     across_share: float = Field(default=0.25, gt=0, le=1)
-    """Share of a turn's recall that other threads of the user may have, at most."""
+    """Share of a turn's recall that the user's other threads may fill."""
 
     split: Group[SplitPolicy] = _default(SplitPolicy)
     """Thresholds of a split."""
@@ -171,29 +181,31 @@ class Settings(BaseSettings):
     adsorber: Group[AdsorberPolicy] = _default(AdsorberPolicy)
     """The funnel of the boundary adsorber; `{"preset": "spec"}` for those of the design."""
     embedder: str | None = None
-    """The encoder that messages are searched with: None for the one that ships, `hashing`, or a
-    model of sentence-transformers such as `BAAI/bge-m3`, by name or folder. In Python,
+    """The encoder of the search: None for the one that ships, `hashing`, or a model of
+    sentence-transformers such as `BAAI/bge-m3`, by name or folder. In Python,
     `build_session_graph(embedder=...)` takes any LangChain `Embeddings` as well."""
     background: bool = True
-    """True if `topicloom chat`, `serve`, `ui` and a LangGraph server review sessions that are due,
-    and reflect upon them, beside the turns; False to leave that to `topicloom review`, `topicloom
-    reflect` and schedulers of your own."""
+    """True if `topicloom chat`, `serve`, `ui` and a LangGraph server review sessions and reflect
+    upon them beside the turns. False to leave that to `topicloom review`, `topicloom reflect` and
+    schedulers of your own."""
     reflection: Group[ReflectionPolicy] = _default(ReflectionPolicy)
     """Timing of reflection, where a scheduler runs beside the graph."""
+    retention: Group[RetentionPolicy] = _default(RetentionPolicy)
+    """How many days messages, receipts and facts are kept: `TOPICLOOM_RETENTION__MESSAGES=90`."""
     review: Group[ReviewPolicy] = _default(ReviewPolicy)
     """Thresholds of archiving and merging in a review."""
     search_rounds: int = Field(default=2, ge=0)
     """How often one turn may call `activate_topic`."""
     index_topics: int = Field(default=1_000, ge=1)
-    """Topics that the role that splits is shown at most, as many as a third of its window holds:
-    briefs are shown in part before a topic is left out."""
+    """Topics that the splitter is shown at most. They have a third of its window; briefs are cut
+    before a topic is left out."""
     hold_characters: int = Field(default=200, ge=0)
-    """Characters of a reply held back until it is clear that it is not a call for more topics."""
+    """Characters of a reply that are held back, because it may turn out to be a call for topics."""
 
     role_seconds: float = Field(default=60.0, gt=0)
-    """Deadline of every inner role."""
+    """Seconds that a role other than the reply may take."""
     reply_seconds: float = Field(default=120.0, gt=0)
-    """Time-out of the main model's requests, up to the next part of a reply."""
+    """Seconds that the main model may take for the next part of a reply."""
     reply_deadline: float = Field(default=600.0, gt=0)
     """Seconds after which a reply that still goes on is cut."""
     max_retries: int = Field(default=2, ge=0)
@@ -208,8 +220,8 @@ class Settings(BaseSettings):
     open_sessions: int = Field(default=64, ge=1)
     """Sessions that a process keeps in memory; others are read from storage when needed."""
     postgres: str | None = Field(default=None, repr=False)
-    """URL of a database of PostgreSQL that holds sessions and checkpoints in the place of the
-    folder: for `topicloom serve`, and for the graph of `langgraph.json`."""
+    """URL of a PostgreSQL database that holds sessions and checkpoints instead of the folder, for
+    `topicloom serve` and the graph of `langgraph.json`."""
     encryption_key: str | None = Field(default=None, repr=False)
     """Master key that what is stored is encrypted with, from `topicloom key new`. Of several,
     separated by commas, the first one writes and all of them read."""

@@ -79,7 +79,7 @@ def test_the_receipt_says_to_which_topic_a_message_returns(tmp_path: Path) -> No
     graph = open_graph(tmp_path, roles, window=16_000)
     record(graph, CONFIG, *said("roses", range(4)), *said("lisbon", range(4)))
     tell(graph, CONFIG, "lisbon: Which trams go to the river hotel?", keep=0)
-    tell(graph, CONFIG, "Back to the roses: how do I get rid of the greenfly in the bed by the hedge?")
+    tell(graph, CONFIG, "The roses again: how do I get rid of the greenfly by the hedge?")
     back = last_receipt(tmp_path, graph, CONFIG).events
     tell(graph, CONFIG, "Explain the proof that the square root of two is irrational, please.")
     new = last_receipt(tmp_path, graph, CONFIG).events

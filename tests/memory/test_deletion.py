@@ -15,6 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
@@ -131,6 +132,7 @@ def forget_facts(graph: Any, name: str) -> None:
 def test_facts_leave_nothing_in_their_file(tmp_path: Path, delete: Delete) -> None:
     """A row that was deleted stays in a free page."""
     with open_local_store(tmp_path) as store:
+        assert isinstance(store, SqliteStore)
         store.conn.execute("PRAGMA secure_delete = OFF")  # SQLite's default, not that of Debian
         graph = open_graph(tmp_path, checkpointer=InMemorySaver(), store=store)
         tell(graph, thread(), *TEXTS, keep=2)
@@ -147,6 +149,8 @@ def test_facts_leave_nothing_in_their_file(tmp_path: Path, delete: Delete) -> No
 
 def test_facts_in_a_file_that_another_reads_are_said_to_be_left(tmp_path: Path) -> None:
     with open_local_store(tmp_path) as store, open_local_store(tmp_path) as other:
+        assert isinstance(store, SqliteStore)
+        assert isinstance(other, SqliteStore)
         store.conn.execute("PRAGMA journal_mode = WAL")  # or no fact could be removed meanwhile
         store.conn.execute("PRAGMA busy_timeout = 1")
         graph = open_graph(tmp_path, checkpointer=InMemorySaver(), store=store)

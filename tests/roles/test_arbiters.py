@@ -37,7 +37,7 @@ QUESTIONS = {
 @pytest.fixture(scope="module")
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoderArbiter:
     folder: Path = tiny_cross_encoder(tmp_path_factory.mktemp("arbiters"))
-    return CrossEncoderArbiter(folder, device="cpu")
+    return CrossEncoderArbiter(folder)
 
 
 @pytest.fixture(params=["cross_encoder", "chat"])

@@ -86,12 +86,10 @@ class TestFingerprint:
         assert SentenceTransformerEmbedder(other).fingerprint != first
 
     def test_the_tokens_that_are_read_belong_to_it(self, folder: Path) -> None:
-        whole = SentenceTransformerEmbedder(folder).fingerprint
-        short = SentenceTransformerEmbedder(folder, max_tokens=8)
-        assert whole.endswith("/64")
-        assert short.fingerprint == whole.removesuffix("64") + "8"
-        words = "a b c d e f g h i j k l m n"
-        cut = short.embed([words, words + " z"])
+        short = SentenceTransformerEmbedder(folder)
+        assert short.fingerprint.endswith("/64")
+        words = "a b c d e f g h " * 8
+        cut = short.embed([words, words + "z"])
         assert cut[0] == pytest.approx(cut[1], abs=1e-6)
 
     def test_of_a_hub_name_it_is_the_commit(self, folder: Path, tmp_path: Path) -> None:

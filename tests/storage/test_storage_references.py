@@ -15,7 +15,8 @@ from topicloom import (
     Topic,
     TransitionError,
 )
-from topicloom.storage.references import merge_topics, read_topic_window, take_rounds
+from topicloom.storage.references import read_topic_window
+from topicloom.storage.topic_moves import merge_topics, take_rounds
 
 
 def count(round_: Round) -> int:

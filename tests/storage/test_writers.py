@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from topicloom import ConflictError, Receipt, Session, SessionStore, Storage, StoredMessage
-from topicloom.storage.merging import find_missing, merge_sessions
+from topicloom.storage.session_merging import find_missing, merge_sessions
 from topicloom.storage.writers import (
     Tip,
     catch_up,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +48,33 @@ def listening(app: ASGIApp) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextmanager
+def serve_command(folder: Path, server: OpenAIServer, *options: str) -> Iterator[tuple[str, Any]]:
+    """The base URL of a server of its own process, and the process."""
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith(("TOPICLOOM_", "OPENAI_"))},
+        "TOPICLOOM_MODEL": "openai:some",
+        "TOPICLOOM_BASE_URL": server.base_url,
+        "TOPICLOOM_SERVE_KEYS": "secret",
+        "PYTHONUNBUFFERED": "1",
+    }
+    program = Path(sys.executable).with_name("topicloom")
+    command = [str(program), "--folder", str(folder), "serve", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        found = re.match(r"(http\S+), models topicloom, some", process.stdout.readline())
+        assert found
+        yield found[1], process
+    finally:
+        process.terminate()
+        process.stdout.close()
+        process.wait(60)
+    assert process.returncode == 0
 
 
 def open_client(url: str, key: str = "none") -> OpenAI:

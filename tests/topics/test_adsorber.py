@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from agents import ScriptedModel, open_agent, remember
 from hypothesis import given, strategies as st
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
@@ -21,7 +21,6 @@ from tables import each_row
 
 from topicloom.graph.session import build_session_graph
 from topicloom.memory.stored import find_deps
-from topicloom.nodes.ahead import embed_given
 from topicloom.prompts.loader import load_cues
 from topicloom.search.embedder import CachedEmbedder, Vectors
 from topicloom.search.encoders import default_embedder
@@ -290,10 +289,7 @@ def test_a_reply_is_embedded_while_it_is_read(tmp_path: Path, noting: Noting) ->
     say(texts[0])
     assert noting.asked == [(BACKGROUND, [texts[0], f"About {texts[0]}"])]
     say(texts[1])
-    # The new message is begun with before the graph is: where the thread is late, it is waited for.
-    begun, ahead = noting.asked[1:]
-    assert begun in [(who, [texts[1]]) for who in (BACKGROUND, "waited for")]
-    assert ahead == (BACKGROUND, [f"About {texts[1]}"])
+    assert noting.asked[1:] == [("waited for", [texts[1]]), (BACKGROUND, [f"About {texts[1]}"])]
 
 
 def test_so_is_an_agents(tmp_path: Path, noting: Noting) -> None:
@@ -301,27 +297,6 @@ def test_so_is_an_agents(tmp_path: Path, noting: Noting) -> None:
     agent.invoke({"messages": [HumanMessage("What does a fir need?")]}, thread())
     find_deps(agent).ahead.submit(lambda: None).result(10)
     assert noting.asked[-1] == (BACKGROUND, ["What does a fir need?", "All right, noted."])
-
-
-RAIN = "How much rain was there?"
-
-
-@pytest.mark.parametrize("newest", [("user", RAIN), {"role": "user", "content": RAIN}, RAIN])
-def test_a_new_message_is_embedded_as_soon_as_it_is_given(
-    tmp_path: Path, noting: Noting, newest: Any
-) -> None:
-    begin(tmp_path)("What does a cabbage need?")
-    deps, asked = build_session_graph(settings=Settings(folder=tmp_path)).deps, noting.asked
-    embed_given(deps, {"messages": [newest]})
-    assert not deps.ahead.begun  # no turn has ended there
-    deps.ahead.submit(lambda: None)
-    embed_given(deps, {"messages": [("user", "An older one"), newest]})
-    embed_given(deps, {"messages": newest})
-    embed_given(deps, {"messages": [AIMessage("A reply")]})
-    embed_given(deps, {"messages": [object()]})  # whatever is wrong with it, the run says so
-    embed_given(deps, None)
-    deps.ahead.submit(lambda: None).result(10)
-    assert asked[1:] == [(BACKGROUND, [RAIN])]
 
 
 @pytest.mark.slow

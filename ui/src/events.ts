@@ -35,6 +35,7 @@ const PARTS: Saying[] = [
   [/recall notes were dropped/, "earlier quotes were dropped", "较早的引用被移除"],
 ];
 const REASONS: Saying[] = [
+  [/^the daily limit for this (\w+) is nearly used up$/, "Today's limit for this {} is nearly used up.", "今日限额（{}）即将用尽。"],
   [/^it was late in this turn$/, "It was too slow in this turn.", "它在本轮太慢。"],
   [/^it was late: it rests for (\d+) .*$/, "It was too slow, so it is not asked for {} more turns.", "它太慢，接下来 {} 轮不再询问。"],
   [/^it was late: it rests for this turn$/, "It was too slow, so it is not asked in this turn.", "它太慢，本轮不再询问。"],

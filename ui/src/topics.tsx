@@ -267,7 +267,7 @@ function Facts() {
       {naming === key ? <NameField start={fact.text} most={2000} done={(text) => { setNaming(""); if (text) void change({ do: "correct_fact", key, text }); }} /> : <p tabIndex={0}>{fact.text}</p>}
       {from(key)?.quote && <p>“{from(key)?.quote}”</p>}
       <div>{from(key) && from(key)?.thread !== session.name ? <small>{from(key)?.thread}: {fact.messages.join(", ")} </small>
-        : (fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)} <small>{(from(key)?.since ?? fact.at).slice(0, 10)}</small></div>
+        : (fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)} <small>{(from(key)?.since ?? fact.at).slice(0, 10)}{fact.origin && ` · ${fillIn(t("fromExport"), fact.origin)}`}{fact.held && ` · ${t("held")}`}</small></div>
       {session.editing && naming !== key && <div class="acts">
         <button onClick={() => void change({ do: "correct_fact", key, text: "" })}>{t("confirm")}</button>
         <button onClick={() => setNaming(key)}>{t("correct_fact")}</button>

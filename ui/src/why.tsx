@@ -4,7 +4,7 @@ import { Api, type Absence, type Receipt } from "./api";
 import { isOfSplit, tellEvent, tellReason } from "./events";
 import { QuoteLink, shortDay, TopicChip, useAnswers, usePage } from "./shared";
 import { Picture, Spent } from "./turn";
-import { fillIn } from "./words";
+import { fillIn, type Word } from "./words";
 
 export function Why() {
   const { receipt, picked, t } = usePage();
@@ -33,6 +33,8 @@ function Account({ receipt }: { receipt: Receipt }) {
         <ul class="dev">{split.map((event, n) => <li key={n}>{tellEvent(event, language)}</li>)}</ul></section>}
       {unasked.length > 0 && <section class="part" aria-label={t("unasked")}><h3>{t("unasked")}</h3>
         <ul>{unasked.map(([role, why]) => <li key={role}><b>{role}</b> {tellReason(why, language)}</li>)}</ul></section>}
+      {Object.keys(receipt.limits ?? {}).length > 0 && <section class="part" aria-label={t("limits")}><h3>{t("limits")}</h3>
+        <ul>{Object.entries(receipt.limits).map(([scope, used]) => <li key={scope}>{t(`limit_${scope}` as Word)}: {Math.round(used * 100)} %</li>)}</ul></section>}
       {others.length > 0 && <section class="part"><h3>{t("events")}</h3><ul>{others.map((event, n) => <li key={n}>{tellEvent(event, language)}</li>)}</ul></section>}
       <WhyNot receipt={receipt} />
       <div class="dev"><Calls receipt={receipt} /><WholePrompt key={receipt.turn} turn={receipt.turn} /></div>

@@ -1,4 +1,4 @@
-// Written by bin/generate. Change answers.py or wire.py in topicloom_app/ui.
+// Written by bin/generate. Change ui/answers.py or changes.py in topicloom_app.
 /** The reason why a turn did not quote a message. */
 export interface Absence {
   message: string;
@@ -22,6 +22,7 @@ export interface Call {
   role: string;
   model: string;
   topic: string | null;
+  began: number;
   seconds: number;
   input_tokens: number;
   output_tokens: number;
@@ -31,8 +32,9 @@ export interface Call {
   skipped: boolean;
   remarks: string[];
 }
-/** A change to topics, by the name of what `Memory` does. */
+/** A change to topics or facts, by the name of what `Memory` does. */
 export type Change = Rename | Move | Split | Merge | Pin | PutAway | CorrectFact | ForgetFact | Undo;
+/** Says a fact in other words; without a text, confirms it. */
 export interface CorrectFact {
   do: "correct_fact";
   key: string;
@@ -72,6 +74,7 @@ export interface Fact {
   origin: string;
   held: boolean;
 }
+/** Removes a fact, but not the messages that it rests on. */
 export interface ForgetFact {
   do: "forget_fact";
   key: string;
@@ -110,6 +113,7 @@ export interface MemoryChange {
   undone: boolean;
   undoes: string;
 }
+/** Merges a topic into another, which keeps its name. */
 export interface Merge {
   do: "merge";
   topic: string;
@@ -123,6 +127,7 @@ export interface Moment {
   count: number;
   time: string;
 }
+/** Moves messages into a topic, with their whole rounds: `m12-m15, m20`. */
 export interface Move {
   do: "move";
   topic: string;
@@ -135,6 +140,7 @@ export interface NotUnderstood {
   example: string;
 }
 export type PageEvent = TextEvent | TopicsEvent | ReadEvent | QuotedEvent | SplitEvent | SearchingEvent | RememberingEvent | RestartedEvent | EmbeddingEvent | ImportedEvent | ReceiptEvent | EndEvent | ErrorEvent;
+/** Keeps a topic active, so that it is read for every reply; or no longer. */
 export interface Pin {
   do: "pin";
   topic: string;
@@ -158,6 +164,7 @@ export interface ProvisionalTopic {
   first: string;
   count: number;
 }
+/** Puts a topic into the archive, or takes it out. */
 export interface PutAway {
   do: "archive" | "restore";
   topic: string;
@@ -189,6 +196,7 @@ export interface RememberingEvent {
   type: "remembering";
   query: string;
 }
+/** Gives a topic a name, which no review and no split changes. */
 export interface Rename {
   do: "rename";
   topic: string;
@@ -307,7 +315,9 @@ export interface ShownReceipt {
   searches: Search[];
   abandoned: number;
   calls: Call[];
+  steps: StepTime[];
   unasked: Record<string, string>;
+  limits: Record<string, number>;
   plan: PlannedTurn | null;
   edits: unknown[][];
   edit_errors: string[];
@@ -367,6 +377,7 @@ export interface ShownTurn {
   reply: ShownMessage | null;
   grounds: ShownGround[];
 }
+/** Makes a new topic of messages of another, with their whole rounds. */
 export interface Split {
   do: "split";
   topic: string;
@@ -380,6 +391,7 @@ export interface SplitEvent {
   first: number;
   last: number;
 }
+export type StepTime = [string, number, number];
 /** A part of the reply. */
 export interface TextEvent {
   type: "text";
@@ -424,6 +436,7 @@ export interface TurnMark {
   split: string[];
   searched: boolean;
 }
+/** Undoes a change: the one that is named, or the newest of a person. */
 export interface Undo {
   do: "undo";
   change?: string;

@@ -297,6 +297,6 @@ def test_that_roles_rest_is_said_once(tmp_path: Path) -> None:
     ]
     assert told[0].splitlines() == [
         "· did without splitter: no answer within 60 s",
-        "· too slow, and not asked for some turns: splitter, reader. /receipt says more",
+        "· not asked for now: splitter, reader. /receipt says why",
     ]
     assert told[1:] == ["", ""]

@@ -183,6 +183,14 @@ def test_tools_of_the_graph(behind: Behind, stream: bool) -> None:
             ask(client, said, "茶：三", user="a")
 
 
+@pytest.mark.parametrize("path", ["/", "/v1"])
+def test_the_address_in_a_browser_says_how_to_use_it(url: str, path: str) -> None:
+    base = url.removesuffix("/v1")
+    shown = httpx.get(base + path).text
+    assert f"base URL to {base}/v1" in shown
+    assert f"POST {base}/v1/chat/completions" in shown
+
+
 @pytest.mark.parametrize("names", [("ann", "ann.x"), ("", "bob")])
 def test_names_by_which_owners_would_not_be_apart(behind: Behind, names: tuple[str, str]) -> None:
     with pytest.raises(ConfigurationError, match="cannot name a key"):
@@ -206,7 +214,7 @@ def test_chats_and_owners_are_apart(behind: Behind) -> None:
             ask(other, [], "茶：谁", user="x")
         with httpx.Client() as bare:
             assert bare.get(f"{url}/models").status_code == 401
-            assert bare.get(url.replace("/v1", "/health")).json() == {"status": "ok"}
+            assert bare.get(url.replace("/v1", "/healthz")).json() == {"status": "ok"}
 
 
 @pytest.mark.parametrize(
@@ -354,5 +362,5 @@ def test_line_breaks_of_one_user_let_others_be_answered(client: openai.OpenAI, u
     history: list[Any] = []
     for text in ("the boiler " + "w " * 100, "my notes:" + "\n" * 300_000 + "end", "the oven?"):
         history = ask(client, history, text, extra_headers={"x-chat-id": "c"})
-    assert httpx.get(url.replace("/v1", "/health"), timeout=60).json() == {"status": "ok"}
+    assert httpx.get(url.replace("/v1", "/healthz"), timeout=60).json() == {"status": "ok"}
     assert ask(client, [], "hello", extra_headers={"x-chat-id": "d"}, timeout=60)

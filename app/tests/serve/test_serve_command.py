@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 from command_line import Run, assert_one_line, run
-from endpoints import ask, open_client
+from endpoints import ask, open_client, serve_command
 from openai_behaviours import Drip, Reply
 from openai_server import OpenAIServer
 from postgres import open_postgres
@@ -28,33 +24,6 @@ from topicloom_app.cli.serve import read_keys
 __all__ = ["run"]
 
 
-@contextmanager
-def serving(folder: Path, server: OpenAIServer, *options: str) -> Iterator[tuple[str, Any]]:
-    """The base URL of a server of its own process, and the process."""
-    environment = {
-        **{k: v for k, v in os.environ.items() if not k.startswith(("TOPICLOOM_", "OPENAI_"))},
-        "TOPICLOOM_MODEL": "openai:some",
-        "TOPICLOOM_BASE_URL": server.base_url,
-        "TOPICLOOM_SERVE_KEYS": "secret",
-        "PYTHONUNBUFFERED": "1",
-    }
-    program = Path(sys.executable).with_name("topicloom")
-    command = [str(program), "--folder", str(folder), "serve", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    try:
-        found = re.match(r"(http\S+), models topicloom, some", process.stdout.readline())
-        assert found
-        yield found[1], process
-    finally:
-        process.terminate()
-        process.stdout.close()
-        process.wait(60)
-    assert process.returncode == 0
-
-
 def history(client: openai.OpenAI, server: OpenAIServer) -> None:
     """A talk of three turns, of which the second is edited."""
     server.otherwise(lambda request: Reply(f"heard {request['messages'][-1]['content'][-5:]}"))
@@ -64,10 +33,10 @@ def history(client: openai.OpenAI, server: OpenAIServer) -> None:
 
 @pytest.mark.slow
 def test_sessions_outlive_the_server(tmp_path: Path, openai_server: OpenAIServer, run: Run) -> None:
-    with serving(tmp_path, openai_server) as (url, _), open_client(url, "secret") as client:
+    with serve_command(tmp_path, openai_server) as (url, _), open_client(url, "secret") as client:
         history(client, openai_server)
     (name,) = re.findall(r"chat-\w+", run("sessions", folder=tmp_path).out)
-    with serving(tmp_path, openai_server) as (url, _), open_client(url, "secret") as client:
+    with serve_command(tmp_path, openai_server) as (url, _), open_client(url, "secret") as client:
         said: Any = [{"role": "user", "content": "say 1"}]
         said += [{"role": "assistant", "content": "heard say 1"}]
         asked = len(openai_server.requests)
@@ -87,7 +56,7 @@ def test_sessions_outlive_the_server(tmp_path: Path, openai_server: OpenAIServer
 def test_what_goes_on_is_finished(tmp_path: Path, openai_server: OpenAIServer, run: Run) -> None:
     openai_server.then(Drip(0.2, Reply("one two three four")))
     with (
-        serving(tmp_path, openai_server) as (url, process),
+        serve_command(tmp_path, openai_server) as (url, process),
         open_client(url, "secret") as client,
     ):
         stream = client.chat.completions.create(
@@ -113,7 +82,7 @@ def test_the_endpoint_keeps_sessions_in_postgres(
 ) -> None:
     for _ in range(2):
         with (
-            serving(tmp_path, openai_server, "--postgres", postgres) as (url, _process),
+            serve_command(tmp_path, openai_server, "--postgres", postgres) as (url, _process),
             open_client(url, "secret") as client,
         ):
             history(client, openai_server)

@@ -237,7 +237,11 @@ def test_a_reply_near_no_quote_needed_nothing_from_earlier(page: Page) -> None:
 
 def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
     told = {
-        "unasked": {"router": "it was late: it rests for 3 turns"},
+        "unasked": {
+            "router": "it was late: it rests for 3 turns",
+            "brief": "the daily limit for this user is nearly used up",
+        },
+        "limits": {"session": 0.412, "user": 0.8},
         "split": ["t1"],
         "events": [
             "room was made: the prompt was expected to have 12,300 tokens, more than 70% of 16,000"
@@ -256,6 +260,9 @@ def test_why_says_who_was_not_asked_and_why_room_was_made(page: Page) -> None:
     page.locator("[data-id=m27]").click()
     missing = page.get_by_role("region", name="Not asked in this turn")
     expect(missing).to_contain_text("router It was too slow, so it is not asked for 3 more turns.")
+    expect(missing).to_contain_text("brief Today's limit for this user is nearly used up.")
+    limits = page.get_by_role("region", name="Used of today's limits")
+    expect(limits.get_by_role("listitem")).to_have_text(["This session: 41 %", "This user: 80 %"])
     moved = page.get_by_role("region", name="Sorted into topics in this turn")
     expect(moved).to_contain_text("Reason: the prompt would have had 12,300 tokens, more than 70%")
     expect(moved).to_contain_text("Result: 2 rounds moved into topics, 1 round left the view.")
@@ -484,10 +491,12 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
     page: Page, graph: CompiledSessionGraph, tmp_path: Path
 ) -> None:
     assert graph.store is not None
-    fact = Fact("Likes oak", ("m1",), "2026-03-01")
+    fact = Fact("Likes oak", ("m1",), "2026-03-01", origin="claude", held=True)
     ReflectionStore(graph.store).change_facts(NAME, FactChanges((fact,)))
     edit(page)
     page.get_by_role("tab", name="Facts").click()
+    said = "from an export (claude) · not used until you confirm it"
+    expect(page.locator("[data-fact]")).to_contain_text(said)
     page.get_by_role("button", name="Correct").click()
     page.get_by_role("textbox", name="Name").fill("Likes ash")
     page.keyboard.press("Enter")

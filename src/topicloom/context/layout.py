@@ -87,7 +87,6 @@ class MainPrompt:
 
     @property
     def size(self) -> int:
-        """Tokens of all sections."""
         return sum(self.sections.values())
 
 
@@ -280,7 +279,6 @@ class Layout:
     def count_note(
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
     ) -> int:
-        """Tokens of a note in the prompt."""
         text = self._count_note_text(render_note(note, fetch, language))
         return text + self._count_blocks(self.show_media(note, fetch, language))
 
@@ -306,7 +304,6 @@ class Layout:
         return self.counter.message(HumanMessage([*blocks])) if blocks else 0
 
     def _count_layers(self, notes: Sequence[Note]) -> dict[str, int]:
-        """Tokens of the layers of a domain, by section."""
         sizes: dict[str, int] = {}
         for layer in (layer for note in notes for layer in note.layers):
             section = "skeleton" if layer.kind == "deterministic" else "curated"

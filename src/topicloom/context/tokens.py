@@ -60,7 +60,6 @@ class CachedTokenCounter(TokenCounter):
         self._count_long = cached(known, key=hash_text, lock=Lock())(counter.text)
 
     def text(self, text: str) -> int:
-        """Count the tokens of a text."""
         count = self._counter.text if len(text) <= _MIN_CACHED_CHARACTERS else self._count_long
         return count(text)
 

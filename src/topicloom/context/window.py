@@ -129,7 +129,6 @@ class MainWindow:
     def count_fixed(
         self, session: Session, facts: str = "", callers_tools: Sequence[ToolLike] = ()
     ) -> int:
-        """System message and tools."""
         system = self._system_sizes[session.language, bool(session.topics)]
         tools = self.count_tools(session, callers_tools)
         return system + tools + session.fixed + self.counter.text(facts)

@@ -71,7 +71,6 @@ async def _wait_for(future: Future[Curation], seconds: float) -> None:
 def _build_request(
     deps: Deps, state: DomainState, plan: TurnPlan, lore: LoreIndex | None, domain: Domain
 ) -> CurationRequest:
-    """The request of a turn, of the session as it is now."""
     session, turn, workspace = open_turn(deps.workspaces, state)
     store, document = workspace.store, state.get("document") or {}
     notes = select_notes(store.notes(session), turn.user, deps.settings.layout)

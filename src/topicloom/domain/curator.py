@@ -6,6 +6,7 @@ serve a later one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from topicloom.domain.curation import (
 from topicloom.domain.selector import Selector, SelectRequest
 from topicloom.domain.sources import CandidateSource
 from topicloom.effects import Step, run_step
+from topicloom.errors import LimitReachedError
 from topicloom.roles.calls import ask_role
 from topicloom.state.layers import CuratedEntry
 from topicloom.state.receipt import Call
@@ -109,7 +111,10 @@ def run_curation(
         return made
     found_best(made)
     question = replace(request.question, candidates=candidates)
-    selection, call = yield from ask_role("selector", selector, question)
+    try:
+        selection, call = yield from ask_role("selector", selector, question)
+    except LimitReachedError:  # the best by score stand in
+        return made
     if selection is None:
         return replace(made, calls=(call,))
     known = {c.id: c for c in candidates}
@@ -126,7 +131,6 @@ def run_curation(
 def _search_sources(
     request: CurationRequest, limit: int
 ) -> tuple[list[list[Candidate]], tuple[str, ...]]:
-    """The candidates of each source, and the errors of those that fail."""
     searches: dict[str, Future[list[Candidate]]] = {
         kind: submit_daemon(
             partial(source.search, request.question.query, request.question.plan.search, limit)
@@ -234,7 +238,7 @@ class Curator:
         with self._lock:
             jobs = list(self._jobs.get(origin.session, ()))
             calls = [call for job in jobs for call in job.take_calls(origin.turn)]
-        own = Call(role="curation", seconds=waited)
+        own = Call(role="curation", began=round(time.time() - waited, 4), seconds=waited)
         fault = self._explain_fault(future)
         if future is not None and not fault:
             made = future.result()

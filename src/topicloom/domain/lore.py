@@ -61,7 +61,6 @@ class LoreMatches:
 
     @property
     def sureness(self) -> float:
-        """The sureness that anything was found, 0 to 1."""
         # Words alone say little, a greeting may stand in some title.
         if self.cosine is None:
             return max(_UNSURE, self.cover / SURE_COVER)

@@ -28,7 +28,6 @@ from topicloom.domain.state import DomainInput
 from topicloom.graph.given import check_input, check_thread
 from topicloom.graph.purged_state import hide_purged
 from topicloom.graph.receipts import ReceiptStream
-from topicloom.nodes.ahead import embed_given
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, name_thread
 from topicloom.nodes.step import dump
@@ -90,7 +89,6 @@ class CompiledSessionGraph(
             self.builder.runs.hold(given) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
-            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():
@@ -113,7 +111,6 @@ class CompiledSessionGraph(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
         ):
-            embed_given(self.builder.deps, input)
             run = run.given(input)
             while True:
                 with run.inside():
@@ -221,7 +218,7 @@ class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionSt
         """
         super().__init__(*args, **options)
         self._validate = validate
-        self.runs = RunQueue(deps.settings.reply_seconds)
+        self.runs = RunQueue(deps.settings.reply_seconds, deps.telemetry)
         self.deps, self.workspaces = deps, deps.workspaces
         self.owners = LRUCache[str, Person](_OWNERS)
         """Whose a thread is, of those spoken in last: it does not change."""

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Unpack
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, tool as as_tool
 
 from topicloom.context.prefix import PrefixMeter
@@ -30,18 +31,25 @@ from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import (
+    EMBEDDED,
     ChatOptions,
     ModelSpec,
     RoleModels,
-    RoleModelSpec,
     choose_roles,
     embedded_roles,
 )
-from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open_model
-from topicloom.roles.registry import Roles, check_names, spec_of
+from topicloom.roles.models import (
+    NO_KEY,
+    find_provider,
+    get_model_name,
+    get_window_size,
+    open_model,
+)
+from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rooms import Rooms
 from topicloom.roles.servers import Server
+from topicloom.roles.spending import Spending
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import default_embedder, open_embedder
@@ -49,6 +57,7 @@ from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.files import FileStorage
+from topicloom.telemetry.report import Telemetry
 from topicloom.topics.adsorber import Adsorber
 from topicloom.topics.boundary_detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.topics.boundary_model import BoundaryModel
@@ -61,8 +70,8 @@ _EXTRACT = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
 
 
-def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
-    """Make the collaborators of a graph. `others` play what no model does.
+def make_deps(parts: GraphParts) -> Deps:
+    """Make the collaborators of a graph.
 
     Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
@@ -71,8 +80,8 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
     if settings.timezone:
         clock = partial(_read_in_zone, clock, settings.timezone)
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
-    meter = PrefixMeter()
-    roles, window = _play_roles(parts, settings, embedder, meter, others)
+    meter, spending = PrefixMeter(), Spending(settings.limits, settings.prices, clock)
+    roles, window = _play_roles(parts, settings, embedder, meter, spending)
     storage = parts.storage or FileStorage(
         settings.folder, fsync=settings.fsync, topic_files=settings.topic_files
     )
@@ -95,7 +104,24 @@ def make_deps(parts: GraphParts, *, others: Roles | None = None) -> Deps:
         meter=meter,
         clock=clock,
         waits=Waits(settings.role_seconds),
+        telemetry=Telemetry(settings.telemetry, _find_providers(parts, settings)),
+        spending=spending,
     )
+
+
+def _find_providers(parts: GraphParts, settings: Settings) -> dict[str, str]:
+    """The providers of the chat models of a graph, by the names that receipts have."""
+    models = choose_models(settings, parts.model, parts.cheap_model, parts.role_models)
+    found = {}
+    for model in (models.strong, models.cheap, *models.by_role.values()):
+        if isinstance(model, str):
+            provider, _, name = model.strip().partition(":")
+            chat = bool(name) and provider != "rerank"
+        else:
+            name, chat = get_model_name(model), isinstance(model, Runnable)
+        if chat:
+            found[name] = find_provider(model)
+    return found
 
 
 def _read_in_zone(clock: Callable[[], datetime], zone: str) -> datetime:
@@ -115,7 +141,9 @@ def open_roles(**options: Unpack[MemoryOptions]) -> Roles:
     parts = GraphParts(**options)
     settings = parts.settings or Settings()
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
-    return _play_roles(parts, settings, embedder, PrefixMeter())[0]
+    clock = parts.clock or read_system_clock
+    spending = Spending(settings.limits, settings.prices, clock)
+    return _play_roles(parts, settings, embedder, PrefixMeter(), spending)[0]
 
 
 def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
@@ -129,7 +157,8 @@ def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
         cheap_model=options.cheap_model or parts.cheap_model,
         roles=None if options.model or options.cheap_model else parts.roles,
     )
-    roles, window = _play_roles(own, settings, deps.embedder, deps.meter)
+    roles, window = _play_roles(own, settings, deps.embedder, deps.meter, deps.spending)
+    deps.telemetry.providers.update(_find_providers(own, settings))
     rooms = Rooms(roles, window, settings.topic_window, settings.topic_share)
     return replace(deps, settings=settings, roles=roles, window=window, rooms=rooms)
 
@@ -139,7 +168,7 @@ def _play_roles(
     settings: Settings,
     embedder: Embedder,
     meter: PrefixMeter,
-    others: Roles | None = None,
+    spending: Spending,
 ) -> tuple[Roles, MainWindow]:
     """The roles, with what models play of them, and the window of the main model."""
     models = choose_models(settings, parts.model, parts.cheap_model, parts.role_models)
@@ -156,11 +185,13 @@ def _play_roles(
         deadline=settings.role_seconds,
         prompts=Prompts.of(settings.prompts),
         reply_tokens=settings.reply_tokens,
+        spending=spending,
     )
     if roles is None:
         open_for = partial(open_role_model, settings, models)
-        stand_ins = others or embedded_roles(embedder)
+        stand_ins = embedded_roles(embedder)
         roles = choose_roles(models, stand_ins, open_for, chat, domain=domain)
+    _check_prices(spending, roles)
     counter = CachedTokenCounter(
         parts.counter or choose_counter(get_model_name(models.of("responder") or ""))
     )
@@ -180,6 +211,14 @@ def _play_roles(
         media=lambda: server.takes_media if server else True,
     )
     return roles, window
+
+
+def _check_prices(spending: Spending, roles: Roles) -> None:
+    """Raise `ConfigurationError` if a limit of money meets a model that has no price."""
+    for name in ROLES if spending.limits.unit == "money" else ():
+        model = getattr(roles.get(spec_of(name)), "model", EMBEDDED)
+        if model != EMBEDDED:
+            spending.check_price(name, model)
 
 
 def _make_beginning(
@@ -227,7 +266,7 @@ def choose_models(
     settings: Settings,
     model: ModelSpec | None = None,
     cheap_model: ModelSpec | None = None,
-    role_models: Mapping[RoleName, RoleModelSpec] | None = None,
+    role_models: Mapping[RoleName, ModelSpec] | None = None,
 ) -> RoleModels:
     """Models by role: what is given goes before the settings."""
     return RoleModels(
@@ -238,7 +277,7 @@ def choose_models(
 
 
 def open_role_model(
-    settings: Settings, models: RoleModels, role: RoleName, model: RoleModelSpec
+    settings: Settings, models: RoleModels, role: RoleName, model: ModelSpec
 ) -> BaseChatModel:
     """The model of a role, at the server of the role, of the cheap model, or of all.
 

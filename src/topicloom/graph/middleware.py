@@ -29,7 +29,7 @@ from topicloom.graph.session import trace_steps, wire_memory
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
-from topicloom.nodes.main_generate import offers_search
+from topicloom.nodes.main_generate import check_limits, offers_search
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
 from topicloom.nodes.step import (
@@ -42,10 +42,11 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.models import get_model_name
+from topicloom.roles.models import find_provider, get_model_name
 from topicloom.roles.reply_account import account_reply
 from topicloom.settings import Settings
 from topicloom.state.identity import mark_seen
+from topicloom.state.limits import REPLY
 from topicloom.state.message_form import make_result_storable, make_storable
 from topicloom.state.messages import find_search_request
 from topicloom.state.session import Session, Turn
@@ -231,13 +232,18 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         )
         began = time.monotonic()
         with publish_on_failure(workspace.store, session):
+            deps.spending.check_price(REPLY, get_model_name(request.model))
+            check_limits(deps, session)
             response = yield from either(partial(handler, asked), partial(handler, asked))
         response = replace(response, result=[make_storable(m) for m in response.result])
         message = next(m for m in response.result if isinstance(m, AIMessage))
         size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
+        deps.telemetry.providers.setdefault(model, find_provider(request.model))
         session, call = account_reply(deps.meter, counter, session, model, sent, message, size)
-        call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
+        took = round(time.monotonic() - began, 4)
+        call = call.model_copy(update={"began": round(time.time() - took, 4), "seconds": took})
+        deps.spending.note(session.id, call)
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         own_state = {
             **known,

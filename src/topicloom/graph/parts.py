@@ -15,7 +15,7 @@ from topicloom.context.token_count import TokenCounter
 from topicloom.domain import Domain
 from topicloom.errors import ConfigurationError
 from topicloom.roles.base import RoleName
-from topicloom.roles.choice import ModelSpec, RoleModelSpec
+from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
@@ -31,8 +31,8 @@ class MemoryOptions(TypedDict, total=False):
     `openai:gpt-5`. Without one the embedded roles quote what was said."""
     cheap_model: ModelSpec | None
     """Reads topics, routes and writes briefs; the strong one if not given."""
-    role_models: Mapping[RoleName, RoleModelSpec] | None
-    """A model of its own for a role; for `arbiter` also a LangChain cross-encoder."""
+    role_models: Mapping[RoleName, ModelSpec] | None
+    """A model of its own for a role."""
     settings: Settings | None
     """What can be tuned; read from `TOPICLOOM_*` if not given. Models that are given here go before
     those of the settings."""
@@ -76,7 +76,7 @@ class GraphParts:
 
     model: ModelSpec | None = None
     cheap_model: ModelSpec | None = None
-    role_models: Mapping[RoleName, RoleModelSpec] | None = None
+    role_models: Mapping[RoleName, ModelSpec] | None = None
     settings: Settings | None = None
     roles: Roles | None = None
     storage: Storage | Literal["store"] | None = None

@@ -84,14 +84,26 @@ async def open_postgres_saver(
 
 def _make_tables(url: str) -> None:
     try:
-        with Connection.connect(url, **_OPTIONS) as connection:
-            # Tried, not waited for: an index that is made waits for all who wait.
-            while not _ask(connection, f"SELECT pg_try_advisory_lock({_SETUP}) AS got")["got"]:
+        with Connection.connect(url, **_OPTIONS) as guard:
+            while not _make_tables_alone(guard, url):
                 time.sleep(0.1)
-            PostgresSaver(connection).setup()
-            PostgresStore(connection).setup()
     except Error as error:
         raise ConfigurationError("PostgreSQL cannot be used: {error}", error=error) from error
+
+
+def _make_tables_alone(guard: Connection[DictRow], url: str) -> bool:
+    """Make the tables while `guard` holds the lock; false if another process holds it.
+
+    The lock is of a transaction: behind a pooler, one of a connection would outlive its process.
+    It is tried, not waited for: an index that is made waits for all who wait.
+    """
+    with guard.transaction():
+        if not _ask(guard, f"SELECT pg_try_advisory_xact_lock({_SETUP}) AS got")["got"]:
+            return False
+        with Connection.connect(url, **_OPTIONS) as connection:
+            PostgresSaver(connection).setup()
+            PostgresStore(connection).setup()
+        return True
 
 
 def _ask(connection: Connection[DictRow], query: str) -> DictRow:

@@ -173,7 +173,6 @@ class Routes:
         return [*_readers(state), *self.streams] or NONE
 
     def after_activate(self, state: SessionState) -> Next:
-        """To the readers of the topics that were activated."""
         return [*_readers(state)] or NONE
 
     def after_generate(self, state: SessionState) -> str:

@@ -158,7 +158,7 @@ def _vary_nodes(nodes: Nodes, make: Callable[[TurnOptions], Nodes]) -> Nodes:
             invoke, ainvoke = partial(chosen.invoke, state), partial(chosen.ainvoke, state)
             return (yield from either(invoke, ainvoke))
 
-        return node(step, name)
+        return node(step, name, timed=False)
 
     return {name: choose(name) for name in nodes}
 

@@ -81,7 +81,6 @@ def _rewrite(database: sqlite3.Connection, busy: str) -> str:
 
 
 async def _arewrite(place: AsyncSqliteSaver | AsyncSqliteStore, busy: str) -> str:
-    """The same on the event loop."""
     async with place.lock:
         try:
             await place.conn.execute("VACUUM")

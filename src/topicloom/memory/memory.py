@@ -17,6 +17,7 @@ from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.memory.absence import Absence, explain_absence
 from topicloom.memory.access import Access, StorageAccess, open_access, open_facts
+from topicloom.memory.expiry import Expired, end_old
 from topicloom.memory.journal import invert_entry, list_changes
 from topicloom.memory.persons import PersonMemory
 from topicloom.memory.provisional import sort_unsplit
@@ -55,6 +56,7 @@ from topicloom.state.changes import TopicChange, explain_refusal, find_month
 from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
+from topicloom.state.retention import RetentionPolicy
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark
@@ -456,6 +458,27 @@ class Memory:
         self._access = self._access.after_change()
         return Forgotten(gone, plan.topics, facts, left)
 
+    def _expire(
+        self, policy: RetentionPolicy | None = None, *, dry_run: bool = False
+    ) -> Step[Expired]:
+        """End what is too old: messages, with all that was made of them, receipts and facts.
+
+        It is gone as by `forget`. Call it while no turn runs. See
+        [Retention](../guides/retention.md).
+
+        Args:
+            policy: How many days what is kept; by the settings of the graph if not given.
+            dry_run: True to remove nothing, and only say what would go.
+
+        Raises:
+            InputError: Nothing ever ends, or a turn is not finished.
+            SessionBusyError: It is being reflected upon.
+        """
+        ended = yield from end_old(self._access, policy, dry_run=dry_run)
+        if not dry_run:
+            self._access = self._access.after_change()
+        return ended
+
     def _delete(self) -> Step[None]:
         """Delete the session for good: what is stored of it, its facts, and its thread.
 
@@ -488,4 +511,5 @@ class Memory:
     changes, achanges = both(_changes)
     undo, aundo = both(_undo)
     forget, aforget = both(_forget)
+    expire, aexpire = both(_expire)
     delete, adelete = both(_delete)

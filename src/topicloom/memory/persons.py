@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -12,12 +10,14 @@ from typing import Any
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.memory.access import open_facts
+from topicloom.memory.expiry import Expired, expire_step
 from topicloom.memory.purge import delete_person
 from topicloom.memory.stored import Graph, find_deps
 from topicloom.memory.values import read_day
 from topicloom.reflection.fact_spans import FactSpan, ThreadFact, find_spans
 from topicloom.reflection.persons import end_day
 from topicloom.state.persons import find_person, make_person
+from topicloom.state.retention import RetentionPolicy
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import read_tips
@@ -38,20 +38,18 @@ class PersonThread:
     """When its first message was said, ISO 8601."""
     last: str
     """When its last message was said, likewise."""
-    transcript: str
-    """Ref of its last message, a hash of all that was said."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionReceipt:
-    """A receipt of what was deleted of a user: counts and keyed hashes, no names and no texts."""
+    """What was deleted of a user, in numbers: no names and no texts."""
 
-    value: dict[str, Any]
-    """The receipt as JSON data, to be kept: totals, and a row for each thread. Hashes are
-    HMAC-SHA256 of names, and of a thread's transcript: whoever has the key and knows a name can
-    show that it was among them."""
-    key: str
-    """The key of the hashes in hex digits; keep it apart from the receipt. It is kept nowhere."""
+    deleted: str
+    """When, ISO 8601."""
+    threads: int
+    messages: int
+    topics: int
+    facts: int
     left: tuple[str, ...] = ()
     """Where what was deleted may still be found, a sentence each; empty where all of it is gone."""
 
@@ -145,42 +143,47 @@ class PersonMemory:
         rows += ({"kind": "fact", **span.value} for span in spans)
         return rows
 
-    def _delete(self, key: bytes | None = None) -> Step[DeletionReceipt]:
+    def _expire(
+        self, policy: RetentionPolicy | None = None, *, dry_run: bool = False
+    ) -> Step[dict[str, Expired]]:
+        """End what is too old in all threads of the user, by thread; those with nothing are left
+        out. Call it while no turn of the user runs.
+
+        Args:
+            policy: How many days what is kept: `RetentionPolicy(messages=30)` keeps nothing that is
+                older. By the settings of the graph if not given.
+            dry_run: True to remove nothing, and only say what would go.
+
+        Raises:
+            InputError: Nothing ever ends, or a turn is not finished.
+            SessionBusyError: A thread is in use.
+        """
+        ended = dict[str, Expired]()
+        for name, _, _ in list(self._find()):
+            ended[name] = yield from expire_step(self._graph, name, policy, dry_run=dry_run)
+        return {name: one for name, one in ended.items() if one}
+
+    def _delete(self) -> Step[DeletionReceipt]:
         """Delete everything of the user for good: threads with their checkpoints, and facts.
 
         Killed on the way, the same call finishes. Call it while no turn of the user runs.
-
-        Args:
-            key: The key of the hashes in the receipt; a new one if not given.
 
         Raises:
             SessionBusyError: A thread is in use.
             StorageUnavailableError: Nothing can be removed there.
         """
-        key = secrets.token_bytes(32) if key is None else key
         threads = yield from self._threads()
         known = self._facts_store.threads(self.user)
         names = list(dict.fromkeys([*(t.thread for t in threads), *known]))
         left = yield from delete_person(self._graph, self.user, names, self._storage.lock)
-
-        def sign(text: str) -> str:
-            return hmac.new(key, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
-
-        counted = ("messages", "topics", "facts")
-        rows = [
-            {"thread": sign(t.thread), "scope": sign(t.scope), "transcript": sign(t.transcript)}
-            | {name: getattr(t, name) for name in counted}
-            for t in threads
-        ]
-        value: dict[str, Any] = {
-            "user": sign(self.user),
-            "deleted": self._deps.clock().isoformat(timespec="seconds"),
-            "hash": "HMAC-SHA256",
-            "totals": {"threads": len(names)} | {c: sum(row[c] for row in rows) for c in counted},
-            "threads": sorted(rows, key=lambda row: str(row["thread"])),
-            "left": list(left),
-        }
-        return DeletionReceipt(value, key.hex(), left)
+        return DeletionReceipt(
+            deleted=self._deps.clock().isoformat(timespec="seconds"),
+            threads=len(names),
+            messages=sum(t.messages for t in threads),
+            topics=sum(t.topics for t in threads),
+            facts=sum(t.facts for t in threads),
+            left=left,
+        )
 
     def _find(self) -> Iterator[tuple[str, SessionStore, list[Session]]]:
         """The user's threads, with their storage and the tips of their branches."""
@@ -202,13 +205,13 @@ class PersonMemory:
             facts=len(self._facts_store.facts(name)),
             first=times[0],
             last=times[-1],
-            transcript=tips[-1].transcript or "",
         )
 
     threads, athreads = both(_threads)
     facts, afacts = both(_facts)
     fact_spans, afact_spans = both(_fact_spans)
     export, aexport = both(_export)
+    expire, aexpire = both(_expire)
     delete, adelete = both(_delete)
 
 

@@ -23,6 +23,7 @@ from topicloom.state.session import Turn
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.spending import delete_spent
 from topicloom.storage.writers import catch_up
 from topicloom.texts import FilledText
 
@@ -187,6 +188,7 @@ def _delete_stored(graph: Graph, thread: str) -> None:
     find_deps(graph).workspaces.delete(thread, graph.store)
     if graph.store is not None:
         ReflectionStore(graph.store).delete(thread)
+        delete_spent(graph.store, "session", thread)
 
 
 def delete_person(
@@ -208,6 +210,7 @@ def delete_person(
             _delete_stored(graph, thread)
     if store is not None:
         ReflectionStore(store).delete_person(user)
+        delete_spent(store, "user", user)
     left = yield from rewrite_files(saver, store)
     return (*left, *name_free_space(saver, store))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
+from topicloom.telemetry.spans import Attribute
 
 _PATIENCE = 3
 """Failures of a vector store in a row after which the rest waits for the next review."""
@@ -66,10 +68,11 @@ def _review_session(
         InputError: The graph is no session graph.
         MissingThreadError: The configuration names no thread.
         SessionBusyError: The session is held by another when it is to be changed.
+        LimitReachedError: A daily limit is nearly used up; review it another day.
     """
-    thread = name_thread(_get_thread(config))
+    began, thread = time.time(), name_thread(_get_thread(config))
     if is_part(graph):
-        raise InputError("a graph around a session graph is not reviewed: name the one within it")
+        raise InputError("this is no session graph: name the one within it")
     deps = find_deps(graph)
     deps = deps if roles is None else replace(deps, roles=roles)
     review = _Review(SessionClient(graph, hold), deps, thread)
@@ -89,8 +92,8 @@ def _review_session(
     if changes and not dry_run:
         changed, refused = yield from review.apply(changes)
     if archive_index is not None and not dry_run:
-        yield from review.hand_over(archive_index, survey)
-    return ReviewReport(
+        yield from review.fill_archive_index(archive_index, survey)
+    report = ReviewReport(
         session=survey.session.id,
         now=now.isoformat(),
         dry_run=dry_run,
@@ -102,6 +105,13 @@ def _review_session(
         troubles=tuple(survey.troubles),
         calls=tuple(survey.calls),
     )
+    told_of: dict[str, Attribute] = {
+        "topicloom.review.changed": report.changed,
+        "topicloom.review.refused": len(report.refused),
+        "topicloom.review.dry_run": dry_run,
+    }
+    deps.telemetry.report_work("topicloom.review", report.session, began, told_of, report.calls)
+    return report
 
 
 review_session, areview_session = both(_review_session)
@@ -140,6 +150,7 @@ class _Review:
         """The session as it is now."""
         session, store = yield from self._read()
         session = catch_up(store, session)
+        self.deps.spending.open(session, self.client.graph.store)
         return SurveyedSession(self.deps, session, store, collect_stats(store, session))
 
     def apply(self, changes: list[TopicChange]) -> Step[tuple[tuple[str, ...], dict[str, str]]]:
@@ -149,7 +160,7 @@ class _Review:
             return (), {c.topic: "a turn of the session is not finished" for c in changes}
         return turn.changed, dict(turn.refused)
 
-    def hand_over(self, index: VectorStore, survey: SurveyedSession) -> Step[None]:
+    def fill_archive_index(self, index: VectorStore, survey: SurveyedSession) -> Step[None]:
         """Bring a vector store up to date: all archived topics, as a crash may have left some."""
         session, store = yield from self._read()
         indexer = ArchiveIndexer(index, self.deps.settings.role_seconds)

@@ -46,6 +46,5 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
 
 
 def _only_asks(text: str) -> bool:
-    """True if each sentence is a question."""
     sentences = [text[begin:end].rstrip() for begin, end in sentences_of(text)]
     return bool(sentences) and all(sentence.endswith(("?", "？")) for sentence in sentences)

@@ -115,7 +115,6 @@ class Forgotten:
 def show_topic(
     topic: Topic, table: TopicTable, session: Session, store: SessionStore
 ) -> MemoryTopic:
-    """A topic of a session's table, to look at."""
     shown = MemoryTopic(
         **topic.model_dump(include=set(MemoryTopic.model_fields)),
         full_name=build_full_name(topic, table.topics),

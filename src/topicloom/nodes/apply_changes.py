@@ -26,8 +26,8 @@ from topicloom.state.changes import (
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Session, Turn
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.references import merge_topics, take_rounds
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_moves import merge_topics, take_rounds
 
 
 def apply_changes(deps: Deps) -> Runnable[SessionState, Update]:

@@ -14,11 +14,13 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Cues
 from topicloom.roles.registry import Roles
 from topicloom.roles.rooms import Rooms
+from topicloom.roles.spending import Spending
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.state.zones import place_in_zone
+from topicloom.telemetry.report import Telemetry
 from topicloom.topics.adsorber import Adsorber
 
 
@@ -45,6 +47,10 @@ class Deps:
     """Now, where the setting `timezone` says; dates what carries no time of its own."""
     waits: Waits
     """What each session of this process has waited for in its turn, and which roles rest."""
+    telemetry: Telemetry
+    """Tells of turns and reviews, where somebody listens."""
+    spending: Spending
+    """What the models of this process use of the day's limits."""
     ahead: DaemonWorker = field(default_factory=lambda: DaemonWorker("topicloom-ahead"))
     """Embeds what later turns will ask for, those of one turn after those of another."""
 

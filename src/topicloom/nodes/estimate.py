@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.facts import show_facts
+from topicloom.nodes.facts import show_instructions_and_facts
 from topicloom.nodes.step import Update, dump, graph_store, node, open_turn, turn_options
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds
@@ -36,7 +36,9 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
         store = workspace.store
         sizes = workspace.sizes.between(session, session.view, session.count, window.layout)
         options = turn_options()
-        facts = show_facts(deps, graph_store(), workspace, session, options.instructions)
+        facts = show_instructions_and_facts(
+            deps, graph_store(), workspace, session, options.instructions
+        )
         fixed = window.count_fixed(session, facts, options.tools) + window.estimate_notes(session)
         due, whole = skeleton(state, store, session, turn) if skeleton else (0, 0)
         expected = window.calibrate(fixed + sum(sizes) + session.ledger_tokens + due, session)
@@ -69,6 +71,6 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
             plan = keep_newest(unsplit, store.messages(session, turn.first - keep), first)
             if keep == 0 and options.chats:  # nobody waits for a reply to what is imported
                 plan = SplitPlan(tail=session.count + 1, view=plan.view)
-        return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
+        return dump(turn=turn.model_copy(update={"plan": plan}))
 
     return node(step, "estimate")

@@ -28,7 +28,7 @@ def choose_facts(deps: Deps, workspace: Workspace, session: Session) -> Session:
     return session.model_copy(update={"facts": chosen, "facts_chosen": now})
 
 
-def show_facts(
+def show_instructions_and_facts(
     deps: Deps, kept: BaseStore | None, workspace: Workspace, session: Session, instructions: str
 ) -> str:
     """The caller's instructions for the turn, and the chosen facts as they stand in the prompt.

@@ -27,10 +27,12 @@ from topicloom.nodes.step import (
 from topicloom.nodes.turn_end import TurnEnd
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import split_visible
+from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
-from topicloom.state.stored_message import number_messages
+from topicloom.state.stored_message import StoredMessage, number_messages
 from topicloom.storage.sessions import SessionStore
+from topicloom.telemetry.spans import TurnTexts
 
 
 def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -52,6 +54,8 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         end = TurnEnd(deps, workspace, state, now, replay, turn)
         closed, turn, receipt = end.write(store.append(session, stored))
         workspace.unread.clear()
+        read = partial(_read_texts, store, closed, written, receipt)
+        deps.telemetry.report_turn(receipt, closed.id, read)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         hidden, shown = split_visible(messages, keep)
         gone = [RemoveMessage(id=m.id) for m in hidden if m.id is not None]
@@ -72,6 +76,19 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
+
+
+def _read_texts(
+    store: SessionStore, session: Session, said: Sequence[StoredMessage], receipt: Receipt
+) -> TurnTexts:
+    """What was said in a turn, and what was quoted for it."""
+    ids = [quote for note in receipt.quoted for quote in note.quotes]
+    quoted = store.pick(session, map(parse_message_number, ids))
+    return TurnTexts(
+        asked=next((m.text for m in said if m.id == receipt.user), ""),
+        replied=next((m.text for m in reversed(said) if m.role == "assistant"), ""),
+        quoted={f"m{number}": message.text for number, message in quoted.items()},
+    )
 
 
 def _purge_superseded(store: SessionStore, session: Session) -> Session:

@@ -116,7 +116,6 @@ def _begin_turn(
     recent: Sequence[StoredMessage],
     request: _Request,
 ) -> tuple[Session, Turn]:
-    """Store the new messages; returns the session with them, and the turn that they begin."""
     chats, asked, answer = turn_options().chats, request.asked, request.answer
     messages = mark_chats(request.messages, chats)
     table = workspace.store.topic_table(session)

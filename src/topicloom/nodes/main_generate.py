@@ -73,6 +73,15 @@ def offers_search(deps: Deps, session: Session, turn: Turn, options: TurnOptions
     return bool(free) and len(turn.searches) < deps.settings.search_rounds
 
 
+def check_limits(deps: Deps, session: Session) -> None:
+    """Raise `LimitReachedError` before a model is asked for a reply, if a daily limit is used up.
+
+    It goes by what all processes have counted until now.
+    """
+    deps.spending.open(session, graph_store())
+    deps.spending.check(session.id)
+
+
 def _ask_to_go_on(begun: str, session: Session) -> list[BaseMessage]:
     """Messages behind the prompt that ask for the rest of a reply, if the caller has its beginning.
 
@@ -85,8 +94,9 @@ def _ask_to_go_on(begun: str, session: Session) -> list[BaseMessage]:
 def main_generate(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that has the main model reply, in the user's stream.
 
-    Raises `ReplyError` if it fails or says nothing; if its server turns out to take less, writes
-    nothing, and the turn goes back to the estimate. The user's message is kept all the same.
+    Raises `ReplyError` if it fails or says nothing, `LimitReachedError` if it may not be asked. If
+    its server turns out to take less, it writes nothing, and the turn goes back to the estimate.
+    The user's message is kept all the same.
     """
     return node(_MainWindow(deps).reply, "main_generate")
 
@@ -100,6 +110,9 @@ class _MainWindow:
     def reply(self, state: SessionState) -> Step[Update]:
         """Lay the prompt out, pass the reply on, account for it."""
         session, turn, workspace = open_turn(self.deps.workspaces, state)
+        with publish_on_failure(workspace.store, session):
+            if not self.deps.roles.by_index(RESPONDER):
+                check_limits(self.deps, session)
         written = yield from self._summarize_beginning(session, workspace.store)
         prepared = self._prepare(state, session, turn, workspace)
         reply = prepared.reply
@@ -233,6 +246,7 @@ class _MainWindow:
         session, call = reply.account(
             self.deps.meter, window.counter, session, message, prepared.prompt.size, tools
         )
+        self.deps.spending.note(session.id, call)
         update = dump(session, turn, calls=[*written, call])
         if seen:
             begun = prepared.begun

@@ -13,7 +13,7 @@ from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.errors import TopicLoomWarning
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.facts import show_facts
+from topicloom.nodes.facts import show_instructions_and_facts
 from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import TurnOptions
@@ -55,7 +55,7 @@ def lay_out_prompt(
         view,
         notes,
         store.fetcher(session),
-        facts=show_facts(deps, kept, workspace, session, options.instructions),
+        facts=show_instructions_and_facts(deps, kept, workspace, session, options.instructions),
         loop=loop,
         headings=headings,
         view_tokens=sum(workspace.sizes.between(session, session.view, last, window.layout)),

@@ -99,7 +99,6 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
 def _show_whole(
     deps: Deps, store: SessionStore, session: Session, hits: Hits, topics: Sequence[str]
 ) -> list[TopicWindow]:
-    """Topics with all of their messages."""
     table, measure = store.topic_table(session), deps.rooms.reader.measure
     windows = []
     for topic in map(table.__getitem__, topics):

@@ -32,6 +32,7 @@ from topicloom.nodes.step import (
     current_session,
     dump,
     dumped,
+    graph_store,
     node,
     open_session,
     read_unfinished,
@@ -58,7 +59,9 @@ def begin_turn(deps: Deps, state: SessionState) -> bool:
     # `update_state(..., as_node=START)` asks for the way outside of any run.
     if getattr(get_runtime(), "execution_info", None) is None:
         return True
-    deps.waits.of(current_session(state).id).begin(waited=turn_options().answer)
+    session = current_session(state)
+    deps.waits.of(session.id).begin(waited=turn_options().answer)
+    deps.spending.open(session, graph_store())
     try:
         left = _find_unsettled(deps, state)
         behind = find_concurrent(left.workspace.store, left.session, left.tips)

@@ -18,12 +18,14 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
 
 from topicloom.errors import SessionBusyError, TopicLoomWarning
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 from topicloom.storage.writers import choose_branch
+from topicloom.telemetry.report import Telemetry
 from topicloom.texts import FilledText, join_texts
 
 
@@ -66,7 +68,6 @@ class Run:
             self.afterwards.append(call)
 
     def given(self, data: object) -> Run:
-        """The same run with its input."""
         return replace(self, cleared=None if data is None else removes_all(data))
 
     @contextmanager
@@ -141,9 +142,9 @@ class RunQueue:
     another process would.
     """
 
-    def __init__(self, patience: float) -> None:
+    def __init__(self, patience: float, telemetry: Telemetry) -> None:
         """An empty queue, in which nobody waits for more than `patience` seconds."""
-        self._patience = patience
+        self._patience, self._telemetry = patience, telemetry
         self._mutex = Lock()
         self._queues: dict[str, deque[_Place]] = {}
 
@@ -187,6 +188,11 @@ class RunQueue:
         run = Run(thread, namespace, uuid4().hex if named else "", time.time(), self)
         try:
             yield run
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            self._telemetry.report_failure(thread, run.began, error)
+            raise
         finally:
             for call in run.afterwards:
                 call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -34,16 +35,21 @@ T = TypeVar("T")
 Update = dict[str, Any]
 
 
-def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, Update]:
-    """A node, named for traces. It works in the calling thread, or in a worker thread."""
-    return _Node(work, name)
+def node(
+    work: Callable[[S], Update | Step[Update]], name: str, *, timed: bool = True
+) -> Runnable[S, Update]:
+    """A node, named for traces. It works in the calling thread, or in a worker thread.
+
+    The turn that it passes on says how long it took, if it is `timed`.
+    """
+    return _Node(work, name, timed)
 
 
 class _Node(Runnable[S, Update]):
     """LangGraph traces a node by itself: this needs no run of its own below that."""
 
-    def __init__(self, work: Callable[[S], Update | Step[Update]], name: str) -> None:
-        self._work, self.name = work, name
+    def __init__(self, work: Callable[[S], Update | Step[Update]], name: str, timed: bool) -> None:
+        self._work, self.name, self._timed = work, name, timed
 
     def invoke(self, input: S, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Work in the calling thread."""
@@ -59,8 +65,12 @@ class _Node(Runnable[S, Update]):
         return await arun_step(self._step(input))
 
     def _step(self, state: S) -> Step[Update]:
-        update = self._work(state)
-        return (yield from update) if isinstance(update, Generator) else update
+        began, update = time.time(), self._work(state)
+        update = (yield from update) if isinstance(update, Generator) else update
+        if self._timed and (turn := update.get("turn")):
+            took = [self.name, round(began, 4), round(time.time() - began, 4)]
+            update["turn"] = {**turn, "steps": [*turn.get("steps", ()), took]}
+        return update
 
 
 NO_THREAD = (
@@ -82,7 +92,10 @@ def current_session(state: Any) -> Session:
     known = state.get("session")
     session = Session.model_validate(known) if known else Session(id=run.thread)
     session = claim_session(run.place(session), current_person())
-    zone = turn_options().timezone or get_config().get("configurable", {}).get("timezone")
+    given = get_config().get("configurable", {})
+    if account := turn_options().account or given.get("account"):
+        session = session.model_copy(update={"account": str(account)})
+    zone = turn_options().timezone or given.get("timezone")
     return session.model_copy(update={"timezone": find_zone(zone).key}) if zone else session
 
 
@@ -110,7 +123,6 @@ def open_session(workspaces: Workspaces, state: Any) -> tuple[Session, Workspace
 
 
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
-    """The session and the turn of the state, and the workspace of the session."""
     session, workspace = open_session(workspaces, state)
     return session, Turn.model_validate(state["turn"]), workspace
 
@@ -122,7 +134,6 @@ def read_unfinished(state: Mapping[str, Any], session: Session) -> Turn | None:
 
 
 def load_readings(state: Mapping[str, Any]) -> list[Reading]:
-    """The readings of the turn so far."""
     return [Reading.model_validate(r) for r in state.get("readings") or ()]
 
 
@@ -151,7 +162,6 @@ _NO_OPTIONS = TurnOptions()
 
 
 def graph_store() -> BaseStore | None:
-    """The store that the graph was compiled with."""
     return get_runtime().store
 
 

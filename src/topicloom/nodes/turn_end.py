@@ -83,7 +83,6 @@ class TurnEnd:
         return session
 
     def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
-        """The session after the turn, and the turn and its receipt."""
         workspace, settings = self.workspace, self.deps.settings
         store, session = workspace.store, _apply_late_briefs(workspace, session)
         if workspace.waiting:
@@ -97,6 +96,7 @@ class TurnEnd:
             order=settings.layout,
             window=self.deps.window.size,
             now=self.now,
+            limits=self.deps.spending.list_used(session.id),
             trouble=workspace.list_trouble(),
         )
         table, policy = store.topic_table(session), settings.activation

@@ -231,7 +231,6 @@ class UserKnowledge:
 
 
 def _find_hidden(store: SessionStore, session: Session) -> set[int]:
-    """Numbers of the messages that are archived."""
     ranges = store.ranges(session)
     return {n for t in store.topic_table(session).archived() for n in ranges.numbers(t.id)}
 

@@ -31,7 +31,6 @@ def load_prompt(name: str, language: Language) -> str:
 
 @cache
 def prompt_names() -> tuple[str, ...]:
-    """Names of the prompts that ship, sorted."""
     folder = files("topicloom.prompts") / LANGUAGES[0]
     return tuple(sorted(f.name.removesuffix(".md") for f in folder.iterdir()))
 

@@ -25,18 +25,17 @@ class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     """The settings that decide when sessions are reflected upon."""
 
     turns: int = Field(default=6, ge=1)
-    """User rounds without reflection that trigger one at once."""
+    """A reflection begins after so many rounds of the user."""
     idle_seconds: float = Field(default=600.0, gt=0)
-    """Seconds of silence that trigger one if anything is pending."""
+    """It also begins after so many seconds of silence, if anything is pending."""
     tick_seconds: float = Field(default=600.0, gt=0)
     """Seconds between two looks at all sessions."""
     review_seconds: float = Field(default=86_400.0, gt=0)
-    """Seconds from one review of a session to the next, where reviews are given to the scheduler:
-    a day."""
+    """Seconds from one review of a session to the next; a day."""
     hold_imported: bool = False
     """True to keep facts of imported conversations out of prompts until a person confirms them."""
     lease_seconds: float = Field(default=900.0, gt=0)
-    """Seconds that a reflection may take; after that, its lease counts no more."""
+    """Seconds that a reflection may take. Then another process may begin it again."""
     messages: int = Field(default=200, ge=1)
     """Messages that one reflection reads, in whole rounds; what is left is read by the next."""
     at_once: int = Field(default=4, ge=1)
@@ -68,16 +67,13 @@ class ReflectionProgress(BaseModel, frozen=True):
         return max(here, default=0)
 
     def reach(self, mark: ReflectionMark) -> ReflectionProgress:
-        """The progress after a reflection up to a mark."""
         marks = (*(m for m in self.marks if m != mark), mark)[-_MARKS:]
         return ReflectionProgress(marks=marks, reviewed_at=self.reviewed_at)
 
     def review(self, now: float) -> ReflectionProgress:
-        """The progress after a review."""
         return self.model_copy(update={"reviewed_at": now, "failures": 0})
 
     def fail(self, now: float) -> ReflectionProgress:
-        """The progress after a reflection or a review that failed."""
         return self.model_copy(update={"failures": self.failures + 1, "failed_at": now})
 
 

@@ -23,8 +23,15 @@ from pydantic import BaseModel, Field
 
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, is_within
-from topicloom.reflection.own_items import PREFIX, clean, find_lock, read_item
-from topicloom.storage.store_items import Namespace, delete_items, items_in, label, put_items
+from topicloom.reflection.own_items import PREFIX, clean, read_item
+from topicloom.storage.store_items import (
+    Namespace,
+    delete_items,
+    find_lock,
+    items_in,
+    label,
+    put_items,
+)
 
 _LOOKS = 3
 """Number of looks of the one who goes first, until the others have given way."""

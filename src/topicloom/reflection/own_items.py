@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from threading import RLock
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
-from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ValidationError
 
 PREFIX = "topicloom"
 """The namespace that everything is under; that of `StoreStorage`, too."""
-_locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
-"""One lock a store: the memory store may not be searched while it is written to."""
-
-
-def find_lock(store: BaseStore) -> RLock:
-    """The lock that everybody takes who reads or writes a store."""
-    return _locks.setdefault(store, RLock())
-
 
 M = TypeVar("M", bound=BaseModel)
 
 
 def read_item(kind: type[M], value: Mapping[str, Any]) -> M | None:
-    """The value of an item; None if it is damaged."""
     try:
         return kind.model_validate(value)
     except ValidationError:

@@ -67,7 +67,6 @@ def end_day(day: date | None, now: datetime) -> datetime:
 
 
 def to_fact(span: FactSpan) -> Fact:
-    """The fact of a span, as `Memory` shows it."""
     return Fact(
         span.text,
         span.messages,

@@ -79,9 +79,12 @@ class ReflectionRunner:
         Raises:
             UnusableAnswerError: If the reflector and its stand-in both failed.
             StorageError: If what is stored cannot be read.
+            LimitReachedError: If a daily limit is nearly used up.
         """
         kept = self.sessions.store
         session, store = self.sessions.open(thread)
+        if self.roles.spending:
+            self.roles.spending.open(session, kept.store)
         progress = kept.progress(thread)
         refs = store.transcript_refs(session)
         before = progress.find_reached(refs)

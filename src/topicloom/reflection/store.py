@@ -148,14 +148,18 @@ class ReflectionStore(Leases):
         them. Messages on other branches have the same short ids; what rests on those goes too.
         """
         gone = self.find_resting_on(session, messages)
-        if (person := self.person(session)) is not None:
-            with self._lock:
-                forget_profile(self.store, person, session)
         stay = [f for key, f in self.facts(session).items() if key not in gone]
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
-        self.change_facts(session, FactChanges(changed, tuple(gone)))
+        self.end(session, FactChanges(changed, tuple(gone)))
         return gone
+
+    def end(self, session: str, changes: FactChanges) -> None:
+        """Change facts because messages end, of which the session's profile tells no more."""
+        if (person := self.person(session)) is not None:
+            with self._lock:
+                forget_profile(self.store, person, session)
+        self.change_facts(session, changes)
 
     def delete(self, session: str) -> None:
         """Remove all that is kept of a session: its facts and its progress."""

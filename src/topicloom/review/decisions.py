@@ -33,12 +33,12 @@ class ReviewPolicy(BaseModel, frozen=True, extra="forbid"):
     dormant_days: float = Field(default=7.0, ge=0)
     """Days for which a topic may be dormant before it can be archived."""
     unimportant: float = Field(default=0.3, ge=0, le=1)
-    """Importance under which a topic is archived."""
+    """A topic below this importance is archived."""
     important: float = Field(default=0.6, ge=0, le=1)
-    """Importance from which a topic stays, however unrelated to the discussion."""
+    """A topic of this importance or more stays, even if it is unrelated to the conversation."""
     unrelated: float = Field(default=0.2, ge=-1, le=1)
-    """Likeness to the discussion under which a topic is unrelated: cosine of the mean vectors of
-    their messages, less what all messages have in common."""
+    """A topic below this likeness to the conversation is unrelated. Likeness is the cosine of their
+    mean vectors, less what all messages have in common."""
     merges: int = Field(default=3, ge=0)
     """Merges in one review at most."""
 

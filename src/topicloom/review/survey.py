@@ -41,7 +41,6 @@ class SurveyedSession:
 
     @property
     def table(self) -> TopicTable:
-        """Its topics."""
         return self.store.topic_table(self.session)
 
     @property

@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow
@@ -18,7 +17,6 @@ from topicloom.errors import UnknownModelError, UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.models import get_model_name
 from topicloom.roles.values import clip, parse_verdict
 from topicloom.search.embedder import readable
 from topicloom.search.pretrained import open_pretrained
@@ -85,26 +83,14 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
     threads may share it.
     """
 
-    def __init__(
-        self,
-        model: str | Path = "BAAI/bge-reranker-v2-m3",
-        *,
-        device: str | None = None,
-        max_tokens: int = _MAX_TOKENS,
-        deadline: float | None = None,
-    ) -> None:
-        """Configure without loading anything; raises `ValueError` if `max_tokens` is under 8.
+    def __init__(self, model: str | Path, deadline: float | None = None) -> None:
+        """Configure without loading anything.
 
-        `model` is a folder, or a name on the Hugging Face hub, and gives one score a pair;
-        `max_tokens` are read of both texts together; after `deadline` seconds the screening's
-        answer stands.
+        `model` is a folder, or a name on the Hugging Face hub, and gives one score a pair; after
+        `deadline` seconds the screening's answer stands.
         """
-        if max_tokens < 8:
-            raise ValueError(f"need room for some words of two texts, got {max_tokens=}")
         self.model, self.deadline = str(model), deadline
         self._path = model
-        self._device = device
-        self._max_tokens = max_tokens
         self._lock = threading.Lock()
         self._scorer: _PairScorer | None = None
 
@@ -122,7 +108,7 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         """
         with self._lock:
             scorer = self._scorer = self._scorer or self._open()
-            longest = _CHARACTERS * self._max_tokens
+            longest = _CHARACTERS * _MAX_TOKENS
             pair = (readable(text_a, longest), readable(text_b, longest))
             # Without the model's own activation, which may be a sigmoid already or none.
             identity = import_module("torch.nn").Identity()
@@ -130,53 +116,11 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         return _sigmoid(float(score))
 
     def _open(self) -> _PairScorer:
-        opened, _ = open_pretrained("CrossEncoder", self._path, self._device)
+        opened, _ = open_pretrained("CrossEncoder", self._path)
         _check_head(opened, self.model)
         scorer = cast("_PairScorer", opened)
-        scorer.max_seq_length = min(scorer.max_seq_length, self._max_tokens)
+        scorer.max_seq_length = min(scorer.max_seq_length, _MAX_TOKENS)
         return scorer
-
-
-_ALIKE = ("What is the capital of France?", "Paris is the capital of France.")
-_UNLIKE = ("How often do I water a cactus?", "The train to Leeds leaves at nine.")
-"""Pairs by which the scale of a cross-encoder shows: far outside of 0 to 1 if it gives logits."""
-
-
-class ForeignArbiter(LocalRole[BoundaryQuestion, float]):
-    """Scores by an application's LangChain cross-encoder, such as `HuggingFaceCrossEncoder`.
-
-    LangChain says nothing of the scale of scores: some classes give probabilities, others logits.
-    Two pairs with a known answer are scored before the first question; if any score is outside of
-    0 to 1, all of them are logits, and go through a sigmoid. It is called with a pair at a time, so
-    that threads may share it.
-    """
-
-    def __init__(self, encoder: BaseCrossEncoder, deadline: float | None = None) -> None:
-        """After `deadline` seconds the screening's answer stands."""
-        self.model, self.deadline = get_model_name(encoder), deadline
-        self._encoder = encoder
-        self._lock = threading.Lock()
-        self._logits: bool | None = None
-
-    def call(self, request: BoundaryQuestion) -> Answer[float]:
-        """The score of the request against what went before; raises what the encoder does.
-
-        Raises `UnusableAnswerError` for a score that is no finite number.
-        """
-        longest = _CHARACTERS * _MAX_TOKENS
-        with self._lock:
-            if self._logits is None:
-                self._logits = any(map(_is_logit, self._encoder.score([_ALIKE, _UNLIKE])))
-            asked, before = readable(request.request, longest), readable(request.summary, longest)
-            score = float(self._encoder.score([(asked, before)])[0])
-            if not math.isfinite(score):
-                raise UnusableAnswerError("the cross-encoder gave {score}", score=score)
-            self._logits = self._logits or _is_logit(score)
-            return Answer(_sigmoid(score) if self._logits else score)
-
-
-def _is_logit(score: float) -> bool:
-    return not 0 <= float(score) <= 1
 
 
 def _check_head(opened: Any, model: str) -> None:
@@ -209,7 +153,6 @@ ARBITER: RoleSpec[Arbiter] = RoleSpec(
     answers=float,
     played="if named",
     chat=ChatArbiter,
-    kinds={BaseCrossEncoder: ForeignArbiter},
-    named={"rerank:": lambda model, deadline: CrossEncoderArbiter(model, deadline=deadline)},
+    named={"rerank:": CrossEncoderArbiter},
     without="the boundary model's likelier answer stands",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from topicloom.background import asubmit_daemon
 from topicloom.search.embedder import Embedder
@@ -111,8 +111,6 @@ class RoleSpec(Generic[P]):
     named: Mapping[str, Callable[[str, float], P]] = field(default_factory=dict)
     """Makes other forms, of a model's name and a deadline in seconds; by what the name of such a
     model begins with."""
-    kinds: Mapping[type, Callable[[Any, float], P]] = field(default_factory=dict)
-    """Makes other forms, of a model that an application gives and a deadline; by its class."""
     embedded: Callable[[Embedder], P] | None = None
     """Makes the form that needs no model; None if there is none."""
     without: str = ""

@@ -14,7 +14,7 @@ from typing import Any, Generic, Self
 
 from topicloom.background import submit_daemon
 from topicloom.effects import Step, arun_step, either, run_step
-from topicloom.errors import UnusableAnswerError
+from topicloom.errors import LimitReachedError, UnusableAnswerError
 from topicloom.roles.base import A, Answer, Q, Role, RoleName, Usage
 from topicloom.roles.registry import spec_of
 from topicloom.roles.waits import TurnWaits
@@ -34,11 +34,9 @@ class Stepwise(Generic[Q, A]):
         return shorter
 
     def step(self, request: Q) -> Step[Answer[A]]:
-        """Come to an answer."""
         raise NotImplementedError
 
     def begin(self, request: Q) -> Step[Answer[A]]:
-        """The step of one call."""
         return self.step(request)
 
     def call(self, request: Q) -> Answer[A]:
@@ -66,11 +64,12 @@ def ask_role(
     Args:
         topic: For the receipt: the topic that the request is about.
         waits: What the turn has waited for, where a user waits: the role is asked only as long as
-            that allows, or not at all, and the call is marked as `skipped` then.
+            that allows, or not at all, and the call is marked as `skipped` then. Without it,
+            `LimitReachedError` is raised where a daily limit has the role rest.
         late: Takes the call that the turn waits for no longer; it goes on to the role's own
             deadline in the background. It is made even if the turn may wait for nothing more.
     """
-    began = time.monotonic()
+    began, now = time.monotonic(), round(time.time(), 4)
     value: A | None = None
     if waits and (why := waits.refuse(name, role, waits=late is None)):
         return None, Call(role=name, topic=topic, model=role.model, failure=why, skipped=True)
@@ -88,12 +87,18 @@ def ask_role(
         details = {"remarks": tuple(map(clip, answer.remarks))} | _spent(answer)
         if waits:
             waits.note_answer(name, role)
+    except LimitReachedError as error:
+        if waits is None:  # what nobody waits for is done another day
+            raise
+        return None, Call(
+            role=name, topic=topic, model=role.model, failure=error.reason, skipped=True
+        )
     except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
         value, failure = None, _describe_failure(error, allowed, request)
         if waits:
             waits.note_failure(name, role, time.monotonic() - began, allowed or 0.0)
         details = {"model": role.model} | _spent(error) | {"failure": failure}
-    call = Call(role=name, topic=topic, seconds=time.monotonic() - began)
+    call = Call(role=name, topic=topic, began=now, seconds=time.monotonic() - began)
     return value, call.model_copy(update=details)
 
 

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -37,8 +37,10 @@ from topicloom.roles.models import (
     take_retries,
 )
 from topicloom.roles.servers import Server, find_server
+from topicloom.roles.spending import Spending
 from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
+from topicloom.state.receipt import Call
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import get_text
 
@@ -62,6 +64,8 @@ class Chat:
     answer: int | None = None
     """Tokens of an answer at most; None for what the model's client has set."""
     server: Server = field(default_factory=Server)
+    spending: Spending | None = None
+    """Counts its calls, and refuses them where a daily limit is used up."""
 
     @classmethod
     def of(
@@ -73,11 +77,13 @@ class Chat:
         deadline: float | None = None,
         prompts: Prompts | None = None,
         answer: int | None = None,
+        spending: Spending | None = None,
     ) -> Self:
         """A model with a counter for its tokenizer; its window by its profile if not given."""
         counter = CachedTokenCounter(choose_counter(get_model_name(model)))
         size, prompts = window or get_window_size(model, _WINDOW), prompts or Prompts()
-        return cls(model, counter, meter, size, deadline, prompts, answer, find_server(model))
+        server = find_server(model)
+        return cls(model, counter, meter, size, deadline, prompts, answer, server, spending)
 
     @property
     def name(self) -> str:
@@ -181,8 +187,11 @@ class ChatRole(Stepwise[Q, A]):
         """Within a step: the model's answer to a prompt; its cost is noted.
 
         Asks again if the server is overloaded. Raises `TimeoutError` at the deadline, and passes on
-        what the client raises.
+        what the client raises. Raises `LimitReachedError` if a daily limit has the role rest.
         """
+        spending = self._chat.spending
+        if spending:
+            spending.check(session, self.role)
         server, model = self._chat.server, self._once
         config = make_config(self.role, session, window)
         tokens = self._chat.answer and min(self._chat.answer, self._chat.size // 4)
@@ -201,6 +210,8 @@ class ChatRole(Stepwise[Q, A]):
         server.notice_thoughts(answer)
         self._cut = server.find_cut(answer)
         usage = self._chat.usage(session, window, prompt, answer)
+        if spending:
+            spending.note(session, Call(role=self.role, **asdict(usage)))
         self._spent = sum_usage(self._spent, usage) if self._spent else usage
         return answer
 

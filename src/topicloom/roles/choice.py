@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
@@ -16,11 +15,10 @@ from topicloom.roles.base import RoleName, RoleSpec
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import get_window_size
 from topicloom.roles.registry import ROLES, Roles, spec_of
+from topicloom.roles.spending import Spending
 from topicloom.search.embedder import Embedder
 
 ModelSpec = str | Runnable[Any, Any]
-RoleModelSpec = ModelSpec | BaseCrossEncoder
-"""A model of its own for a role; only the arbiter takes a cross-encoder."""
 EMBEDDED = "embedded"
 """In the place of a model: the role that needs none."""
 
@@ -33,11 +31,10 @@ class RoleModels:
     """Replies and splits; None to leave them to the embedded roles."""
     cheap: ModelSpec | None = None
     """Reads, routes, writes briefs and reviews; None for the strong one."""
-    by_role: Mapping[RoleName, RoleModelSpec] = field(default_factory=dict)
+    by_role: Mapping[RoleName, ModelSpec] = field(default_factory=dict)
     """A model of its own for a role; `arbiter` works only if given one."""
 
-    def of(self, role: RoleName) -> RoleModelSpec | None:
-        """The model of a role; None for the embedded one."""
+    def of(self, role: RoleName) -> ModelSpec | None:
         if role in self.by_role:
             own = self.by_role[role]
             return None if own == EMBEDDED else own
@@ -61,6 +58,7 @@ class ChatOptions:
     prompts: Prompts = field(default_factory=Prompts)
     reply_tokens: int | None = None
     """Tokens of a reply at most; None for what the model's client has set."""
+    spending: Spending | None = None
 
 
 def embedded_roles(embedder: Embedder) -> Roles:
@@ -74,7 +72,7 @@ def embedded_roles(embedder: Embedder) -> Roles:
 def choose_roles(
     models: RoleModels,
     embedded: Roles,
-    open_model: Callable[[RoleName, RoleModelSpec], BaseChatModel],
+    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
     options: ChatOptions,
     *,
     domain: bool = False,
@@ -85,21 +83,18 @@ def choose_roles(
         model, spec = models.of(name), spec_of(name)
         if model is not None and (domain or spec.played != "with a domain"):
             roles = roles.replace(spec, _make_role(spec, model, open_model, options))
-    return roles
+    return replace(roles, spending=options.spending)
 
 
 def _make_role(
     spec: RoleSpec[Any],
-    model: RoleModelSpec,
-    open_model: Callable[[RoleName, RoleModelSpec], BaseChatModel],
+    model: ModelSpec,
+    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
     options: ChatOptions,
 ) -> Any:
     for prefix, make in spec.named.items():
         if isinstance(model, str) and model.startswith(prefix):
             return make(model.removeprefix(prefix), options.deadline)
-    for kind, form in spec.kinds.items():
-        if isinstance(model, kind):
-            return form(model, options.deadline)
     opened = open_model(spec.name, model)
     window = min(options.reader_window, get_window_size(opened, options.reader_window))
     if spec.model == "strong":
@@ -111,5 +106,6 @@ def _make_role(
         deadline=options.deadline,
         prompts=options.prompts,
         answer=options.reply_tokens if spec.name == "responder" else spec.answer_tokens,
+        spending=options.spending,
     )
     return spec.chat(chat)

@@ -121,7 +121,6 @@ def find_child_text(text: str, name: str, *enders: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Text with its entities resolved."""
     return _ENTITY.sub(lambda m: _ENTITIES[m[0]], text).strip()
 
 

@@ -66,6 +66,29 @@ _PROVIDERS = (
 """Likely providers, by which a misspelt one is known."""
 
 
+_PUBLISHED = {
+    "google_genai": "gcp.gemini",
+    "google_vertexai": "gcp.vertex_ai",
+    "azure_openai": "azure.ai.openai",
+    "mistralai": "mistral_ai",
+    "xai": "x_ai",
+    **dict.fromkeys(("aws", "bedrock", "bedrock_converse"), "aws.bedrock"),
+}
+"""What OpenTelemetry calls providers that LangChain has under another name."""
+
+
+def find_provider(model: object) -> str:
+    """The provider of a chat model, as OpenTelemetry names it; "" if that is not known."""
+    while isinstance(model, RunnableBinding):
+        model = model.bound
+    if isinstance(model, str):
+        name = model.strip().partition(":")[0]
+    else:
+        before, ours, name = type(model).__module__.partition(".")[0].partition("langchain_")
+        name = name if ours and not before and name != "core" else ""
+    return _PUBLISHED.get(name, name)
+
+
 def get_model_name(model: object) -> str:
     """The name that a chat model goes by, for receipts and token counters; a name is its own."""
     if isinstance(model, str):
@@ -208,7 +231,6 @@ class RunnableModel(BaseChatModel):
         )
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> RunnableModel:
-        """The same with tools."""
         bound = type(self).of(self.runnable.bind_tools(tools, **kwargs), self.model_name)
         return bound.model_copy(
             update={"options": self.options | bound.options, "config": self.config | bound.config}

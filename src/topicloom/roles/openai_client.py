@@ -17,7 +17,6 @@ class LoopClient(DefaultAsyncHttpxClient):
     """
 
     def __init__(self, **options: Any) -> None:
-        """As its base has it."""
         super().__init__(**options)
         self._options = options
         self._by_loop = WeakKeyDictionary[asyncio.AbstractEventLoop, DefaultAsyncHttpxClient]()

@@ -281,7 +281,6 @@ def _readings_of_json(text: str) -> tuple[ParsedReading, ...] | None:
 
 
 def _list_scored(fields: Iterable[Sequence[str]]) -> tuple[ParsedReading, ...] | None:
-    """The readings that have a score; None if none has."""
     found = []
     for topic, ids, score, summary in fields:
         share = parse_score(score)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from topicloom.errors import ConfigurationError
 from topicloom.roles.base import P, RoleName, RoleSpec
+from topicloom.roles.spending import Spending
 
 _MODULES = (
     "topicloom.roles.responder",
@@ -61,6 +62,8 @@ class Roles:
     _implementations: Mapping[RoleName, Any] = field(default_factory=dict)
     _stand_ins: Mapping[RoleName, Any] = field(default_factory=dict)
     """Deterministic; they need no network and always answer."""
+    spending: Spending | None = None
+    """Counts what their models use, and has them rest; None for roles that nobody limits."""
 
     def __getitem__(self, spec: RoleSpec[P]) -> P:
         """The implementation of a role; raises `ConfigurationError` if there is none."""
@@ -94,4 +97,4 @@ class Roles:
         """
         stand_ins = {spec.name: stand_in} if stand_in is not None else {}
         implementations = {**self._implementations, spec.name: player}
-        return Roles(implementations, {**self._stand_ins, **stand_ins})
+        return Roles(implementations, {**self._stand_ins, **stand_ins}, self.spending)

@@ -110,15 +110,17 @@ class Reply:
         """The error of a turn whose model failed. It repeats nothing of the prompt."""
         reason = describe_error(error, "\n".join(map(get_text, self.request.messages)))
         status, retry_after = read_refusal(error)
-        return ReplyError(
+        failed = ReplyError(
             "{model} gave no reply ({why}). "
-            "Your message is kept; send the next one, or run the turn again with invoke(None)",
+            "Your message is kept: ask for the reply again, or send the next message",
             reason=reason,
             status=status,
             retry_after=retry_after,
             model=self.model,
             why=reason,
         )
+        failed.add_note("graph.invoke(None, config) runs the turn again")
+        return failed
 
     def account(
         self,
@@ -134,15 +136,16 @@ class Reply:
             meter, counter, session, self.model, self.request.messages, message, size, tools
         )
         remarks = self._server.remarks if self._server else ()
-        took = {"seconds": round(time.monotonic() - self.began, 4), "remarks": remarks}
-        return session, call.model_copy(update=took)
+        took = round(time.monotonic() - self.began, 4)
+        began = round(time.time() - took, 4)
+        own = {"began": began, "seconds": took, "remarks": remarks}
+        return session, call.model_copy(update=own)
 
     def _hold_back(self) -> bool:
         """True once it may be released, False if it ends before."""
         return any(map(self._take_in, iter(self.next, None)))
 
     async def _ahold_back(self) -> bool:
-        """The same on the event loop."""
         while (chunk := await self.anext()) is not None:
             if self._take_in(chunk):
                 return True

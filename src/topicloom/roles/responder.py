@@ -29,7 +29,7 @@ from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
 from topicloom.roles.models import blocks_async, get_model_name, to_chunk
 from topicloom.roles.quoted_reply import compose_reply
-from topicloom.roles.servers import cut_arguments, find_server
+from topicloom.roles.servers import find_server, stream_raw
 from topicloom.roles.tracing import make_config
 from topicloom.search.embedder import Embedder
 from topicloom.state.language import Language
@@ -107,7 +107,7 @@ class ChatResponder:
         self, model: BaseChatModel, prompts: Prompts | None = None, tokens: int | None = None
     ) -> None:
         self._model, self._prompts, self._tokens = (
-            cut_arguments(model),
+            stream_raw(model),
             prompts or Prompts(),
             tokens,
         )
@@ -150,7 +150,6 @@ class ChatResponder:
     def _prepare(
         self, request: ReplyRequest
     ) -> tuple[Runnable[LanguageModelInput, AIMessage], CachedPrompt]:
-        """The model with the tools that it takes, and the prompt as it is sent."""
         messages, tools = list(request.messages), request.all_tools
         if "tools" in self.server.refused:
             tools = []
@@ -209,7 +208,6 @@ class EmbeddedResponder:
         self._embedder = embedder
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """The reply, word by word."""
         whole = compose_reply(request, self._embedder)
         ends = [place for word in request.stop if (place := whole.find(word)) >= 0]
         said = whole[: min(ends, default=len(whole))]
@@ -221,7 +219,6 @@ class EmbeddedResponder:
             yield AIMessageChunk(content="", response_metadata={"finish_reason": "length"})
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """The reply, word by word."""
         for chunk in self.stream(request):
             yield chunk
 

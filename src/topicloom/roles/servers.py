@@ -23,6 +23,7 @@ from langchain_core.messages import (
     SystemMessage,
     merge_message_runs,
 )
+from openai import AsyncStream, Stream
 
 from topicloom.roles.models import take_retries
 from topicloom.state.safe_text import clip, describe_error
@@ -238,10 +239,12 @@ def find_server(model: BaseChatModel) -> Server:
     return _SERVERS.setdefault(key, server)
 
 
-def cut_arguments(model: BaseChatModel) -> BaseChatModel:
-    """The model with a client of OpenAI's protocol that streams arguments in small pieces.
+def stream_raw(model: BaseChatModel) -> BaseChatModel:
+    """The model with a client of OpenAI's protocol that streams chunks as they are sent.
 
-    LangChain parses each piece by itself, for minutes where it is large and no whole JSON.
+    To build its own objects takes the client longer than all else that is done with a chunk, and
+    LangChain makes dictionaries of them again. Arguments come in small pieces: LangChain parses
+    each piece by itself, for minutes where it is large and no whole JSON.
     """
     client, aclient = getattr(model, "client", None), getattr(model, "async_client", None)
     if get_host(model) == "." or client is None:
@@ -256,7 +259,7 @@ _PIECE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Completions:
-    """A client's completions, with streams whose chunks are small."""
+    """A client's completions, with streams of dictionaries that are small."""
 
     made_by: Any
 
@@ -264,14 +267,18 @@ class _Completions:
         return getattr(self.made_by, name)
 
     def create(self, **request: Any) -> Any:
-        answer = self.made_by.create(**request)
-        return _stream_cut(answer) if request.get("stream") else answer
+        if not request.get("stream"):
+            return self.made_by.create(**request)
+        answer = self.made_by.with_raw_response.create(**request)
+        return _stream_cut(answer.parse(to=Stream[object]))
 
 
 class _AsyncCompletions(_Completions):
     async def create(self, **request: Any) -> Any:
-        answer = await self.made_by.create(**request)
-        return _astream_cut(answer) if request.get("stream") else answer
+        if not request.get("stream"):
+            return await self.made_by.create(**request)
+        answer = await self.made_by.with_raw_response.create(**request)
+        return _astream_cut(answer.parse(to=AsyncStream[object]))
 
 
 @contextmanager
@@ -286,16 +293,17 @@ async def _astream_cut(stream: Any) -> AsyncIterator[AsyncIterator[Any]]:
         yield (piece async for chunk in stream for piece in _cut_chunk(chunk))
 
 
-def _cut_chunk(chunk: Any) -> Iterator[Any]:
+def _cut_chunk(chunk: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A chunk; behind it, chunks of their own for what is left of arguments that are too long."""
     rest = []
-    for choice in chunk.choices or ():
-        for call in (choice.delta and choice.delta.tool_calls) or ():
-            text = (call.function and call.function.arguments) or ""
+    for choice in chunk.get("choices") or ():
+        for call in (choice.get("delta") or {}).get("tool_calls") or ():
+            called = call.get("function") or {}
+            text = called.get("arguments") or ""
             if len(text) > _PIECE:
-                call.function.arguments = text[:_PIECE]
+                called["arguments"] = text[:_PIECE]
                 places = range(_PIECE, len(text), _PIECE)
-                rest += [(choice.index, call.index, text[n : n + _PIECE]) for n in places]
+                rest += [(choice["index"], call["index"], text[n : n + _PIECE]) for n in places]
     yield chunk
     for choice, index, text in rest:
         called = {"index": index, "function": {"arguments": text}}

@@ -29,5 +29,4 @@ class SplitWork:
 
     @property
     def waits(self) -> TurnWaits:
-        """What the turn has waited for."""
         return self.waiting.of(self.draft.session.id)

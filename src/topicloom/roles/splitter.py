@@ -263,7 +263,6 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         self._embedder = embedder
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
-        """Assign every message of the request."""
         if not request.rounds:
             return Answer(())
         affinities = request.affinities or rate_rounds(
@@ -306,7 +305,6 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     def _open(
         self, request: SplitRequest, held: Sequence[Round], taken: Collection[str]
     ) -> Assignment:
-        """The assignment of a group that belongs to no topic there is."""
         if request.dividing is None and len(held) < LOOSE_ROUNDS:
             return Assignment("", LOOSE_ENDS, LOOSE_ENDS)
         name = name_rounds(

@@ -126,7 +126,6 @@ def parse_verdict(text: str) -> bool:
 
 
 def _common_verdict(found: Iterable[re.Match[str]]) -> bool | None:
-    """The verdict of all matches; None if there are none or they differ."""
     kinds = {match.lastgroup in ("yes", "same") for match in found}
     return kinds.pop() if len(kinds) == 1 else None
 

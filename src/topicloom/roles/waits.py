@@ -115,7 +115,6 @@ class TurnWaits:
                         self._spent += self.clock() - self._since
 
     def note_answer(self, name: RoleName, role: Role[Any, Any]) -> None:
-        """A role has answered in time."""
         if role.deadline is None:
             return
         with self._lock:

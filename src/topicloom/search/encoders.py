@@ -64,7 +64,6 @@ class ScriptShares(NamedTuple):
 
 
 def script_shares(text: str) -> ScriptShares:
-    """The shares of a text, by its letters."""
     cjk = _ramp(measure_cjk_share(text), NO_CJK, ALL_CJK)
     chinese = cjk * _ramp(measure_han_share(text), NO_HAN, ALL_HAN) if cjk else 0.0
     return ScriptShares(1 - cjk, chinese, BASE_SHARE + (1 - BASE_SHARE) * (cjk - chinese))

@@ -33,7 +33,6 @@ class VectorRows:
 
     @property
     def dimension(self) -> int:
-        """Numbers of a vector."""
         return int(self.parts[0].shape[1])
 
     def read(self, some: slice) -> Vectors:

@@ -117,7 +117,6 @@ class MessageSearch:
         )
 
     def _compare(self, query: Query, vector: Vectors) -> Asked:
-        """All messages, compared with a query and its vector [d]."""
         view = self.table.view
         return Asked(
             query.text,

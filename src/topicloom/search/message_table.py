@@ -120,7 +120,6 @@ class MessageTable:
         return self._topics.get(topic, -1)
 
     def cut(self, count: int) -> None:
-        """Leave the first `count` messages."""
         self._lost |= set(self._rows.all["topic"][count:].tolist())
         for held in (self._rows, self._matrix, self.words):
             held.cut(count)

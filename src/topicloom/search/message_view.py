@@ -30,7 +30,6 @@ class MessageView:
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """Numbers of the messages [n]."""
         return np.asarray(self._rows["number"])
 
     @cached_property
@@ -87,11 +86,9 @@ class MessageView:
         return [number for number, topic in enumerate(self._topics) if topic in chosen]
 
     def name(self, number: int) -> str:
-        """The id of the topic of a number."""
         return self._topics[number]
 
     def topic(self, place: int) -> str:
-        """The topic of the message at a place."""
         return self.name(int(self.topics[place]))
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:

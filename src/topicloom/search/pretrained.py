@@ -27,13 +27,12 @@ _LOADED = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".pt"})
 """Endings of files that make a model; others are descriptions or other forms of it."""
 
 
-def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) -> tuple[Any, str]:
+def open_pretrained(kind: Kind, model: str | Path) -> tuple[Any, str]:
     """Open a model, from the hub's cache without asking the hub if it is there.
 
     Args:
         kind: Class of the library.
         model: A folder, or a name on the hub, which has at most one slash.
-        device: Such as `cpu` or `cuda`; None for the best there is.
 
     Returns:
         The model, and its name with its commit on the hub or with a hash of its files.
@@ -56,10 +55,10 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
     folder = Path(model).expanduser()
     meant = isinstance(model, Path) or name.startswith((".", "~")) or name.count("/") > 1
     if meant or folder.is_absolute() or folder.is_dir():
-        opened = _from_folder(make, folder, device)
+        opened = _from_folder(make, folder)
         fingerprint = f"{folder.resolve().name}-{_digest(folder)}"
     else:
-        opened = _from_hub(make, kind, name, device)
+        opened = _from_hub(make, kind, name)
         commit = _cached_snapshot(name)
         fingerprint = f"{name}@{commit.name[:12] if commit else None}"
     # Without its vocabulary a model loads, and takes every letter for the same one.
@@ -69,7 +68,7 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
     return opened, fingerprint
 
 
-def _from_folder(make: Any, folder: Path, device: str | None) -> Any:
+def _from_folder(make: Any, folder: Path) -> Any:
     if not folder.is_dir():
         raise UnknownModelError(
             "there is no folder {folder!r} to load a model from: give one that holds its"
@@ -77,7 +76,7 @@ def _from_folder(make: Any, folder: Path, device: str | None) -> Any:
             folder=str(folder),
         )
     try:
-        return make(str(folder), device=device, local_files_only=True)
+        return make(str(folder), local_files_only=True)
     except _failures() as error:
         raise UnknownModelError(
             "the folder {folder!r} holds no model that can be loaded: {error}",
@@ -86,13 +85,13 @@ def _from_folder(make: Any, folder: Path, device: str | None) -> Any:
         ) from error
 
 
-def _from_hub(make: Any, kind: Kind, name: str, device: str | None) -> Any:
+def _from_hub(make: Any, kind: Kind, name: str) -> Any:
     cached = _cached_snapshot(name)
     whole = cached is not None and (cached / _MARKS[kind]).is_file()
     # The network comes second: a start with a model that is on disk tells nobody about it.
     for local in [True, False] if whole else [False]:
         try:
-            return make(name, device=device, local_files_only=local)
+            return make(name, local_files_only=local)
         except _failures() as error:
             failure = error
     raise UnknownModelError(
@@ -158,15 +157,9 @@ class SentenceTransformerEmbedder:
     raises what `open_pretrained` does. It takes one batch at a time, so that threads may share it.
     """
 
-    def __init__(self, model: str | Path = "BAAI/bge-m3", *, max_tokens: int = _MAX_TOKENS) -> None:
-        """Configure without loading anything.
-
-        Args:
-            model: A folder, or a name on the Hugging Face hub.
-            max_tokens: Tokens read of one text; at most what the model can.
-        """
+    def __init__(self, model: str | Path) -> None:
+        """Configure without loading anything: a folder, or a name on the Hugging Face hub."""
         self._model = model
-        self._max_tokens = max_tokens
         self._lock = threading.RLock()
 
     @property
@@ -179,8 +172,7 @@ class SentenceTransformerEmbedder:
         return int(self._encode(["a"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        longest = _CHARACTERS * self._max_tokens
-        return embed_telling(texts, self.dimension, longest, self._encode)
+        return embed_telling(texts, self.dimension, _CHARACTERS * _MAX_TOKENS, self._encode)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._lock:
@@ -194,6 +186,6 @@ class SentenceTransformerEmbedder:
                 return self._loaded
             opened, fingerprint = open_pretrained("SentenceTransformer", self._model)
             encoder = cast("_Encoder", opened)
-            read = min(encoder.max_seq_length or self._max_tokens, self._max_tokens)
+            read = min(encoder.max_seq_length or _MAX_TOKENS, _MAX_TOKENS)
             encoder.max_seq_length = read
             return encoder, f"{fingerprint}/{read}"

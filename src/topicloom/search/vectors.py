@@ -181,7 +181,6 @@ class GrowingRows:
         self._count = count
 
     def cut(self, count: int) -> None:
-        """Leave the first `count` rows."""
         self._count = min(count, self._count)
 
 

@@ -17,19 +17,19 @@ class ActivationPolicy(BaseModel, frozen=True, extra="forbid"):
     """Thresholds and counts of activation; the defaults are the design's values."""
 
     window: int = Field(default=5, ge=1)
-    """Rounds that the moving average looks back over."""
+    """Rounds over which a topic's relevance is averaged."""
     base: float = 0.2
-    """Relevance that the first topic needs."""
+    """Relevance that the first topic needs to become active."""
     step: float = 0.03
     """How much more each further topic needs."""
     sleep_share: float = 0.5
-    """A topic is deactivated below this share of the threshold of its rank."""
+    """An active topic becomes dormant below this share of its threshold."""
     floor: int = Field(default=3, ge=0)
-    """Active topics below which none is deactivated."""
+    """At least so many topics stay active."""
     usual: int = Field(default=10, ge=1)
     """Active topics that a turn aims at when topics are activated by rank."""
     ceiling: int = Field(default=20, ge=1)
-    """Active topics at most."""
+    """At most so many topics are active."""
 
     @model_validator(mode="after")
     def _check_order(self) -> ActivationPolicy:

@@ -105,7 +105,6 @@ def explain_refusal(
 
 
 def _list_usable(change: TopicChange, topic_id: str) -> set[str]:
-    """The statuses of a topic in which a change can be made to it."""
     if change.author == REVIEW:
         return {"open"}
     if topic_id == change.absorbs or change.takes:

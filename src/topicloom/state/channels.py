@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.messages import AnyMessage, MessageLikeRepresentation
 from langgraph.graph.message import add_messages
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
@@ -65,23 +66,25 @@ class ReadTask(TypedDict):
     """Number of the search that it is read for; 0 if there was none."""
 
 
-class TurnOptions(BaseModel, frozen=True):
+class TurnOptions(BaseModel):
     """Passed as `graph.invoke(..., context=TurnOptions(...))`, or as a dict.
 
     Other keys of a dict are passed over: clients put their own there, such as `thread_id`.
     """
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     answer: bool = True
     """True to answer a new user message; False only records it."""
     keep_messages: int | None = None
     """Before answering, move everything into topics and keep this many messages in view. None
     to split only when the window fills."""
-    changes: tuple[TopicChange, ...] = ()
+    changes: SkipJsonSchema[tuple[TopicChange, ...]] = ()
     """Changes to topics that a review or a person wants. With these a turn needs no message."""
-    repair: bool = False
+    repair: SkipJsonSchema[bool] = False
     """True to put right what is filed wrong in topics, as reviews do. Such a turn needs no message
     either."""
-    chats: tuple[ImportedChat, ...] = ()
+    chats: SkipJsonSchema[tuple[ImportedChat, ...]] = ()
     """The conversations of other chats that this turn's messages were said in; an import says so.
     With `keep_messages=0` the newest round moves into a topic as well."""
     model: str | None = None
@@ -96,6 +99,9 @@ class TurnOptions(BaseModel, frozen=True):
     scope: str = ""
     """The scope of the user that the thread is in, such as a project or a customer: only threads in
     it know what was said there. "" for none."""
+    account: str = ""
+    """Whose daily limit its calls count to besides the user's, such as a customer or an API key. ""
+    leaves the thread to the account that it counted to last."""
     timezone: Timezone = ""
     """Where the user is, such as `Europe/Paris`: days are those of its clocks, from this turn on.
     "" for where the thread was last, or the setting says."""
@@ -105,14 +111,14 @@ class TurnOptions(BaseModel, frozen=True):
     """Tools that the caller runs itself, as OpenAI writes them. A call of one ends the turn; what
     came of it is the message of the next."""
 
-    begun: str = ""
+    begun: SkipJsonSchema[str] = ""
     """The beginning of the reply, which the caller has already. The model writes what follows, and
     that alone is streamed; both together are kept."""
     reply_tokens: int | None = Field(default=None, ge=1)
     """Tokens of the reply at most; None for what the settings say."""
     stop: tuple[str, ...] = ()
     """Texts before which the reply ends."""
-    reply_form: dict[str, Any] = {}
+    reply_form: SkipJsonSchema[dict[str, Any]] = {}
     """The form of the reply as OpenAI's protocol asks for it: `tool_choice`, `response_format`. The
     model searches no topics by itself then."""
 

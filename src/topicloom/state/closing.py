@@ -37,6 +37,8 @@ class TurnRecord:
     window: int
     """The main window in tokens."""
     now: datetime
+    limits: Mapping[str, float]
+    """Share of each daily limit that is used."""
     trouble: Sequence[str]
     """What could not be read or done, in words."""
 
@@ -93,7 +95,9 @@ def _write_receipt(
         searches=turn.searches,
         abandoned=turn.abandoned,
         calls=tuple(call for call in record.calls if not call.skipped),
+        steps=turn.steps,
         unasked=list_unasked(record.calls),
+        limits=dict(record.limits),
         plan=record.plan if turn.answer else None,
         edits=turn.edited,
         edit_errors=turn.rejected,

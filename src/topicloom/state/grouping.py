@@ -57,7 +57,6 @@ class _Links:
         self._close[a, b] = self._close[b, a] = -np.inf
 
     def join(self, a: int, b: int) -> None:
-        """Join the group `b` to `a`."""
         self._sums[a] += self._sums[b]
         self._sums[:, a] = self._sums[a]
         self.sizes[a] += self.sizes[b]

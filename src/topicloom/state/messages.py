@@ -128,7 +128,6 @@ def identify_calls(message: AIMessage) -> AIMessage:
 
 
 def put_before(message: AIMessage, begun: str) -> AIMessage:
-    """The message with a text before its own."""
     content = message.content
     whole = (
         begun + content if isinstance(content, str) else [{"type": "text", "text": begun}, *content]

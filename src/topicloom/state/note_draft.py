@@ -133,7 +133,6 @@ class NoteDraft:
 
     @property
     def quoted(self) -> list[str]:
-        """Short ids of what it quotes."""
         return [message for ids in self._quotes.values() for message in ids]
 
     def mentions(self, topic: str) -> bool:

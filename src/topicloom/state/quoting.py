@@ -2,12 +2,12 @@
 
 With `readers="decide"` a note has, in this order and as far as it fits:
 
-1. originals that the main model asked for by their ids,
+1. originals that a note quotes in part, and whose ids a search of the main model names,
 2. what readers named: the most relevant topic first, its ids in the order of the reader,
 3. at most three originals in a turn that the index is all but certain of, though no reader named
    them,
-4. what the index found in topics whose reader failed, or in all of them if no reader answered, and
-   what no budget could hold: of that a reader may have seen a part alone.
+4. what the index found in topics whose reader failed, or in all topics if no reader answered, and
+   messages that are larger than the budget, of which a reader may have seen a part alone.
 
 With `readers="advise"` the index first fills half of the room, as if there were no model. What
 readers named comes second, and what is left goes to the index.

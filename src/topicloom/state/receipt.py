@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from topicloom.state.layers import CuratedItem
 from topicloom.state.recall import TopicNote, parse_message_number
-from topicloom.state.session import ReadingEffect, Search
+from topicloom.state.session import ReadingEffect, Search, StepTime
 from topicloom.state.thread_quotes import ThreadQuote
 
 
@@ -21,6 +21,8 @@ class Call(BaseModel, frozen=True):
     """The model that answered."""
     topic: str | None = None
     """For readers, the topic; None for a call that reads several."""
+    began: float = 0.0
+    """When it began, in seconds since the epoch."""
     seconds: float = 0.0
     input_tokens: int = 0
     """Prompt tokens: reported by the provider, else estimated; 0 for embedded roles."""
@@ -115,9 +117,14 @@ class Receipt(BaseModel, frozen=True):
     """Replies thrown away because more topics were asked for."""
     calls: tuple[Call, ...] = ()
     """Every call of a role, in order."""
+    steps: tuple[StepTime, ...] = ()
+    """The steps of the turn before its end, in order: name, when it began, seconds."""
     unasked: dict[str, str] = {}
     """Roles that were not asked in this turn, and why: the turn had waited long enough, or the role
     rests as it was late. What stands in for a role answered instead."""
+    limits: dict[str, float] = {}
+    """Share of each daily limit that is used after the turn, 1 for all of it: of the `session`, the
+    `user`, the `account` and the `process`, as far as there are limits."""
     plan: PlannedTurn | None = None
     """What the turn was planned to be, where the application has a domain."""
     edits: tuple[tuple[Any, ...], ...] = ()

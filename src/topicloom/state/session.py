@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationInfo, field_validator
 
@@ -79,6 +79,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """The user that the thread belongs to; "" for nobody."""
     scope: str = ""
     """The scope of the user that it is in, such as a project; "" for none."""
+    account: str = ""
+    """The account whose limits its calls count to; "" for none."""
     timezone: str = ""
     """Where its user is, such as `Europe/Paris`; "" for where the setting says."""
     facts_at: str = ""
@@ -206,6 +208,21 @@ class ReadingEffect(BaseModel, frozen=True):
         )
 
 
+class StepTime(NamedTuple):
+    """The time that a step of a turn took."""
+
+    name: str
+    """The node of the graph."""
+    began: float
+    """When it began, in seconds since the epoch."""
+    seconds: float
+
+    @property
+    def ended(self) -> float:
+        """When it ended, in seconds since the epoch."""
+        return self.began + self.seconds
+
+
 class Turn(BaseModel, frozen=True, extra="allow"):
     """The working data of one turn; started afresh by `ingest`, behind `reconcile`."""
 
@@ -233,8 +250,6 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """Probability that the message goes on with it, by the adsorber."""
     plan: SplitPlan | None = None
     """The cut that `estimate` asks for, if any."""
-    estimated: int = 0
-    """Tokens that `estimate` expects of the prompt."""
     searches: tuple[Search, ...] = ()
     """Searches so far."""
     request: SearchRequest | None = None
@@ -275,6 +290,8 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """What was wrong with edits that were not."""
     attempts: int = 0
     """How often the main model's edits were refused."""
+    steps: tuple[StepTime, ...] = ()
+    """The steps so far, in order; readers' are those of their calls."""
 
     def join(self, change: ActivationChange) -> Turn:
         """The turn behind a change of what is active."""

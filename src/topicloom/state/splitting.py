@@ -16,14 +16,14 @@ class SplitPolicy(BaseModel, frozen=True, extra="forbid"):
     """Thresholds of a split."""
 
     trigger: float = Field(default=0.7, gt=0, le=1)
-    """Share of the main window past which room has to be made."""
+    """Room is made when the main window is filled more than this."""
     target: float = Field(default=0.58, gt=0, lt=1)
-    """Share of the room for messages that the newest ones fill once room was made. A split moves
-    messages into topics only where those that are in no topic fill more. With more, providers'
-    caches serve less of the prompt (`docs/research/benchmarks.md`)."""
+    """After that, messages fill this share of the room that is left for them. If messages in no
+    topic fill more, a split moves them. A larger share means fewer hits of a provider's cache
+    (`docs/research/benchmarks.md`)."""
     unsplit: float = Field(default=0.125, ge=0, lt=1)
-    """Share of this room that a split leaves in no topic, at most the target. What moves stays in
-    view as far as it fits the target."""
+    """Share of this room whose messages a split leaves in no topic. What it moves stays in view as
+    long as it fits the target."""
 
 
 class SplitPlan(BaseModel, frozen=True):

@@ -90,7 +90,6 @@ class TopicRanges:
 
 
 def list_numbers(ranges: Iterable[Range]) -> Iterator[int]:
-    """The numbers in ranges."""
     for first, last in ranges:
         yield from range(first, last + 1)
 
@@ -154,7 +153,6 @@ def _replace(
 def _collect(
     starts: Sequence[int], owners: Sequence[str], last: int, topics: Collection[str]
 ) -> dict[str, tuple[Range, ...]]:
-    """The ranges of some topics."""
     found: dict[str, list[Range]] = {}
     for place, owner in enumerate(owners):
         if owner in topics:

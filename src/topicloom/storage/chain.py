@@ -143,7 +143,6 @@ def tombstone(ref: str, prev: str | None, keep: Mapping[str, Any]) -> RawEntry:
 
 
 def is_tombstone(raw: RawEntry) -> bool:
-    """True if an entry was purged."""
     return _ENDS_MARKED.search(raw.body, max(0, len(raw.body) - _MARK_BYTES)) is not None
 
 

@@ -114,7 +114,6 @@ def fresh_name(path: Path) -> Path:
 
 
 def remove_file(path: Path, *, fsync: bool) -> None:
-    """Remove a file, if it is there."""
     try:
         path.unlink()
     except FileNotFoundError:

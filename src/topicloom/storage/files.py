@@ -1,7 +1,7 @@
 """Sessions as folders of JSONL files: the default, for one machine and any number of processes.
 
     <root>/<session>/session.json               the session's true name
-                     transcript.jsonl           one file a chain
+                     transcript.jsonl           one file a chain (`base`), and `purges.jsonl`
                      topics/            copies of topics for people, see `topic_files`
                      vectors-<fingerprint>.bin  vectors of one embedding space
                      .lock                      held while appending

@@ -137,7 +137,6 @@ class ChainFile(Rows[RawEntry]):
         return f"{self._path}, line {number}"
 
     def sweep(self, *, torn: bool) -> None:
-        """See `Backend.sweep`."""
         with self._mutex, self._reachable():
             self._refresh()
             remove_file(fresh_name(self._path), fsync=self._fsync)

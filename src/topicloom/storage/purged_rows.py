@@ -37,12 +37,12 @@ _LAYER = _fields("kind text since model", entries=_ENTRY)  # its text is the app
 _NOTE = _fields("after media other_threads", topics=_PART, scope=_SCOPE, layers=_LAYER)
 _SEARCH = _fields("archived found listed media", query="", scope=_SCOPE)
 _CALL = _fields(
-    "role model topic seconds input_tokens output_tokens cached_tokens repeated skipped",
+    "role model topic began seconds input_tokens output_tokens cached_tokens repeated skipped",
     failure=REMOVED,
 )
 _RECEIPT = _fields(
     "turn user started seconds scores other_threads crowded_out reading idle about view noted"
-    " roster active activated deactivated sections window split abandoned unasked",
+    " roster active activated deactivated sections window split abandoned steps unasked limits",
     quoted=_PART,
     curated=_fields("id kind"),
     searches=_SEARCH,
@@ -102,11 +102,9 @@ class PurgedTexts:
         return {key: value for key, value in left.items() if key != "titled"}
 
     def strip_note(self, row: Row) -> Row:
-        """A row of the ledger."""
         return self._strip_telling(row, _NOTE, f"m{row['after']}" in self.messages)
 
     def strip_receipt(self, row: Row) -> Row:
-        """A row of the turn log."""
         return self._strip_telling(row, _RECEIPT, row["user"] in self.messages)
 
     def strip_edit(self, row: Row) -> Row:
@@ -160,7 +158,6 @@ def _strip(value: Any, stays: Fields | str | None, hide: Callable[[str], str] | 
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """All keys and texts in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

@@ -75,7 +75,7 @@ def plan_purge(
         StorageError: A message cannot be read, so that it is unknown where else it stands.
     """
     named = dict(zip(refs, map(_unmark, log.read(TRANSCRIPT, refs)), strict=True))
-    transcript, branch = _all_rows(log, TRANSCRIPT), log.refs(TRANSCRIPT, session.transcript)
+    transcript, branch = read_all_rows(log, TRANSCRIPT), log.refs(TRANSCRIPT, session.transcript)
     copies, versions = _find_on_other_branches(log, branch, named, transcript)
     versions = versions if edits else {}
     # What is named goes last: by it the others are found.
@@ -90,7 +90,7 @@ def plan_purge(
     found = set(rows)
     found |= {ref for ref, row in named.items() if row["id"] in {r["id"] for r in changed}}
     topics, entries = _plan_topics(log, words, found, messages)
-    entries[SUPERSEDED] = _strip_edits(_all_rows(log, SUPERSEDED), changed)
+    entries[SUPERSEDED] = _strip_edits(read_all_rows(log, SUPERSEDED), changed)
     entries[TRANSCRIPT] = _strip_queries(transcript, words) | {
         ref: _strip_row(row) for ref, row in rows.items()
     }
@@ -110,7 +110,7 @@ def _plan_topics(
 
     The chains are those of names, briefs and notes; `refs` are those of what goes.
     """
-    roster = list(map(Topic.model_validate, _all_rows(log, ROSTER).values()))
+    roster = list(map(Topic.model_validate, read_all_rows(log, ROSTER).values()))
     holders, referring = find_holders(log, refs)
     holding = _find_heirs(roster, holders)
     gone = PurgedTexts(
@@ -142,7 +142,7 @@ def find_holders(log: SessionLog, refs: Collection[str]) -> tuple[set[str], set[
 def read_all_ranges(log: SessionLog) -> Iterator[tuple[Row, set[str]]]:
     """The rows of the ranges of all branches, each with its messages' refs in the transcript."""
     prevs = log.entries(TRANSCRIPT)
-    for row in _all_rows(log, RANGES).values():
+    for row in read_all_rows(log, RANGES).values():
         ref, held = row["at"], set[str]()
         for _ in range(row["first"], row["last"] + 1):
             held.add(ref)
@@ -227,7 +227,7 @@ def _find_edited(log: SessionLog, rows: Iterable[Row]) -> list[Row]:
     """What messages were changed to, oldest first."""
     versions = set(map(_get_version, rows))
     changed = (
-        row for edit in _all_rows(log, SUPERSEDED).values() for row in edit.get("changed", ())
+        row for edit in read_all_rows(log, SUPERSEDED).values() for row in edit.get("changed", ())
     )
     edited = map(_read_changed, changed)
     return [r for r in edited if _get_version(r) in versions and r["text"] != REMOVED]
@@ -242,7 +242,9 @@ def _strip_chains(log: SessionLog, gone: PurgedTexts) -> dict[str, _Rows]:
         CHANGES: gone.strip_change,
         ROSTER: gone.strip_topic,  # its names are looked for in the others
     }
-    return {chain: _find_changed(_all_rows(log, chain), strip) for chain, strip in strips.items()}
+    return {
+        chain: _find_changed(read_all_rows(log, chain), strip) for chain, strip in strips.items()
+    }
 
 
 def _find_changed(rows: _Rows, change: Callable[[Row], Row]) -> _Rows:
@@ -261,7 +263,7 @@ def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
     return count
 
 
-def _all_rows(log: SessionLog, chain: str) -> _Rows:
+def read_all_rows(log: SessionLog, chain: str) -> dict[str, Row]:
     """The rows of a chain that can be read, of all branches, by ref."""
     rows = log.readable(chain, list(log.entries(chain)))
     return {ref: _unmark(row) for ref, row in rows.items()}

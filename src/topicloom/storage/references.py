@@ -1,17 +1,16 @@
-"""References and moves between topics, over a session's chains."""
+"""What topics show to their readers, and which are active, over a session's chains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from operator import attrgetter
 
 from topicloom.state.activation import (
     ActivationChange,
     ActivationPolicy,
     activate_candidates,
-    transfer_activation,
 )
-from topicloom.state.lifecycle import apply_event, mark_active, merge_in_order, merge_topic_rows
+from topicloom.state.lifecycle import mark_active, merge_in_order
 from topicloom.state.recall import parse_message_number
 from topicloom.state.references import select_newest
 from topicloom.state.rounds import Round, group_rounds
@@ -76,68 +75,3 @@ def activate_topics(
     rows = [mark_active(table[t], session.active, asked=t in asked) for t in change.activated]
     session = store.save_topics(session, [row for row in rows if row != table[row.id]])
     return session.model_copy(update={"active": change.active}), change
-
-
-def merge_topics(
-    store: SessionStore, session: Session, survivor: Topic, other: Topic
-) -> tuple[Session, Topic]:
-    """Merge a topic into another, which takes its place in the session; both rows are written.
-
-    Raises:
-        TransitionError: If they may not be merged.
-    """
-    kept, gone = merge_topic_rows(survivor, other, session.active)
-    references = store.ranges(session).references(other.id)
-    session = store.hand_over(session, other, survivor)
-    session = store.refer(session, survivor, references)
-    kept = store.recount(session, kept)
-    session = store.save_topics(session, [gone, kept])
-    active = transfer_activation(session.active, other.id, [survivor.id])
-    return session.model_copy(update={"active": active}), kept
-
-
-def take_rounds(
-    store: SessionStore, session: Session, topic: Topic, numbers: Collection[int]
-) -> tuple[Session, Topic]:
-    """Move the rounds that some messages belong to from other topics into a topic.
-
-    A topic that has nothing left counts as merged into it.
-
-    Returns:
-        The session, with the rows of the other topics, and the row of the topic, which is not
-        written yet.
-    """
-    table = store.topic_table(session)
-    for other, own in store.ranges(session).group(numbers).items():
-        if other != topic.id:
-            session, topic = _take(store, session, topic, table[other], set(own))
-    return session, topic
-
-
-def _take(
-    store: SessionStore, session: Session, topic: Topic, other: Topic, numbers: Collection[int]
-) -> tuple[Session, Topic]:
-    rounds = group_rounds(store.topic_messages(session, other))
-    taken = [r for r in rounds if not {m.seq for m in r.messages}.isdisjoint(numbers)]
-    if not taken:  # what is out of view stays where it is
-        return session, topic
-    moved = [m for r in taken for m in r.messages]
-    # By their share of the characters: nobody is there who counts tokens.
-    sizes = [sum(len(m.text) for r in some for m in r.messages) for some in (taken, rounds)]
-    tokens = other.tokens * sizes[0] // max(1, sizes[1])
-    room = topic.room if topic.room == other.room else 0
-    topic = topic.model_copy(update={"tokens": topic.tokens + tokens, "room": room})
-    active, was_empty = session.active, not topic.count
-    session, topic = store.assign(session, topic, moved)
-    if len(taken) == len(rounds):
-        session = store.hand_over(session, other, topic)
-        rest = apply_event(other, "merge", active).emptied()
-        rest = rest.model_copy(update={"merged_into": topic.id})
-        active = transfer_activation(active, other.id, [topic.id])
-    else:
-        left = other.model_copy(update={"tokens": other.tokens - tokens})
-        rest = store.recount(session, left)
-        if other.id in active and was_empty:
-            active = {**active, topic.id: active[other.id]}
-    session = store.save_topics(session, [rest])
-    return session.model_copy(update={"active": active}), topic

@@ -235,7 +235,6 @@ class SessionStore:
         return topic.model_copy(update={"content": content})
 
     def _find_content(self, session: Session, topic: Topic) -> TopicContent:
-        """Which messages a topic has."""
         held = self.ranges(session).of(topic.id)
         if not held:
             return TopicContent()

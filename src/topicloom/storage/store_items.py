@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from threading import RLock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
 
@@ -20,6 +22,13 @@ from topicloom.storage.vectors import row_bytes
 
 Namespace = tuple[str, ...]
 _PAGE = 500
+_locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
+"""One lock a store: the memory store may not be searched while it is written to."""
+
+
+def find_lock(store: BaseStore) -> RLock:
+    """The lock that everybody takes who reads or writes a store."""
+    return _locks.setdefault(store, RLock())
 
 
 def label(name: str) -> str:
@@ -69,7 +78,6 @@ def _put(store: BaseStore, ops: Sequence[PutOp]) -> None:
 
 
 def namespaces_in(store: BaseStore, namespace: Namespace) -> Iterator[Namespace]:
-    """The namespaces directly below one."""
     depth = len(namespace) + 1
     offset, page = 0, list[Namespace]()
     while not offset or len(page) == _PAGE:

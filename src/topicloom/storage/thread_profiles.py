@@ -94,7 +94,6 @@ def read_profiles(store: BaseStore, person: Person, but: str = "") -> list[Threa
 
 
 def read_profile(store: BaseStore, person: Person, session: str) -> ThreadProfile | None:
-    """The profile of one session; None if there is none."""
     found = _read(items_at(store, _find(person.user), [label(session)]))
     return next((c for c in found if c.session == session and c.user == person.user), None)
 
@@ -115,7 +114,6 @@ def delete_profile(store: BaseStore, person: Person, session: str) -> None:
 
 
 def delete_profiles(store: BaseStore, user: str) -> None:
-    """Delete the profiles of a user's threads."""
     delete_items(store, _find(user), [item.key for item in items_in(store, _find(user))])
 
 

@@ -26,7 +26,7 @@ from topicloom.errors import ConflictError, MissingRecordError
 from topicloom.state.journal import JournalEntry
 from topicloom.state.session import Session
 from topicloom.storage.base import TIPS, TRANSCRIPT
-from topicloom.storage.merging import find_journal, find_missing, merge_sessions
+from topicloom.storage.session_merging import find_journal, find_missing, merge_sessions
 from topicloom.storage.sessions import SessionStore
 
 T = TypeVar("T")
@@ -70,7 +70,6 @@ def choose_branch(session: Session, thread: str, fork: str = "", part: str = "")
 
 
 def branch_off(session: Session, thread: str, name: str | None) -> Session:
-    """The session on a branch of that name."""
     return session.model_copy(update={"branch": f"{thread}/{name}"})
 
 

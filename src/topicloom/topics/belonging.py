@@ -212,7 +212,6 @@ class Affinities:
     """True if nothing parts the first round from the one before it."""
 
     def of_rounds(self, places: Sequence[int]) -> Affinities:
-        """The affinities of some of the rounds."""
         chosen = list(places)
         return replace(self, run=self.run[chosen], goes_on=self.goes_on and chosen[:1] == [0])
 

@@ -33,26 +33,25 @@ class AdsorberPolicy(BaseModel, frozen=True, extra="forbid"):
     screening: Literal["trained", "cosine"] = "trained"
     """The detector that rates messages."""
     low: float = 0.3
-    """Score below which a topic begins, and no arbiter is asked; .05 if it is not set and the role
-    `arbiter` has a model."""
+    """A topic begins below this score. If it is not set and the role `arbiter` has a model, .05."""
     high: float = 0.7
-    """Score above which the open topic continues; between the two lies the grey zone, where an
-    arbiter decides if there is one, and otherwise the likelier answer."""
+    """The open topic continues above this score. Between the two an arbiter decides; without one,
+    the likelier answer stands."""
     granularity: Granularity = "auto"
     """Size of topics: `fine` for steps of one errand, `coarse` for topics that last."""
     anchor: Literal["query", "context"] = "query"
-    """What the cosine is taken of: the query, or the query behind the beginning of the reply
-    before it."""
+    """The text that is compared: the message, or (`context`) the beginning of the previous reply
+    and the message."""
     memory: int = Field(default=3, ge=1)
     """Queries of the open topic that an arbiter is shown."""
     questions: int = Field(default=32, ge=0)
-    """Messages in doubt that an arbiter is asked about at one split at most, all at once."""
+    """Doubtful messages of one split that an arbiter is asked about at most, in one call."""
     filler_tokens: int = Field(default=3, ge=0)
-    """A message of fewer tokens (words, CJK characters) is adsorbed unseen."""
+    """A message of fewer tokens (words, CJK characters) always continues the open topic."""
     pause_hours: float = Field(default=6.0, gt=0)
-    """A pause after which a topic is likelier to begin: people come back with news."""
+    """Hours of silence after which a topic is likelier to begin."""
     pause_odds: float = Field(default=4.0, ge=1)
-    """How much likelier, as a factor on the odds."""
+    """The factor by which such a pause raises the odds of a new topic."""
 
     @model_validator(mode="before")
     @classmethod

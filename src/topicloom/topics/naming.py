@@ -180,7 +180,6 @@ def rank_phrases(
 
 
 def _count_holding(name: str, rounds: Sequence[SpokenRound], share: float) -> int:
-    """Rounds that hold a share of the words of a name."""
     words = phrase_words(name) or {name.lower()}
     texts = (f"{r.asked[:_READ]}\n{r.replied[:_READ]}".lower() for r in rounds)
     return sum(sum(w in text for w in words) >= share * len(words) for text in texts)

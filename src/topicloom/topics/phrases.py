@@ -83,7 +83,6 @@ _UNSPACED = re.compile(r"(?![\u1100-\u11ff\uac00-\ud7ff])" + CJK_RUN.pattern)
 
 @cache
 def _lexicon(language: Language) -> dict[str, tuple[str, int]]:
-    """Classes and bits of words."""
     packed = (files("topicloom.topics") / "lexicon.txt.gz").read_bytes()
     found: dict[str, tuple[str, int]] = {}
     for line in gzip.decompress(packed).decode().splitlines():
@@ -95,7 +94,6 @@ def _lexicon(language: Language) -> dict[str, tuple[str, int]]:
 
 @lru_cache(2_048)
 def phrase_words(text: str) -> frozenset[str]:
-    """The words of a text that names hold."""
     return frozenset(k for phrase in find_phrases(text[:2_000]) for k in phrase.key) - _LINKS
 
 

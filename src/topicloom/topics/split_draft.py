@@ -52,12 +52,10 @@ class SplitDraft:
 
     @property
     def topics(self) -> dict[str, Topic]:
-        """All topics as they are by now."""
         return {**self.store.topic_table(self.session).topics, **self.rows}
 
     @property
     def table(self) -> TopicTable:
-        """The same as a table."""
         return TopicTable(self.topics)
 
     @property
@@ -82,7 +80,6 @@ class SplitDraft:
         )
 
     def loose_ends(self) -> Topic:
-        """The topic that loose ends go to."""
         known = [t for t in self.table.loose() if not t.by_hand]
         if known:
             return max(known, key=lambda t: t.newest)
@@ -93,7 +90,7 @@ class SplitDraft:
         return opened.model_copy(update={"loose": True})
 
     def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
-        """Put rounds into a topic."""
+        """Write that a topic has some rounds."""
         tokens = topic.tokens + sum(map(self.tokens, rounds))
         messages = [m for round_ in rounds for m in round_.messages]
         self.session, topic = self.store.assign(self.session, topic, messages)
@@ -110,7 +107,7 @@ class SplitDraft:
             self._refer(portion, owner, named)
 
     def give(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
-        """Put rounds of the tail into a topic."""
+        """The same for rounds that were in no topic before: a brief is written of these."""
         topic = self.put(topic, rounds)
         self.moved.setdefault(topic.id, []).extend(rounds)
         return topic

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicloom import Call, FoundMessage, Memory, MemoryTopic, Receipt, StoredMessage, TopicNote
-from topicloom.hosting import Prices, parse_message_number
+from topicloom.hosting import LIMITED, Prices, parse_message_number
 from topicloom_app.cli._timeline import TimelineAxis, choose_axis, draw_row, find_maximum
 from topicloom_app.cli.console import print_dim, strip_control, to_one_line
 from topicloom_app.cli.words import say
@@ -204,7 +204,8 @@ def render_receipt(
         ("refused", [to_one_line(error) for error in receipt.edit_errors]),
         ("calls", _format_calls(receipt.calls, prices)),
         ("failed", _format_failures(receipt.failures)),
-        ("not asked", [f"{role}: {why}" for role, why in receipt.unasked.items()]),
+        ("not asked", [f"{role}: {say(why)}" for role, why in receipt.unasked.items()]),
+        ("limits", [f"{say(LIMITED[s])}: {used:.0%}" for s, used in receipt.limits.items()]),
         ("also", [to_one_line(event) for event in receipt.events]),
     ):
         if lines:

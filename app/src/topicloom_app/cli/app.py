@@ -2,8 +2,7 @@
 
 topicloom [--folder DIR] [--language en] demo | chat | replay | serve | ui | mcp | import | export
     | topics | topic | transcript | search | quote | receipt | sessions | review | reflect | facts
-    | memory | person | purge | delete | doctor | check | repair
-    | key
+    | memory | person | purge | expire | delete | doctor | check | repair | key
 
 Annotations are no strings here, nor there: Typer would evaluate some hundreds of them before each
 prompt.
@@ -100,5 +99,6 @@ app.command()(checks.doctor)
 app.command()(checks.check)
 app.command()(checks.repair)
 app.command()(deletion.purge)
+app.command()(deletion.expire)
 app.command()(deletion.person)
 app.command()(deletion.delete)

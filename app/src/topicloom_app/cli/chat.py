@@ -60,7 +60,7 @@ from topicloom_app.cli.context import (
     make_context,
     open_context,
 )
-from topicloom_app.cli.editor import COMMANDS, LineEditor, read_piped
+from topicloom_app.cli.editor import COMMANDS, LineEditor, drop_typed_on_failure, read_piped
 from topicloom_app.cli.purge import forget
 from topicloom_app.cli.reflect import render_facts
 from topicloom_app.cli.words import say
@@ -103,6 +103,7 @@ _SEEN, _FOUND = 100, 5
 """Newest messages that the arrow keys go through, and messages that a search shows."""
 
 
+@drop_typed_on_failure()
 def run_chat(
     cli: CliOptions,
     name: str,
@@ -232,8 +233,7 @@ class TerminalChat:
         if unasked and not self.announced_rest:
             self.announced_rest = True
             names = ", ".join(unasked)
-            slow = "· too slow, and not asked for some turns: {roles}. /receipt says more"
-            rest = say(slow, roles=names)
+            rest = say("· not asked for now: {roles}. /receipt says why", roles=names)
             line = "\n".join(filter(None, [line, rest]))
         return line
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,8 @@ class CliOptions:
 
     folder: Path | None = None
     language: LanguageChoice | None = None
+    limits: Sequence[str] = ()
+    """Daily limits of commands that ask models, such as `user=200000`."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

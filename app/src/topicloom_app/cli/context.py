@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore
@@ -35,6 +35,7 @@ from topicloom.hosting import (
     protect_storage,
 )
 from topicloom_app.cli.console import CliOptions
+from topicloom_app.cli.limits import change_limits
 from topicloom_app.cli.words import say
 from topicloom_app.session_names import check_session_name
 
@@ -153,8 +154,10 @@ def open_context(cli: CliOptions) -> CliContext:
     Raises `ConfigurationError` if a setting or the folder cannot be used.
     """
     changes = {"folder": cli.folder, "language": cli.language}
-    given = {key: value for key, value in changes.items() if value is not None}
-    settings = Settings().model_copy(update=given)
+    given: dict[str, Any] = {key: v for key, v in changes.items() if v is not None}
+    settings = Settings()
+    given["limits"] = change_limits(settings.limits, cli.limits)
+    settings = settings.model_copy(update=given)
     return make_context(settings.folder, settings)
 
 

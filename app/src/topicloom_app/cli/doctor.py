@@ -53,6 +53,7 @@ _EXTRAS = {
     "langchain": ("models of all providers", name_install("providers")),
     "sentence_transformers": ("encoders and rerankers of your own", name_install("encoders")),
     "psycopg": ("PostgreSQL", name_install("postgres")),
+    "opentelemetry": ("traces and metrics in OpenTelemetry", name_install("otel")),
     "topicloom_lab": ("the commands eval, train and tune", "pip install ./lab"),
 }
 """What else can be installed, by its module: what it is for, and the command that installs it."""

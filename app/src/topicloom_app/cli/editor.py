@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
@@ -27,6 +28,19 @@ COMMANDS: Mapping[str, str] = {
     "/quit": "leave (as Ctrl-D does); the session goes on where it stopped",
 }
 """The commands of a chat, each with what it takes."""
+
+
+@contextmanager
+def drop_typed_on_failure() -> Iterator[None]:
+    """Drop what was typed for a chat that cannot open: the shell would run it as a command."""
+    try:
+        yield
+    except BaseException:
+        if sys.platform != "win32" and sys.stdin.isatty():
+            import termios
+
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        raise
 
 
 def read_piped(console: Console) -> Iterator[str]:

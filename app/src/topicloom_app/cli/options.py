@@ -29,3 +29,11 @@ Scope = Annotated[
 Yes = Annotated[
     bool, typer.Option("--yes", help="Do not ask for confirmation. Required with --json.")
 ]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FOR=N",
+        help="Daily limit of what models may use: session=N, user=N, key=N, key:NAME=N or"
+        " process=N, in tokens. You can give it more than once.",
+    ),
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicloom import DeletionReceipt, InputError, PersonMemory, PersonThread
+from topicloom import DeletionReceipt, PersonMemory, PersonThread
 from topicloom_app.cli.console import (
     CliOptions,
     count_of,
@@ -32,7 +33,6 @@ def run_person(
     out: Path | None,
     *,
     delete: bool,
-    key: str,
     sure: bool,
     as_json: bool,
 ) -> None:
@@ -41,7 +41,7 @@ def run_person(
     Deleting asks unless `sure`; as JSON nobody is asked, and nothing goes unless `sure`.
 
     Raises:
-        InputError: The file cannot be written, or the key is no hex digits.
+        InputError: The file cannot be written.
     """
     context, console = open_context(cli), open_console(quiet=as_json)
     with context.open_graph() as (graph, *_):
@@ -58,7 +58,7 @@ def run_person(
         elif sure or (
             not as_json and typer.confirm(say("Delete all of {user!r} for good?", user=name))
         ):
-            _report(console, name, person.delete(_read_key(key)), as_json=as_json)
+            _report(console, name, person.delete(), as_json=as_json)
         else:
             print_dim(console, "nothing was deleted")
             if as_json:
@@ -67,11 +67,9 @@ def run_person(
 
 def _report(console: Console, name: str, receipt: DeletionReceipt, *, as_json: bool) -> None:
     if as_json:
-        deleted = {"receipt": receipt.value, "key": receipt.key, "left": list(receipt.left)}
-        print_json([{"user": name, "deleted": True, **deleted}])
+        print_json([{"user": name, "deleted": True, "receipt": asdict(receipt)}])
         return
-    console.print_json(json.dumps(receipt.value))
-    print_dim(console, "the key of the hashes, to be kept apart from them: {key}", key=receipt.key)
+    console.print_json(data=asdict(receipt))
     for place in receipt.left:
         print_line(console, "not removed: {place}", style="yellow", place=say(place))
 
@@ -102,12 +100,3 @@ def _write(out: Path, person: PersonMemory) -> int:
     rows = person.export()
     write_file(out, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return len(rows)
-
-
-def _read_key(text: str) -> bytes | None:
-    try:
-        return bytes.fromhex(text) if text else None
-    except ValueError:
-        raise InputError(
-            "the key has to be hex digits, two for each byte, for example 64 digits"
-        ) from None

@@ -25,6 +25,7 @@ from topicloom_app.cli.listening import check_host, listen, name_address, run_se
 from topicloom_app.serve.app import check_origins, check_trusted, make_endpoint
 
 Saver = BaseCheckpointSaver[Any]
+_HELLO = '{"model": "topicloom", "messages": [{"role": "user", "content": "Hello"}]}'
 _KEYS, _ZONES = "TOPICLOOM_SERVE_KEYS", "TOPICLOOM_SERVE_TIMEZONES"
 
 
@@ -55,15 +56,17 @@ def run_serve(
     model = find_reply_model(context.settings)
     names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
     console = open_console()
-    where = f"{name_address(host, listener)}/v1, models {', '.join(names)}"
+    address = name_address(host, listener)
 
     async def serve() -> None:
         async with (
             _open_graph(context, postgres) as (graph, saver, store),
             run_background(graph, checkpointer=saver, store=store),
         ):
-            console.print(where, markup=False, soft_wrap=True)
+            console.print(f"{address}/v1, models {', '.join(names)}", markup=False, soft_wrap=True)
             print_dim(console, describe_model(context.settings))
+            print_dim(console, "Ctrl-C ends the server. Try it from another terminal:")
+            console.print(_write_example(address, keys), markup=False, soft_wrap=True)
             app = make_endpoint(
                 graph,
                 keys=keys,
@@ -79,6 +82,13 @@ def run_serve(
 
     with listener:
         asyncio.run(serve())
+
+
+def _write_example(address: str, keys: Mapping[str, str]) -> str:
+    """A command that says hello to the endpoint."""
+    key = ' -H "Authorization: Bearer YOUR_KEY"' if keys else ""
+    json = ' -H "Content-Type: application/json"'
+    return f"curl {address}/v1/chat/completions{key}{json} -d '{_HELLO}'"
 
 
 def read_keys(text: str, variable: str = _KEYS) -> Mapping[str, str]:

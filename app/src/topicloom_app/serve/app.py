@@ -16,15 +16,20 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from topicloom import ConfigurationError, InputError
-from topicloom.hosting import Graph, find_zone
+from topicloom import ConfigurationError
+from topicloom.hosting import Graph, find_deps, find_zone
 from topicloom_app.serve import anthropic_messages
 from topicloom_app.serve.anthropic_messages import MessagesWriter, read_messages_request
+from topicloom_app.serve.callers import Caller
 from topicloom_app.serve.chat_completions import read_chat, write_error, write_model, write_models
 from topicloom_app.serve.conversations import Conversations, get_now
+from topicloom_app.serve.memory_routes import list_memory_routes
+from topicloom_app.serve.metrics import CONTENT_TYPE, MetricsPage
+from topicloom_app.serve.probe import StorageProbe
+from topicloom_app.serve.requests import name_person
 from topicloom_app.serve.response_events import ResponseWriter
 from topicloom_app.serve.responses import (
     read_compaction,
@@ -34,7 +39,14 @@ from topicloom_app.serve.responses import (
 )
 from topicloom_app.serve.streams import Parts, answer_in_pieces, answer_whole
 from topicloom_app.serve.turns import Tokens, TurnRequest, Writer
-from topicloom_app.serve.web import Rate, answer_errors, check_trust, find_owner, read_json
+from topicloom_app.serve.web import (
+    InvalidRequestError,
+    Rate,
+    answer_errors,
+    check_trust,
+    find_owner,
+    read_json,
+)
 
 RequestReader = Callable[[bytes, Mapping[str, str], str], tuple[TurnRequest, Writer]]
 """Reads the body and the headers of a request of one of the owners."""
@@ -58,9 +70,10 @@ def make_endpoint(
 ) -> Starlette:
     """An ASGI application that speaks OpenAI's and Anthropic's protocols over a session graph.
 
-    It answers `/v1/chat/completions`, `/v1/responses` and `/v1/messages`. Each chat of a client is
-    a session, found by the chat's id or by `user`. Clients send the whole conversation each time;
-    the session takes in what is new.
+    It answers `/v1/chat/completions`, `/v1/responses` and `/v1/messages`. `/v1/memory` has what the
+    sessions remember, as `/openapi.json` describes it. `/healthz`, `/readyz` and `/metrics` are for
+    those who run it. Each chat of a client is a session, found by the chat's id or by `user`.
+    Clients send the whole conversation each time; the session takes in what is new.
 
     Args:
         graph: A session graph, compiled with a checkpointer that has an async form.
@@ -91,13 +104,15 @@ def make_endpoint(
     _check_owners(keys or {})
     check_trusted(trusted, keys or {})
     rate, conversations = Rate(per_minute, clock), Conversations(graph, now or get_now)
-    endpoint = _Endpoint(conversations, keys or {}, models, max_bytes, rate, heartbeat)
+    probe = StorageProbe(graph)
+    endpoint = _Endpoint(conversations, probe, keys or {}, models, max_bytes, rate, heartbeat)
+    find_deps(graph).telemetry.listeners.append(endpoint.metrics.take)
     endpoint.trusted, endpoint.record = frozenset(trusted), record
     endpoint.timezones = {name: find_zone(zone).key for name, zone in (timezones or {}).items()}
     return Starlette(
         routes=_list_routes(endpoint),
         middleware=_allow_origins(origins, keys or {}),
-        exception_handlers={**answer_errors(_write_error), _InvalidRequestError: _explain},
+        exception_handlers={**answer_errors(_write_error), InvalidRequestError: _explain},
     )
 
 
@@ -119,7 +134,10 @@ def _check_owners(keys: Mapping[str, str]) -> None:
 
 def _list_routes(endpoint: _Endpoint) -> list[Route]:
     return [
-        Route("/health", endpoint.tell_health),
+        *(Route(path, tell_paths) for path in ("/", "/v1")),
+        Route("/healthz", endpoint.tell_health),
+        Route("/readyz", endpoint.tell_readiness),
+        Route("/metrics", endpoint.show_metrics),
         Route("/v1/models", endpoint.list_models),
         Route("/v1/models/{name:path}", endpoint.show_model),
         Route("/v1/responses/compact", endpoint.compact, methods=["POST"]),
@@ -129,6 +147,7 @@ def _list_routes(endpoint: _Endpoint) -> list[Route]:
         ),
         Route("/v1/responses/{id}", endpoint.show_response),
         Route(f"{_ANTHROPIC}/count_tokens", endpoint.count_tokens, methods=["POST"]),
+        *list_memory_routes(endpoint.identify, endpoint.max_bytes),
     ]
 
 
@@ -140,27 +159,28 @@ _READERS: Mapping[str, RequestReader] = {
 """How the requests of each protocol are read."""
 
 
-class _InvalidRequestError(InputError):
-    """A request that is not as its protocol has it."""
-
-    def __init__(self, error: ValidationError) -> None:
-        # Of the kinds that a value may be of, the one that it comes closest to.
-        self.problem = max(error.errors(), key=lambda problem: len(problem["loc"]))
-        super().__init__(self.problem["msg"])
+async def tell_paths(request: Request) -> Response:
+    """What is here, for somebody who opens the address in a browser."""
+    base = f"{request.url.scheme}://{request.url.netloc}"
+    paths = "".join(f"\nPOST {base}{path}" for path in _READERS)
+    told = f"A topicloom endpoint. Set your chat client's base URL to {base}/v1"
+    return PlainTextResponse(f"{told}\n{paths}\n")
 
 
 class _Endpoint:
     def __init__(
         self,
         conversations: Conversations,
+        probe: StorageProbe,
         keys: Mapping[str, str],
         models: Sequence[str],
         max_bytes: int,
         rate: Rate,
         heartbeat: float,
     ) -> None:
-        self._conversations = conversations
-        self._keys, self._models, self._max_bytes, self._rate = keys, models, max_bytes, rate
+        self._conversations, self._probe = conversations, probe
+        self.metrics = MetricsPage()
+        self._keys, self._models, self.max_bytes, self._rate = keys, models, max_bytes, rate
         self._heartbeat = heartbeat
         self.record = False
         """True to record what asks for `store: false`, too."""
@@ -170,8 +190,24 @@ class _Endpoint:
         """Names of the keys that may say who is talking."""
 
     async def tell_health(self, request: Request) -> Response:
-        """That it is there."""
+        """That it is there. It asks nobody, so that it never waits."""
         return JSONResponse({"status": "ok"})
+
+    async def tell_readiness(self, request: Request) -> Response:
+        """Whether turns can be served: within a second, with the reason if not."""
+        fault = await self._probe.find_fault()
+        if fault:
+            return JSONResponse({"status": "unavailable", "reason": fault}, 503)
+        return JSONResponse({"status": "ok"})
+
+    async def show_metrics(self, request: Request) -> Response:
+        """What was measured of all turns, for whoever runs this server."""
+        owner = find_owner(self._keys, request)
+        if len(self._keys) > 1 and owner not in self.trusted:
+            raise HTTPException(
+                403, "the metrics are of the users of all keys: ask with a key named by --trust"
+            )
+        return Response(self.metrics.write(), media_type=CONTENT_TYPE)
 
     async def list_models(self, request: Request) -> Response:
         """The names that may be asked for."""
@@ -207,16 +243,26 @@ class _Endpoint:
         answer = await self._conversations.find_known_answer(turn)
         return JSONResponse(write_compaction(turn, answer))
 
-    async def _read(self, request: Request, read: RequestReader) -> tuple[TurnRequest, Writer]:
-        """The turn that a request asks for, and what writes its answer."""
+    def identify(self, request: Request) -> Caller:
+        """Who asks for memory."""
+        owner = self._admit(request)
+        return Caller(self._conversations, owner, *name_person(request.headers, owner))
+
+    def _admit(self, request: Request) -> str:
+        """The owner of a request's key; raises `HTTPException` if it may not be answered now."""
         owner = find_owner(self._keys, request)
         self._rate.check(owner)
         check_trust(request.headers, owner, self.trusted)
-        body = await read_json(request, self._max_bytes)
+        return owner
+
+    async def _read(self, request: Request, read: RequestReader) -> tuple[TurnRequest, Writer]:
+        """The turn that a request asks for, and what writes its answer."""
+        owner = self._admit(request)
+        body = await read_json(request, self.max_bytes)
         try:
             turn, writer = await asyncio.to_thread(read, body, request.headers, owner)
         except ValidationError as error:
-            raise _InvalidRequestError(error) from error
+            raise InvalidRequestError(error) from error
         self._check_model(turn.model)
         zone = turn.timezone or self.timezones.get(owner, "")
         return replace(turn, recorded=turn.recorded or self.record, timezone=zone), writer
@@ -276,7 +322,7 @@ def _allow_origins(origins: Sequence[str], keys: Mapping[str, str]) -> list[Midd
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=["Retry-After"],
             max_age=600,
@@ -298,7 +344,7 @@ def _write_error(
 
 
 async def _explain(request: Request, error: Exception) -> Response:
-    problem = cast("_InvalidRequestError", error).problem
+    problem = cast("InvalidRequestError", error).problem
     param = ".".join(str(part) for part in problem["loc"] if re.fullmatch(r"\w+", str(part)))
     message = f"{param or 'body'}: {problem['msg']}"
     return JSONResponse(_write_error(request, 400, message, param or None), 400)

@@ -40,8 +40,12 @@ class Conversations:
 
     def __init__(self, graph: Graph, now: Callable[[], datetime]) -> None:
         """Over a graph; `now` tells when a request comes, by the clock of the checkpoints."""
-        self._graph, self._now, self._histories = graph, now, HistoryFinder(graph)
+        self.graph, self._now, self._histories = graph, now, HistoryFinder(graph)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def hold(self, session: str) -> asyncio.Lock:
+        """The lock by which the turns of a session, and changes of it, wait for each other."""
+        return self._locks.setdefault(session, asyncio.Lock())
 
     async def answer(self, turn: TurnRequest) -> AsyncGenerator[Part]:
         """The pieces of the reply, then its end.
@@ -55,7 +59,7 @@ class Conversations:
             TopicLoomError: As a turn of the graph.
         """
         came = self._now()
-        responder = find_deps(self._graph).roles.get(RESPONDER)
+        responder = find_deps(self.graph).roles.get(RESPONDER)
         if turn.form and not getattr(responder, "takes_form", False):
             raise InputError(
                 f"the model here takes no {' and no '.join(turn.form)}: only one of OpenAI's"
@@ -91,7 +95,7 @@ class Conversations:
 
     def count_tokens(self, turn: TurnRequest) -> int:
         """Tokens of what a turn asks, as its client sent it, by the counter of the main model."""
-        counter = find_deps(self._graph).window.counter
+        counter = find_deps(self.graph).window.counter
         sent = [SystemMessage(turn.instructions), *turn.messages, AIMessage(turn.begun)]
         given = [m for m in sent if not isinstance(m, AnswerReference) and m.content]
         return sum(map(counter.message, given)) + counter.tools(turn.tools)
@@ -134,11 +138,11 @@ class Conversations:
             )
             if session != turn.session:  # no person says what a client asks for itself
                 there = replace(there, user_id="", scope="")
-            async with self._locks.setdefault(session, asyncio.Lock()):
+            async with self.hold(session):
                 start = await self._histories.find_start(there, digests, before, came)
                 if start is None:
                     continue
-                parts = _answer_from(self._graph, there, digests, start)
+                parts = _answer_from(self.graph, there, digests, start)
                 async with aclosing(parts) as said:
                     async for part in said:
                         yield part
@@ -147,7 +151,7 @@ class Conversations:
     async def _answer_unrecorded(self, turn: TurnRequest) -> AsyncGenerator[Part]:
         """Answer in a session of its own, which is nobody's, and of which nothing is stored."""
         turn = replace(turn, session=f"unrecorded-{uuid4().hex}", user_id="", scope="")
-        graph = self._graph.copy({"checkpointer": InMemorySaver()})
+        graph = self.graph.copy({"checkpointer": InMemorySaver()})
         with find_deps(graph).workspaces.keep_in_memory(turn.session):
             start = Start(name_thread(turn.session))
             parts = _answer_from(graph, turn, digest_turn(None, turn), start)
@@ -172,6 +176,7 @@ async def _answer_from(
                     user_id=turn.user_id,
                     scope=turn.scope,
                     timezone=turn.timezone,
+                    account=turn.owner,
                 ),
                 durability="exit",
             )
@@ -199,6 +204,7 @@ async def _take_turn(
             reply_form=turn.form,
             reply_tokens=turn.tokens,
             timezone=turn.timezone,
+            account=turn.owner,
             stop=turn.stop,
             begun=turn.begun,
         ),

@@ -69,7 +69,8 @@ def place_turn(
         UnknownResponseError: The answer that it goes on from cannot be one of ours.
     """
     messages, begun = find_begun(turn.messages)
-    turn = _name_person(replace(turn, messages=messages, begun=begun), headers)
+    person, scope = name_person(headers, turn.owner)
+    turn = replace(turn, messages=messages, begun=begun, user_id=person, scope=scope)
     again = headers.get(_RETRY, "0") not in ("", "0")
     recorded = turn.recorded or headers.get(RECORD_HEADER, "").lower() == "true"
     zone = headers.get(ZONE_HEADER, "")
@@ -79,17 +80,12 @@ def place_turn(
         return replace(turn, session=read_answer_id(turn.previous)[0])
     given = [headers.get(name) for name in CHAT_HEADERS]
     given += [(metadata or {}).get(name) for name in _METADATA]
-    if chat := next((str(value) for value in given if value), ""):
-        named, complete = make_session_name(chat), True
-    elif user:
-        named, complete = make_session_name(user), False
-    else:
+    chat = next((str(value) for value in given if value), "")
+    if not (named := chat or user or ""):
         first = next((m for m in turn.messages if not isinstance(m, AnswerReference)), None)
-        named, complete = f"chat-{digest_histories([first] if first else [])[-1]}", True
-    if turn.user_id:  # two users may have chats of one name
-        named = make_session_name(json.dumps([turn.user_id, turn.scope, named]))
-    session = f"{turn.owner}.{named}" if turn.owner else named
-    return replace(turn, session=session, complete=complete, named=bool(chat))
+        named = f"chat-{digest_histories([first] if first else [])[-1]}"
+    session = name_session(named, turn.owner, person, scope)
+    return replace(turn, session=session, complete=bool(chat or not user), named=bool(chat))
 
 
 def make_form(
@@ -129,11 +125,24 @@ def join_texts(blocks: Sequence[Mapping[str, Any]]) -> Any:
     return blocks
 
 
-def _name_person(turn: TurnRequest, headers: Mapping[str, str]) -> TurnRequest:
-    """The turn with its user. Of two keys, each has users of its own, as it has sessions."""
+def name_person(headers: Mapping[str, str], owner: str) -> tuple[str, str]:
+    """The user and the scope that a request speaks for, "" for none. Of two keys, each has users of
+    its own, as it has sessions."""
     user = headers.get(USER_HEADER, "")
-    owned = f"{turn.owner}.{user}" if user and turn.owner else user
-    return replace(turn, user_id=owned, scope=headers.get(SCOPE_HEADER, "") if user else "")
+    return own(user, owner) if user else "", headers.get(SCOPE_HEADER, "") if user else ""
+
+
+def name_session(chat: str, owner: str, user: str, scope: str) -> str:
+    """The session of what a client calls a chat."""
+    named = make_session_name(chat)
+    if user:  # two users may have chats of one name
+        named = make_session_name(json.dumps([user, scope, named]))
+    return own(named, owner)
+
+
+def own(name: str, owner: str) -> str:
+    """The name of a session or a user of a key among those of all keys."""
+    return f"{owner}.{name}" if owner else name
 
 
 def find_begun(messages: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage], str]:

@@ -8,11 +8,20 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from topicloom import ConfigurationError, InputError, ReplyError, SessionBusyError, TopicLoomError
+from topicloom import (
+    ConfigurationError,
+    ConflictError,
+    InputError,
+    LimitReachedError,
+    ReplyError,
+    SessionBusyError,
+    TopicLoomError,
+)
 from topicloom.hosting import replace_surrogates
 from topicloom_app.serve.turns import SCOPE_HEADER, USER_HEADER, UnknownResponseError
 
@@ -22,12 +31,22 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 """Names that only this machine has for itself."""
 _STATUS: Mapping[type[TopicLoomError], int] = {
     SessionBusyError: 409,
+    ConflictError: 409,
     UnknownResponseError: 404,
     InputError: 400,
     ConfigurationError: 503,
 }
 _PASSED_ON = frozenset({400, 401, 403, 404, 413, 422, 429})
 """Statuses of the model's server that clients are told as they are."""
+
+
+class InvalidRequestError(InputError):
+    """A request that is not as its protocol has it."""
+
+    def __init__(self, error: ValidationError) -> None:
+        # Of the kinds that a value may be of, the one that it comes closest to.
+        self.problem = max(error.errors(), key=lambda problem: len(problem["loc"]))
+        super().__init__(self.problem["msg"])
 
 
 class Failure(NamedTuple):
@@ -37,11 +56,14 @@ class Failure(NamedTuple):
     message: str
     retry_after: str = ""
     """The `Retry-After` header; "" for none."""
+    final: bool = False
+    """True if the clients of OpenAI and Anthropic are not to repeat it by themselves."""
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers of an answer that says it."""
-        return {"Retry-After": self.retry_after} if self.retry_after else {}
+        found = {"Retry-After": self.retry_after, "x-should-retry": "false" if self.final else ""}
+        return {name: value for name, value in found.items() if value}
 
 
 def describe_error(error: Exception) -> Failure:
@@ -50,6 +72,8 @@ def describe_error(error: Exception) -> Failure:
         return Failure(
             error.status_code, error.detail, (error.headers or {}).get("Retry-After", "")
         )
+    if isinstance(error, LimitReachedError):
+        return Failure(429, str(error), error.retry_after, final=True)
     if isinstance(error, ReplyError):
         return _describe_reply_error(error)
     for kind, status in _STATUS.items():

@@ -27,6 +27,7 @@ from starlette.staticfiles import StaticFiles
 
 from topicloom import InputError, ReflectionOptions, TurnOptions, open_session, reflect_once
 from topicloom.hosting import CompiledSessionGraph, find_storage, name_thread
+from topicloom_app.changes import Change, Forget
 from topicloom_app.recordings.exports import read_exports
 from topicloom_app.recordings.imports import record_messages, select_new
 from topicloom_app.recordings.spool import ImportSpool
@@ -36,7 +37,7 @@ from topicloom_app.ui.answers import FoundExport, ShownForgotten, show_message
 from topicloom_app.ui.guard import Guard
 from topicloom_app.ui.session_pages import SessionPages, WritePage, send
 from topicloom_app.ui.turns import Event, describe_part
-from topicloom_app.ui.wire import Change, Editing, Forget, NewMessage
+from topicloom_app.ui.wire import Editing, NewMessage
 
 _EXPORT_BYTES = 100_000_000
 """Of an export."""
@@ -166,7 +167,8 @@ class _Inspector(SessionPages):
         """Make a change to topics."""
         change = Change.model_validate_json(await self._read_change(request))
         async with self._writing:
-            await asyncio.to_thread(lambda: change.root.make(self._open(request)[0]))
+            memory, _ = await asyncio.to_thread(self._open, request)
+            await change.root.make(memory)
         return send(None)
 
     async def preview(self, request: Request) -> Response:

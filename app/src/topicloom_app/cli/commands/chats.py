@@ -1,12 +1,13 @@
 """Commands that talk: demo, chat and replay."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from topicloom_app.cli.console import open_console, print_dim
-from topicloom_app.cli.options import AsJson, Name, Scope, User
+from topicloom_app.cli.options import AsJson, Limits, Name, Scope, User
 
 
 def demo(context: typer.Context) -> None:
@@ -33,6 +34,7 @@ def chat(
     ] = None,
     user: User = "",
     scope: Scope = "",
+    limit: Limits = None,
 ) -> None:
     """Chat in a session. It continues where it stopped."""
     console = open_console()
@@ -40,7 +42,7 @@ def chat(
         print_dim(console, "topicloom: opening session {name}", name=name)
     from topicloom_app.cli.chat import run_chat
 
-    run_chat(context.obj, name, window, user, scope)
+    run_chat(replace(context.obj, limits=limit or ()), name, window, user, scope)
 
 
 def replay(

@@ -7,6 +7,11 @@ import typer
 
 from topicloom_app.cli.options import AsJson, Name, Yes
 
+Days = Annotated[
+    float | None,
+    typer.Option(metavar="DAYS", min=0.001, help="Keep this many days; remove what is older."),
+]
+
 
 def purge(
     context: typer.Context,
@@ -29,6 +34,34 @@ def purge(
     run_purge(context.obj, name, topic or (), message or (), sure=yes, as_json=json)
 
 
+def expire(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the session. If not given, all sessions."),
+    ] = None,
+    user: Annotated[
+        str, typer.Option(metavar="NAME", help="Only sessions of this user, all of them.")
+    ] = "",
+    messages: Days = None,
+    receipts: Days = None,
+    facts: Days = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be removed.")
+    ] = False,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Remove for good what is older than a number of days. It shows first how much that is.
+
+    Without --messages, --receipts or --facts it goes by the settings TOPICLOOM_RETENTION__...
+    """
+    from topicloom_app.cli.expiry import run_expire
+
+    days = {"messages": messages, "receipts": receipts, "facts": facts}
+    run_expire(context.obj, name, user, days, dry_run=dry_run, sure=yes, as_json=json)
+
+
 def person(
     context: typer.Context,
     name: Annotated[
@@ -48,21 +81,13 @@ def person(
             help="Delete everything that is kept of the user for good, and print a receipt.",
         ),
     ] = False,
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="HEX",
-            envvar="TOPICLOOM_RECEIPT_KEY",
-            help="Key of the hashes in the receipt. If not given, a new one is made.",
-        ),
-    ] = "",
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
     """Show, export or delete everything that is kept of a user in all sessions."""
     from topicloom_app.cli.person import run_person
 
-    run_person(context.obj, name, export, delete=delete, key=key, sure=yes, as_json=json)
+    run_person(context.obj, name, export, delete=delete, sure=yes, as_json=json)
 
 
 def delete(

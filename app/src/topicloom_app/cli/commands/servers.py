@@ -1,11 +1,12 @@
 """Commands that serve others until they are ended: an endpoint, the inspector, MCP."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from topicloom_app.cli.console import open_console, print_dim
-from topicloom_app.cli.options import Host, Name, Port
+from topicloom_app.cli.options import Host, Limits, Name, Port
 
 
 def serve(
@@ -42,6 +43,7 @@ def serve(
             " means the only key.",
         ),
     ] = None,
+    limit: Limits = None,
     record: Annotated[
         bool,
         typer.Option(
@@ -53,8 +55,8 @@ def serve(
     """Run an endpoint for OpenAI's and Anthropic's protocols. Its keys: TOPICLOOM_SERVE_KEYS."""
     from topicloom_app.cli.serve import run_serve
 
-    limits = rate, megabytes
-    run_serve(context.obj, host, port, postgres, *limits, origin or (), trust or (), record=record)
+    cli, sizes = replace(context.obj, limits=limit or ()), (rate, megabytes)
+    run_serve(cli, host, port, postgres, *sizes, origin or (), trust or (), record=record)
 
 
 def ui(

@@ -1,0 +1,1 @@
+"""What is told of turns and reviews to OpenTelemetry and to Prometheus."""

@@ -1,0 +1,233 @@
+"""What OpenTelemetry is told of turns and reviews."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import ScriptedModel, open_agent, remember
+from langgraph.checkpoint.memory import InMemorySaver
+from openai_behaviours import Reply, Request, Status, Usage
+from openai_server import OpenAIServer
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry_exports import Exported, exported
+from sessions import chatter, last_receipt, open_graph, tell, thread
+
+from topicloom import ReplyError, Settings, build_session_graph, review_session
+from topicloom.hosting import Graph
+from topicloom.testing import ScriptedResponder, fake_roles
+
+__all__ = ["exported"]
+
+TURN = "invoke_workflow topicloom"
+SECRET = "heron"
+
+
+def session_graph(server: OpenAIServer, folder: Path, **settings: Any) -> Graph:
+    """A session whose main and cheap models are at a server."""
+    options = {"folder": folder, "fsync": False, "window": 2_000, "max_retries": 0, **settings}
+    known = {"model": "openai:strong", "cheap_model": "openai:cheap", "api_key": "k"}
+    made = Settings.model_validate(options | known | {"base_url": server.base_url})
+    return build_session_graph(settings=made).compile(checkpointer=InMemorySaver())
+
+
+def test_a_turn_is_a_trace_with_its_steps_and_calls(
+    exported: Exported, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    openai_server.otherwise(Reply("Noted.", Usage(100, 7, 30)))
+    tell(session_graph(openai_server, tmp_path), thread(), "The word is heron.")
+    turn = exported.one(TURN)
+    assert [s.name for s in exported.below(turn)] == [
+        "topicloom.step.ingest",
+        "topicloom.step.estimate",
+        "topicloom.step.main_generate",
+    ]
+    (call,) = exported.below(exported.one("topicloom.step.main_generate"))
+    assert (call.name, call.kind) == ("chat strong", SpanKind.CLIENT)
+    wanted = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "strong",
+        "gen_ai.conversation.id": "s",
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 7,
+        "gen_ai.usage.cache_read.input_tokens": 30,
+        "topicloom.role": "responder",
+    }
+    assert wanted.items() <= (call.attributes or {}).items()
+
+
+def test_a_span_lies_within_the_one_around_it(exported: Exported, tmp_path: Path) -> None:
+    graph = open_graph(tmp_path)
+    tell(graph, thread(), *(chatter(tag, n) for n in range(2) for tag in ("茶", "船")), keep=1)
+    spans = {s.context.span_id: s for s in exported.spans() if s.context}
+    inner = [(s, spans[s.parent.span_id]) for s in spans.values() if s.parent]
+    assert inner
+    for span, around in inner:
+        assert (around.start_time or 0) <= (span.start_time or 0)
+        assert (span.end_time or 0) <= (around.end_time or 0) + 1_000_000  # times are rounded
+
+
+def test_what_was_quoted_is_told_by_its_ids(exported: Exported, tmp_path: Path) -> None:
+    graph = open_graph(tmp_path)
+    tell(graph, thread(), chatter("茶", 1), chatter("船", 1), keep=1)
+    exported.clear()
+    tell(graph, thread(), "茶")
+    receipt = last_receipt(tmp_path, graph, thread())
+    quotes = [q for note in receipt.quoted for q in note.quotes]
+    turn, search = exported.one(TURN).attributes or {}, exported.one("search_memory").attributes
+    assert search is not None
+    assert quotes
+    assert turn["topicloom.turn.quotes"] == tuple(quotes)
+    assert search["gen_ai.memory.record.count"] == len(quotes)
+    assert search["topicloom.search.scores"] == tuple(receipt.scores.values())
+
+
+def test_a_split_is_a_step_with_the_calls_that_it_made(exported: Exported, tmp_path: Path) -> None:
+    tell(open_graph(tmp_path), thread(), chatter("茶", 1), chatter("船", 1), keep=1)
+    split = next(s for s in exported.spans() if s.name == "topicloom.step.split")
+    assert {s.name for s in exported.below(split)} == {
+        "topicloom.role.splitter",
+        "topicloom.role.brief",
+    }
+
+
+@pytest.mark.parametrize("told", ["numbers", "contents"])
+def test_what_was_said_is_told_only_if_a_setting_says_so(
+    exported: Exported, openai_server: OpenAIServer, tmp_path: Path, told: str
+) -> None:
+    openai_server.otherwise(Reply(f"The {SECRET} is noted."))
+    graph = session_graph(openai_server, tmp_path, telemetry=told, beginning="whole")
+    tell(graph, thread(), f"My {SECRET} is called Mo.", "Something else", keep=1)
+    tell(graph, thread(), f"What is my {SECRET} called?")
+    written = "".join(span.to_json() for span in exported.spans())
+    assert (SECRET in written) == (told == "contents")
+    if told == "contents":
+        last = exported.spans()[-1]
+        turn = next(s for s in reversed(exported.spans()) if s.name == TURN)
+        asked = json.loads(str((turn.attributes or {})["gen_ai.input.messages"]))
+        assert last.name == "chat strong"
+        assert asked[0]["parts"] == [{"type": "text", "content": f"What is my {SECRET} called?"}]
+
+
+def test_nothing_is_told_where_it_is_off(exported: Exported, tmp_path: Path) -> None:
+    tell(open_graph(tmp_path, telemetry="off"), thread(), "Hello")
+    assert exported.spans() == []
+
+
+def test_a_turn_that_fails_is_a_trace_with_its_error(exported: Exported, tmp_path: Path) -> None:
+    responder = ScriptedResponder(RuntimeError(f"the {SECRET} broke"))
+    graph = open_graph(tmp_path, fake_roles(responder), reply_attempts=1)
+    with pytest.raises(ReplyError):
+        tell(graph, thread(), "Hello")
+    turn = exported.one(TURN)
+    assert turn.status.status_code is StatusCode.ERROR
+    assert (turn.attributes or {})["error.type"] == "ReplyError"
+    assert SECRET not in turn.to_json()
+
+
+def test_a_role_that_fails_is_a_span_with_its_error(
+    exported: Exported, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    def answer(request: Request) -> Reply | Status:
+        return Status(500) if request["model"] == "cheap" else Reply("Noted.")
+
+    openai_server.otherwise(answer)
+    graph = session_graph(openai_server, tmp_path)
+    tell(graph, thread(), "The tea is green.", "And the boat is blue.", keep=1)
+    failed = [s for s in exported.spans() if s.name == "chat cheap"]
+    assert failed
+    assert {s.status.status_code for s in failed} == {StatusCode.ERROR}
+    assert {(s.attributes or {})["error.type"] for s in failed} == {"InternalServerError"}
+
+
+def test_a_turn_is_a_part_of_what_the_application_traces(
+    exported: Exported, tmp_path: Path
+) -> None:
+    with trace.get_tracer("shop").start_as_current_span("order") as order:
+        tell(open_graph(tmp_path), thread(), "Hello")
+    parent = exported.one(TURN).parent
+    assert parent is not None
+    assert parent.span_id == order.get_span_context().span_id
+
+
+async def test_a_turn_on_an_event_loop_is_the_same_trace(
+    exported: Exported, tmp_path: Path
+) -> None:
+    graph = open_graph(tmp_path)
+    with trace.get_tracer("shop").start_as_current_span("order") as order:
+        await graph.ainvoke({"messages": [("user", "Hello")]}, thread())
+    parent = exported.one(TURN).parent
+    assert parent is not None
+    assert parent.span_id == order.get_span_context().span_id
+    assert "topicloom.step.main_generate" in [s.name for s in exported.below(exported.one(TURN))]
+
+
+def test_metrics_have_the_published_names_and_buckets(
+    exported: Exported, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    openai_server.otherwise(Reply("Noted.", Usage(100, 7)))
+    before = {name: _sum(exported, name) for name in _NAMES}
+    tell(session_graph(openai_server, tmp_path), thread(), "Hello")
+    grown = {name: _sum(exported, name) - before[name] for name in _NAMES}
+    assert grown["gen_ai.client.token.usage"] == 107
+    assert grown["gen_ai.client.operation.duration"] > 0
+    assert grown["topicloom.turn.duration"] > 0
+    tokens = exported.points("gen_ai.client.token.usage")[0]
+    assert tokens.explicit_bounds == tuple(4.0**power for power in range(14))
+    assert {
+        "gen_ai.operation.name",
+        "gen_ai.provider.name",
+        "gen_ai.request.model",
+        "gen_ai.token.type",
+        "topicloom.role",
+    } == {*tokens.attributes}
+
+
+_NAMES = (
+    "gen_ai.client.token.usage",
+    "gen_ai.client.operation.duration",
+    "topicloom.turn.duration",
+)
+
+
+def _sum(exported: Exported, name: str) -> float:
+    return float(sum(point.sum for point in exported.points(name)))
+
+
+def test_a_review_is_a_trace_with_the_calls_that_it_made(
+    exported: Exported, tmp_path: Path
+) -> None:
+    graph = open_graph(tmp_path)
+    tell(graph, thread(), chatter("茶", 1), chatter("船", 1), keep=1)
+    exported.clear()
+    review_session(graph, thread())
+    review = exported.one("topicloom.review")
+    assert (review.attributes or {})["gen_ai.conversation.id"] == "s"
+    assert "topicloom.role.reviewer" in [s.name for s in exported.below(review)]
+
+
+def test_an_agent_is_traced_as_a_session_is(exported: Exported, tmp_path: Path) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    agent.invoke({"messages": [("user", "Hello")]}, thread())
+    names = [span.name for span in exported.below(exported.one(TURN))]
+    assert (names[0], names[-1]) == ("topicloom.step.ingest", "chat ScriptedModel")
+
+
+def test_opentelemetry_is_not_needed(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.modules["opentelemetry"] = None
+from topicloom import Settings, build_session_graph, local_checkpointer
+graph = build_session_graph(settings=Settings(folder={str(tmp_path)!r}))
+app = graph.compile(checkpointer=local_checkpointer())
+state = app.invoke({{"messages": "Hello!"}}, {{"configurable": {{"thread_id": "t"}}}})
+print(state["messages"][-1].content)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Kept."), done.stderr
