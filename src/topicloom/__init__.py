@@ -32,7 +32,7 @@ Encryption
     EncryptionKeys make_encryption_key EncryptedStorage EncryptedStore make_serializer
     reencrypt areencrypt
 A storage of your own
-    What it gives, which `topicloom.testing.STORAGE_CONTRACT` checks.
+    What it gives, which `topicloom.testing.list_storage_checks` checks.
     Backend Rows RawEntry Batch
 Reviews
     Looking back at a session, and its topics beside other memories.

@@ -9,8 +9,8 @@
 `Roles.replace` puts any other fake into the place of any role, such as
 `fake_roles().replace(SELECTOR, FailingRole())`.
 
-`STORAGE_CONTRACT` is what every storage has to do, for a storage of your own: call each check with
-a function that opens one empty place again, as another process would.
+`list_storage_checks` has what every storage has to do, for one of your own: call each check with a
+function that opens one empty place again, as another process would.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import Round
 from topicloom.state.safe_text import cut
 from topicloom.state.splitting import Assignment
-from topicloom.storage.contract import STORAGE_CONTRACT, Check as StorageCheck
+from topicloom.storage.contract import Check as StorageCheck, list_storage_checks
 
 __all__ = [
-    "STORAGE_CONTRACT",
     "Clock",
     "FailingRole",
     "FixedRole",
@@ -57,6 +56,7 @@ __all__ = [
     "StorageCheck",
     "TaggedSplitter",
     "fake_roles",
+    "list_storage_checks",
     "make_tool_call",
     "make_topic_search",
     "read_tag",
