@@ -154,7 +154,7 @@ def test_a_wrong_key_and_no_key_are_errors_that_name_the_way_out(tmp_path: Path)
         assert tell(graph, thread(), "Hello?")
 
 
-@pytest.mark.parametrize("text", ["", "x", "AAAA", f"{KEY},short"])
+@pytest.mark.parametrize("text", ["", "x", "AAAA", pytest.param(f"{KEY},short", id="one of two")])
 def test_a_key_that_is_none_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(ConfigurationError, match="topicloom key new") as caught:
         EncryptionKeys.of(text)
