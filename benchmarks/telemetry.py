@@ -4,8 +4,8 @@
     python benchmarks/telemetry.py --trace
 
 Three processes take the same turns, one after the other, in another order each time: one in which
-OpenTelemetry cannot be imported, one with its API alone, one whose SDK exports everything in the
-background. A ratio is the median of those of pairs. Targets: 1.02 at most.
+OpenTelemetry cannot be imported, one with its API alone, one whose SDK exports everything into
+memory. A ratio is the median of those of pairs. Targets: 1.02 at most.
 
 The trace is that of a turn with scripted models that take .2 s, as the SDK exports it.
 """
@@ -113,7 +113,7 @@ def show(spans: Any, around: int | None, start: int, depth: int = 0) -> None:
 
 
 def set_up() -> Any:
-    """Have the SDK export into memory in the background, as it would to a collector."""
+    """Have the SDK export into memory."""
     from opentelemetry import metrics, trace as tracing
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader

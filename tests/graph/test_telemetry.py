@@ -222,6 +222,7 @@ def test_an_agent_is_traced_as_a_session_is(exported: Exported, tmp_path: Path) 
     assert (names[0], names[-1]) == ("topicloom.step.ingest", "chat ScriptedModel")
 
 
+@pytest.mark.slow
 def test_opentelemetry_is_not_needed(tmp_path: Path) -> None:
     code = f"""
 import sys
