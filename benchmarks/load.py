@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from langchain_core.runnables import RunnableConfig
 from resources import cpu_seconds, list_family, resident_mb
 
 from topicloom import Memory, Settings, build_session_graph, local_checkpointer
-from topicloom.hosting import name_thread, open_postgres_store
 from topicloom_lab.talk import THEMES, said
 
 CHARACTERS, SPREAD = 600, 0.7
@@ -263,16 +263,22 @@ def stored_sessions(folder: Path, postgres: Any) -> Iterator[Any]:
     settings = Settings(folder=folder / "sessions")
     if postgres:
         saver_class = import_module("langgraph.checkpoint.postgres").PostgresSaver
-        store = open_postgres_store(postgres.get_uri())
-        with saver_class.from_conn_string(postgres.get_uri()) as saver:
+        store_class = import_module("langgraph.store.postgres").PostgresStore
+        uri = postgres.get_uri()
+        with saver_class.from_conn_string(uri) as saver, store_class.from_conn_string(uri) as store:
             builder = build_session_graph(settings=settings, storage="store")
             graph = builder.compile(checkpointer=saver, store=store)
-            yield lambda n, most: Memory.of(graph, name_thread(f"u{n}")).history(limit=most)
+            yield lambda n, most: Memory.of(graph, name_user_thread(n)).history(limit=most)
         return
     graph = build_session_graph(settings=settings).compile(
         checkpointer=local_checkpointer(folder / "sessions", reading=True)
     )
-    yield lambda n, most: Memory.of(graph, name_thread(f"u{n}")).history(limit=most)
+    yield lambda n, most: Memory.of(graph, name_user_thread(n)).history(limit=most)
+
+
+def name_user_thread(number: int) -> RunnableConfig:
+    """The thread that the endpoint keeps a user's chat in."""
+    return {"configurable": {"thread_id": f"u{number}"}}
 
 
 def name_quantiles(values: Sequence[float]) -> str:
