@@ -27,7 +27,7 @@ MORE = {
     "topic restore": ["t1"],
 }
 """What a command needs beside the name."""
-OTHERS = {"chat", "demo", "import", "replay", "serve", "sessions", "doctor", "person"}
+OTHERS = {"chat", "demo", "import", "replay", "serve", "sessions", "doctor", "key", "person"}
 """They begin a session, or take none."""
 
 

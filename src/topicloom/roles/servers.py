@@ -23,7 +23,6 @@ from langchain_core.messages import (
     SystemMessage,
     merge_message_runs,
 )
-from openai import AsyncStream, Stream
 
 from topicloom.roles.models import take_retries
 from topicloom.state.safe_text import clip, describe_error
@@ -269,6 +268,8 @@ class _Completions:
     def create(self, **request: Any) -> Any:
         if not request.get("stream"):
             return self.made_by.create(**request)
+        from openai import Stream  # takes a second: a graph without a model does not need it
+
         answer = self.made_by.with_raw_response.create(**request)
         return _stream_cut(answer.parse(to=Stream[object]))
 
@@ -277,6 +278,8 @@ class _AsyncCompletions(_Completions):
     async def create(self, **request: Any) -> Any:
         if not request.get("stream"):
             return await self.made_by.create(**request)
+        from openai import AsyncStream
+
         answer = await self.made_by.with_raw_response.create(**request)
         return _astream_cut(answer.parse(to=AsyncStream[object]))
 
