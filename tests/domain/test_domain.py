@@ -79,12 +79,11 @@ class TestSkeleton:
 
     def test_the_skeleton_is_counted_in_the_receipt(self, tmp_path: Path) -> None:
         graph = open_domain(tmp_path)
-        state = say(graph, "Hello", the_document())
+        say(graph, "Hello", the_document())
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert receipt.sections["skeleton"] > 100
         assert receipt.sections["notes"] == 0
         assert get_session(graph, CONFIG).ledger_tokens == receipt.sections["skeleton"]
-        assert state["turn"]["estimated"] > receipt.sections["skeleton"]
         assert [c.role for c in receipt.calls] == ["planner", "responder"]
 
     def test_it_is_said_once_while_nothing_changes(self, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ class TestErrors:
             "import sys; sys.modules['sentence_transformers'] = None\n"
             "from topicloom.errors import ConfigurationError\n"
             "from topicloom.search.pretrained import SentenceTransformerEmbedder\n"
-            "try: SentenceTransformerEmbedder().dimension\n"
+            "try: SentenceTransformerEmbedder('none').dimension\n"
             "except ConfigurationError as error: print(error)"
         )
         command = [sys.executable, "-c", code]
