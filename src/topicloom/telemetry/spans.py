@@ -22,7 +22,7 @@ WORKFLOW, CHAT, SEARCH = "invoke_workflow", "chat", "search_memory"
 """Operations, as the conventions name them."""
 _SEARCHING = frozenset({"retrieve", "amnesia", "activate_topic", "assemble"})
 """Steps that are parts of a search through memory; what is read goes on between them."""
-_ERROR = re.compile(r"\w*(?:Error|Exception|Timeout)\b")
+_ERROR = re.compile(r"\w{0,60}(?:Error|Exception|Timeout)\b")
 
 
 @dataclass(frozen=True, slots=True)
