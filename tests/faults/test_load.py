@@ -5,7 +5,6 @@ The figures: `docs/concepts/reliability.md`.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,7 +49,6 @@ def test_a_message_that_is_missing_doubled_or_anothers_is_seen(load: Any, wrong:
 
 
 @pytest.mark.long
-@pytest.mark.skipif("CI" in os.environ, reason="LOAD IS NOT TESTED here: bin/test --all does")
 @pytest.mark.parametrize("options", [["--kill"], ["--postgres", "--workers", "2", "--restart"]])
 def test_nothing_is_lost_while_processes_are_killed(options: list[str]) -> None:
     if "--postgres" in options:
