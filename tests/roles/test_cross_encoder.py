@@ -120,7 +120,7 @@ def test_a_name_that_cannot_be_had_is_told(tmp_path: Path) -> None:
     library()
     said = offline(
         tmp_path,
-        f"{IMPORT}try: CrossEncoderArbiter().check_coherence('a', 'b')\n"
+        f"{IMPORT}try: CrossEncoderArbiter('BAAI/bge-reranker-v2-m3').check_coherence('a', 'b')\n"
         "except UnknownModelError as error: print(error)",
     )
     assert "'BAAI/bge-reranker-v2-m3' is neither in the cache of the hub" in said
@@ -133,7 +133,7 @@ def test_the_missing_extra_is_named() -> None:
         "import sys; sys.modules['sentence_transformers'] = None\n"
         "from topicloom.errors import ConfigurationError\n"
         "from topicloom.roles.arbiter import CrossEncoderArbiter\n"
-        "try: CrossEncoderArbiter().check_coherence('a', 'b')\n"
+        "try: CrossEncoderArbiter('BAAI/bge-reranker-v2-m3').check_coherence('a', 'b')\n"
         "except ConfigurationError as error: print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
