@@ -119,7 +119,7 @@ class TestErrors:
     def test_a_name_that_cannot_be_had(self, tmp_path: Path) -> None:
         library()
         code = (
-            f"{IMPORT}try: SentenceTransformerEmbedder().dimension\n"
+            f"{IMPORT}try: SentenceTransformerEmbedder('BAAI/bge-m3').dimension\n"
             "except UnknownModelError as error: print(error)"
         )
         assert "'BAAI/bge-m3' is neither in the cache of the hub" in offline(tmp_path, code)
@@ -129,7 +129,7 @@ class TestErrors:
             "import sys; sys.modules['sentence_transformers'] = None\n"
             "from topicloom.errors import ConfigurationError\n"
             "from topicloom.search.pretrained import SentenceTransformerEmbedder\n"
-            "try: SentenceTransformerEmbedder('none').dimension\n"
+            "try: SentenceTransformerEmbedder('BAAI/bge-m3').dimension\n"
             "except ConfigurationError as error: print(error)"
         )
         command = [sys.executable, "-c", code]
