@@ -135,6 +135,7 @@ from .storage.protection import (
 )
 from .storage.writers import (
     find_newest as find_newest,
+    take_back as take_back,
 )
 from .telemetry.metrics import (
     METRICS as METRICS,

@@ -222,6 +222,21 @@ def resume(
     return session, [], max(tip.session.count for tip in old)
 
 
+def take_back(store: SessionStore, session: Session, said: Sequence[str]) -> None:
+    """Take back turns that ended in a process which was killed before a checkpoint knew them, if
+    what their user `said` is sent again: nobody has seen their replies.
+    """
+
+    def is_sent_again(tip: Tip) -> bool:
+        missing = find_missing(store, tip.session, session)
+        texts = [message.text for message in missing if message.role == "user"]
+        return bool(texts) and texts == list(said[: len(texts)])
+
+    gone = [tip.ref for tip in find_concurrent(store, session) if is_sent_again(tip)]
+    if gone:
+        publish(store, session, gone)
+
+
 def publish(
     store: SessionStore,
     session: Session,

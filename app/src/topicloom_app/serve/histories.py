@@ -18,7 +18,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.types import StateSnapshot
 
 from topicloom import InputError, Session, SessionStore
-from topicloom.hosting import REMOVED, Graph, find_deps, get_text, name_thread
+from topicloom.hosting import REMOVED, Graph, find_deps, get_text, name_thread, take_back
 from topicloom_app.serve.sent_messages import are_sent_again, digest_histories, find_ends, list_sent
 from topicloom_app.serve.side_calls import (
     Newest,
@@ -114,10 +114,27 @@ class HistoryFinder:
         came: datetime,
     ) -> Start | None:
         """The place to go on from; None if what is asked is no part of what was said there."""
-        thread, messages = name_thread(turn.session), cast("Sequence[AnyMessage]", turn.messages)
+        thread = name_thread(turn.session)
         newest = await self._graph.aget_state(thread)
         if newest.created_at is None:
             return Start(thread)
+        start = await self._find_place(turn, digests, before, came, newest)
+        if start and start.config == thread and turn.complete:
+            sent = cast("Sequence[AnyMessage]", turn.messages)[start.known :]
+            said = [get_text(m) for m in sent if isinstance(m, HumanMessage)]
+            stored = await self._open(turn.session)
+            await asyncio.to_thread(take_back, stored, _read_session(newest), said)
+        return start
+
+    async def _find_place(
+        self,
+        turn: TurnRequest,
+        digests: Sequence[str],
+        before: StateSnapshot | None,
+        came: datetime,
+        newest: StateSnapshot,
+    ) -> Start | None:
+        thread, messages = name_thread(turn.session), cast("Sequence[AnyMessage]", turn.messages)
         if before is not None:
             return await self._go_on(turn, before, newest, digests[0])
         known, place = await self._find_known(newest, messages, digests)
