@@ -105,16 +105,21 @@ def _review_session(
         troubles=tuple(survey.troubles),
         calls=tuple(survey.calls),
     )
-    told_of: dict[str, Attribute] = {
-        "topicloom.review.changed": report.changed,
-        "topicloom.review.refused": len(report.refused),
-        "topicloom.review.dry_run": dry_run,
-    }
-    deps.telemetry.report_work("topicloom.review", report.session, began, told_of, report.calls)
+    _tell(deps, report, began)
     return report
 
 
 review_session, areview_session = both(_review_session)
+
+
+def _tell(deps: Deps, report: ReviewReport, began: float) -> None:
+    """Tell of a review that began so many seconds since the epoch, where somebody listens."""
+    told: dict[str, Attribute] = {
+        "topicloom.review.changed": report.changed,
+        "topicloom.review.refused": len(report.refused),
+        "topicloom.review.dry_run": report.dry_run,
+    }
+    deps.telemetry.report_work("topicloom.review", report.session, began, told, report.calls)
 
 
 @dataclass(frozen=True, slots=True)
