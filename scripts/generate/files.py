@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 from textwrap import dedent
 
@@ -31,9 +32,16 @@ def make_page(path: str, make: Callable[[str], str]) -> Generated:
     def read() -> str:
         return file.read_text("utf-8")
 
-    return Generated(
-        file, lambda: make(read()) == read(), lambda: file.write_text(make(read()), "utf-8")
-    )
+    def is_current() -> bool:
+        stands, made = read(), make(read())
+        print(
+            *unified_diff(stands.splitlines(), made.splitlines(), path, "made", lineterm="", n=0),
+            sep="\n",
+            end="",
+        )
+        return made == stands
+
+    return Generated(file, is_current, lambda: file.write_text(make(read()), "utf-8"))
 
 
 def replace_part(page: str, name: str, text: str) -> str:

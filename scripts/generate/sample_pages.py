@@ -19,6 +19,9 @@ from scripts.generate.sample import PACKED
 _SECONDS = re.compile(r"\d+\.\d s")
 """What differs from run to run, and is left out."""
 
+_RULE = re.compile(r"(.*?)─{9,}")
+"""A heading with a rule, which is the shorter the more digits the seconds before it have."""
+
 
 def list_pages() -> list[Generated]:
     """The pages that show the sample."""
@@ -74,6 +77,7 @@ def _run(command: str, typed: str = "") -> str:
 
 def _frame(printed: str) -> str:
     """What was printed, with lines no wider than a page."""
-    lines = _SECONDS.sub("… s", printed).strip("\n").splitlines()
+    printed = _SECONDS.sub("… s", printed).strip("\n")
+    lines = [_RULE.sub(lambda rule: rule[1].ljust(80, "─"), line) for line in printed.splitlines()]
     wrapped = (textwrap.wrap(line, 100, subsequent_indent="  ") or [""] for line in lines)
     return "\n".join(["```text", *chain.from_iterable(wrapped), "```"])
