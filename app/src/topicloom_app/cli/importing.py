@@ -36,7 +36,7 @@ from topicloom_app.recordings.formats.known import FORMATS
 from topicloom_app.recordings.imports import record_messages, select_new
 from topicloom_app.recordings.session_names import SessionNames
 from topicloom_app.recordings.spool import ChatPiece, ImportSpool, ImportSummary
-from topicloom_app.session_names import check_session_name
+from topicloom_app.session_names import check_session_name, make_titled_name
 
 
 def run_import(
@@ -61,7 +61,7 @@ def run_import(
     Args:
         cli: Options of every command.
         named: The files, folders and archives; before them may stand the format.
-        session: The session for all of it.
+        session: The session for all of it; None for the one named after the first file.
         each: True for a session of each conversation.
         branches: True to take in branches that are not shown any more, too.
         dry_run: True to only say what would be recorded.
@@ -73,10 +73,10 @@ def run_import(
         me: The names that the user has in conversations of several people.
 
     Raises:
-        InputError: Neither `session` nor `each` says where to, or nothing can be imported.
+        InputError: Both `session` and `each` say where to, or nothing can be imported.
     """
-    _check_target(session, each=each)
     kind, files = _split_format(named)
+    session = _choose_session(session, files[0], each=each)
     context, console = open_context(cli), open_console(quiet=as_json)
     if user and not timezone:
         with context.open_graph() as (graph, *_):
@@ -105,15 +105,17 @@ def run_import(
         raise InputError(_explain_nothing(found))
 
 
-def _check_target(session: str | None, *, each: bool) -> None:
-    """Raise `InputError` if it is not said where messages go, or by a name that is none."""
-    if (session is None) != each:
+def _choose_session(session: str | None, file: Path, *, each: bool) -> str | None:
+    """The session that all messages go into; None if each conversation has its own."""
+    if session is None:
+        named = file.resolve().stem
+        return None if each else check_session_name(make_titled_name(named) or named)
+    if each:
         raise InputError(
-            "say where the messages go: --session NAME puts all conversations into one session,"
-            " --each makes a session for each conversation"
+            "--session NAME puts all conversations into one session, --each makes a session for"
+            " each conversation: give one of them"
         )
-    if session is not None:
-        check_session_name(session)
+    return check_session_name(session)
 
 
 def _read_all(
@@ -133,7 +135,7 @@ def _split_format(named: Sequence[str]) -> tuple[str | None, list[Path]]:
     if first in FORMATS and (others or not Path(first).exists()):
         if not others:
             raise InputError(
-                "name the export too: topicloom import {given} FILE --session NAME", given=first
+                "name the export too: topicloom import {given} FILE", given=first
             )
         return first, list(map(Path, others))
     return None, list(map(Path, named))

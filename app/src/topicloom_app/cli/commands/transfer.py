@@ -20,7 +20,11 @@ def import_(
         ),
     ],
     session: Annotated[
-        str | None, typer.Option(help="Record all conversations in this session.")
+        str | None,
+        typer.Option(
+            help="Record all conversations in this session. If not given, in one that has the name"
+            " of the first file."
+        ),
     ] = None,
     each: Annotated[
         bool,
