@@ -13,14 +13,7 @@ from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import choose_facts
 from topicloom.nodes.rewriting import rewrite_query
-from topicloom.nodes.step import (
-    Update,
-    dump,
-    node,
-    open_session,
-    read_unfinished,
-    turn_options,
-)
+from topicloom.nodes.step import Update, dump, node, open_session, read_unfinished, turn_options
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import SessionState
 from topicloom.state.chats import list_titles, mark_chats

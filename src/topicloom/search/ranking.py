@@ -246,8 +246,7 @@ RECALL = Recipe(
 )
 """What is quoted under a budget."""
 LOOK_UP = replace(
-    RECALL,
-    steps=tuple(step for step in RECALL.steps if step not in (charge_price, prefer_topics)),
+    RECALL, steps=tuple(step for step in RECALL.steps if step not in (charge_price, prefer_topics))
 )
 """What is listed where nothing is quoted: length is no fault there, and no turn is going on."""
 FLAT = Recipe((compare_meaning, compare_words))
