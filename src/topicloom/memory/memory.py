@@ -27,7 +27,6 @@ from topicloom.memory.user_facts import (
     correct_fact,
     forget_fact,
     get_fact,
-    read_fact_spans,
     read_facts,
 )
 from topicloom.memory.values import (
@@ -48,6 +47,7 @@ from topicloom.memory.values import (
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
+from topicloom.reflection.persons import see_facts
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import open_embedder
@@ -265,7 +265,8 @@ class Memory:
 
         Those that began first are in front.
         """
-        return read_fact_spans(self._access, (yield from self._access.open()))
+        session, store, _ = yield from self._access.open()
+        return see_facts(self._access.facts, store, session)
 
     def _person(self) -> Step[PersonMemory]:
         """Everything of the user that the session belongs to, over all threads and scopes.

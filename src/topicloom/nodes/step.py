@@ -57,10 +57,7 @@ class _Node(Runnable[S, Update]):
         return run_step(self._step(input))
 
     async def ainvoke(
-        self,
-        input: S,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: S, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Update:
         """Work in worker threads, so that the event loop is free."""
         return await arun_step(self._step(input))

@@ -184,11 +184,7 @@ class UserKnowledge:
         return [quote for _, quote in ranked[:_MESSAGES]]
 
     def read(
-        self,
-        kept: BaseStore,
-        store: SessionStore,
-        session: Session,
-        quotes: Sequence[ThreadQuote],
+        self, kept: BaseStore, store: SessionStore, session: Session, quotes: Sequence[ThreadQuote]
     ) -> dict[ThreadQuote, str]:
         """What quotes say now; of what is gone, or not to be seen any more, there is none."""
         person = get_person(session)

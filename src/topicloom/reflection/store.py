@@ -27,13 +27,7 @@ from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.leases import Leases
 from topicloom.reflection.own_items import PREFIX, clean, read_item
 from topicloom.state.persons import Person, sees
-from topicloom.storage.store_items import (
-    Namespace,
-    delete_items,
-    items_at,
-    items_in,
-    label,
-)
+from topicloom.storage.store_items import Namespace, delete_items, items_at, items_in, label
 from topicloom.storage.thread_profiles import delete_profile, delete_profiles, forget_profile
 
 _OWNERS, _ZONES = "%owners", "%zones"
