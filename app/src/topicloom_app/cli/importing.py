@@ -134,9 +134,7 @@ def _split_format(named: Sequence[str]) -> tuple[str | None, list[Path]]:
     first, *others = named
     if first in FORMATS and (others or not Path(first).exists()):
         if not others:
-            raise InputError(
-                "name the export too: topicloom import {given} FILE", given=first
-            )
+            raise InputError("name the export too: topicloom import {given} FILE", given=first)
         return first, list(map(Path, others))
     return None, list(map(Path, named))
 
