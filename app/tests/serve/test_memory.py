@@ -248,6 +248,6 @@ def test_its_document_is_one_of_openapi(talk: Talk) -> None:
     described = httpx.get(f"{talk.url.removesuffix('/v1')}/openapi.json").json()
     OpenAPI.model_validate(described)
     operations = [one for path in described["paths"].values() for one in path.values()]
-    assert len(operations) == 23
+    assert len(operations) == 25
     for operation in operations:
         assert operation["summary"]
