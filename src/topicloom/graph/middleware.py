@@ -250,9 +250,9 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
         deps.telemetry.providers.setdefault(model, find_provider(request.model))
-        session, call = account_reply(deps.meter, counter, session, model, sent, message, size)
-        took = round(time.monotonic() - began, 4)
-        call = call.model_copy(update={"began": round(time.time() - took, 4), "seconds": took})
+        session, call = account_reply(
+            deps.meter, counter, session, model, sent, message, size, began=began
+        )
         deps.spending.note(session.id, call)
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         own_state = {

@@ -28,7 +28,6 @@ from topicloom.memory.user_facts import (
     correct_fact,
     forget_fact,
     get_fact,
-    read_fact_spans,
     read_facts,
 )
 from topicloom.memory.values import (
@@ -49,6 +48,7 @@ from topicloom.memory.values import (
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
+from topicloom.reflection.persons import see_facts
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import open_embedder
@@ -269,7 +269,8 @@ class Memory:
 
         Those that began first are in front.
         """
-        return read_fact_spans(self._access, (yield from self._access.open()))
+        session, store, _ = yield from self._access.open()
+        return see_facts(self._access.facts, store, session)
 
     def _person(self) -> Step[PersonMemory]:
         """Everything of the user that the session belongs to, over all threads and scopes.
@@ -376,7 +377,7 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
-        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.timezone))
+        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.zone))
         marks: dict[Mark, bool] = {"pinned": False, "restored": False}
         return (yield from self._change(topic_id, archive=month, marks=marks))
 

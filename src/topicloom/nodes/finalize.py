@@ -15,15 +15,7 @@ from topicloom.nodes.ahead import embed_written
 from topicloom.nodes.catch_up import Replay, show_newest, take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
-from topicloom.nodes.step import (
-    Update,
-    dump,
-    emit,
-    graph_store,
-    node,
-    open_turn,
-    read_store,
-)
+from topicloom.nodes.step import Update, dump, emit, graph_store, node, open_turn, read_store
 from topicloom.nodes.turn_end import TurnEnd
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import split_visible

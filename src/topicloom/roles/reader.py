@@ -27,13 +27,7 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import Chat, ChatRole
-from topicloom.roles.markup import (
-    Element,
-    find_elements,
-    first_of,
-    json_entries,
-    lookups,
-)
+from topicloom.roles.markup import Element, find_elements, first_of, json_entries, lookups
 from topicloom.roles.values import (
     clip,
     note_repairs,

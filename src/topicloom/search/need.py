@@ -77,8 +77,8 @@ def load_need_examples(embedder: Embedder, text: str) -> NeedExamples | None:
         text: The message.
     """
     language = choose_language(embedder, text)
-    kinds = load_contrast(embedder, "needing", "idle", language)
+    kinds = load_contrast(embedder, language)
     if kinds is None:
         return None
-    fitted = load_contrast(default_embedder(), "needing", "idle", language)
+    fitted = load_contrast(default_embedder(), language)
     return NeedExamples(kinds, fitted or kinds)

@@ -148,11 +148,7 @@ def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first:
 
 
 def plan_split(
-    now: SplitPlan,
-    rounds: Sequence[Round],
-    sizes: Sequence[int],
-    room: float,
-    policy: SplitPolicy,
+    now: SplitPlan, rounds: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
 ) -> SplitPlan:
     """Choose the cut that brings the messages in view to the target; sizes and room are tokens.
 

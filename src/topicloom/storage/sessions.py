@@ -18,13 +18,7 @@ from topicloom.state.safe_text import digest_text
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.superseding import Edit, fold_edits
-from topicloom.state.topic_ranges import (
-    Range,
-    TopicRanges,
-    list_numbers,
-    make_ranges,
-    write_rows,
-)
+from topicloom.state.topic_ranges import Range, TopicRanges, list_numbers, make_ranges, write_rows
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import (
     CHANGES,
