@@ -8,13 +8,15 @@ What comes before the reply is the same graph as in a session (`wire_memory`), r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, Unpack, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import Runnable
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
 
@@ -181,7 +183,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             warn_of_part(messages)
         given = {"readings": [], "calls": [], **known, "messages": messages}
         invoke, ainvoke = partial(work.invoke, given), partial(work.ainvoke, given)
-        done = yield from either(invoke, ainvoke, run.inside())
+        with self._tell_failure(known):
+            done = yield from either(invoke, ainvoke, run.inside())
         own_state: Update = {
             key: done[key] or [] for key in ("session", "turn", "readings", "calls")
         }
@@ -206,9 +209,16 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
         """Have the agent's model reply to the main window."""
-        state = cast("TopicState", request.state)
-        if (known := state.get("topicloom")) is None:
+        known = cast("TopicState", request.state).get("topicloom")
+        if known is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
+        with self._tell_failure(known):
+            return (yield from self._reply(request, handler, known))
+
+    def _reply(
+        self, request: ModelRequest[Any], handler: Handler, known: dict[str, Any]
+    ) -> Step[Any]:
+        state = cast("TopicState", request.state)
         deps, counter, options = self.deps, self.deps.window.counter, turn_options()
         run, fork = find_run(known)
         session, turn, workspace = self._take_edits(state, run)
@@ -256,8 +266,23 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Step[Any]:
         """Have what a tool gives in a form that the agent's checkpoints can hold."""
-        result = yield from either(partial(handler, request), partial(handler, request))
+        with self._tell_failure(request.state.get("topicloom")):
+            result = yield from either(partial(handler, request), partial(handler, request))
         return make_result_storable(request.tool_call["name"], result)
+
+    @contextmanager
+    def _tell_failure(self, known: Mapping[str, Any] | None) -> Iterator[None]:
+        """Tell of a turn that an exception ends."""
+        try:
+            yield
+        except (GraphBubbleUp, NoNewMessageError):
+            raise
+        except Exception as error:
+            run, _ = find_run(known or {})
+            steps = read_turn(known)[1].steps if known else ()
+            began = min([run.began, *(step.began for step in steps)])
+            self.deps.telemetry.report_failure(run.thread, began, error)
+            raise
 
     def _take_edits(self, state: TopicState, run: Run) -> tuple[Session, Turn, Workspace]:
         """The session behind what hooks of others edited since this turn was taken in."""

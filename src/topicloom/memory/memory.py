@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import date, datetime
 from functools import partial
 from time import time
@@ -52,6 +53,7 @@ from topicloom.reflection.scheduler import read_system_clock
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import open_embedder
 from topicloom.search.time_expressions import Days
+from topicloom.settings import Settings
 from topicloom.state.changes import TopicChange, explain_refusal, find_month
 from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
@@ -63,6 +65,7 @@ from topicloom.state.topics import Mark
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
+from topicloom.telemetry.report import Telemetry, Work
 from topicloom.texts import FilledText
 from topicloom.topics.session_index import SessionIndex
 
@@ -114,6 +117,7 @@ class Memory:
             full_index,
             open_facts(store),
             clock or read_system_clock,
+            Telemetry(Settings().telemetry, {}),
             person=make_person(user_id, scope),
         )
 
@@ -292,7 +296,9 @@ class Memory:
             InputError: There is no such fact.
             SessionBusyError: It is being reflected upon.
         """
-        corrected = correct_fact(self._access, (yield from self._access.open()), key, text)
+        opened = yield from self._access.open()
+        with self._watch("update_memory"):
+            corrected = correct_fact(self._access, opened, key, text)
         return get_fact(self._access, (yield from self._access.open()), corrected)
 
     def _forget_fact(self, key: str) -> Step[Fact]:
@@ -303,7 +309,8 @@ class Memory:
             SessionBusyError: It is being reflected upon.
         """
         opened = yield from self._access.open()
-        return (yield from forget_fact(self._access, opened, key))
+        with self._watch("delete_memory"):
+            return (yield from forget_fact(self._access, opened, key))
 
     def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
         """Give a topic a name, which no review and no split changes.
@@ -401,11 +408,18 @@ class Memory:
 
     def _make(self, changes: Sequence[TopicChange]) -> Step[tuple[str, ...]]:
         """Make changes by a turn; returns the topics that were changed."""
-        turn = yield from self._access.change(changes)
-        self._access = self._access.after_change()
-        if turn.refused:
-            raise InputError("; ".join(turn.refused.values()))
+        with self._watch("update_memory") as work:
+            turn = yield from self._access.change(changes)
+            self._access = self._access.after_change()
+            if turn.refused:
+                raise InputError("; ".join(turn.refused.values()))
+            work.attributes["topicloom.memory.topics"] = turn.changed
         return turn.changed[-len(changes) :]
+
+    def _watch(self, operation: str) -> AbstractContextManager[Work]:
+        """Tell of a change, when it is made."""
+        told = {"topicloom.memory.author": self.author}
+        return self._access.telemetry.watch_memory(operation, self._access.thread, **told)
 
     def _changes(self) -> Step[list[MemoryChange]]:
         """The changes that people and reviews made to topics, in order."""
@@ -453,7 +467,9 @@ class Memory:
         gone = (*said, *plan.versions)
         if dry_run:
             return Forgotten(gone, plan.topics, facts)
-        with kept.hold_lease(thread, time(), ReflectionPolicy()):
+        lease = kept.hold_lease(thread, time(), ReflectionPolicy())
+        with self._watch("delete_memory") as work, lease:
+            work.attributes["gen_ai.memory.record.count"] = len(gone)
             forget = partial(kept.forget, thread, asked)
             left = yield from self._access.purge(plan, forget)
         self._access = self._access.after_change()
