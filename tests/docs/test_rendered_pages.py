@@ -84,12 +84,12 @@ def test_a_page_fits(site: Path, page: Page, name: str) -> None:
 def test_the_cost_form_gives_what_the_example_of_the_page_does(
     site: Path, page: Page, name: str
 ) -> None:
-    assert "**$0.32**" in (ROOT / "docs" / "guides" / "cost.md").read_text("utf-8")
+    assert "**$0.33**" in (ROOT / "docs" / "guides" / "cost.md").read_text("utf-8")
     page.goto((site / name / "index.html").as_uri())
     page.fill("[name=turns]", "185")
-    assert page.locator("[name=cheap-cost]").inner_text() == "$0.32"
+    assert page.locator("[name=cheap-cost]").inner_text() == "$0.33"
     page.fill("[name=turns]", "370")
-    assert page.locator("[name=cheap-cost]").inner_text() == "$0.64"
+    assert page.locator("[name=cheap-cost]").inner_text() == "$0.65"
 
 
 @pytest.mark.parametrize(
