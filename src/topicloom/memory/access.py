@@ -82,7 +82,7 @@ class StorageAccess:
             ConflictError: Others end turns all the time.
         """
         session, store, _ = yield from self.open()
-        started = place_in_zone(self.clock(), session.timezone).isoformat()
+        started = place_in_zone(self.clock(), session.zone).isoformat()
         close = partial(self._take_turn, changes, started)
         _, turn, alone = write_tip(
             store, session, close, lambda now, others: come_behind(store, now, others)[0]

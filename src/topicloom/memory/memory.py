@@ -370,7 +370,7 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
-        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.timezone))
+        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.zone))
         marks: dict[Mark, bool] = {"pinned": False, "restored": False}
         return (yield from self._change(topic_id, archive=month, marks=marks))
 

@@ -22,7 +22,7 @@ from topicloom.state.zones import place_in_zone
 
 def read_facts(access: Access, opened: OpenSession, day: date | None) -> dict[str, Fact]:
     """The facts that hold on a day, by key; None for now."""
-    now = end_day(day, place_in_zone(access.clock(), opened.session.timezone)).timestamp()
+    now = end_day(day, place_in_zone(access.clock(), opened.session.zone)).timestamp()
     return find_facts(access.facts, opened.store, opened.session, now)
 
 

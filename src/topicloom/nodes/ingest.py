@@ -13,7 +13,15 @@ from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import choose_facts
 from topicloom.nodes.rewriting import rewrite_query
-from topicloom.nodes.step import Update, dump, node, open_session, read_unfinished, turn_options
+from topicloom.nodes.step import (
+    Update,
+    dump,
+    node,
+    open_session,
+    place_user,
+    read_unfinished,
+    turn_options,
+)
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import SessionState
 from topicloom.state.chats import list_titles, mark_chats
@@ -33,6 +41,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         begun = read_unfinished(state, session) or Turn()
         if begun.first:
             return {}  # it failed at its very end, and is only to be closed
+        session = place_user(session, workspace)
         options, messages = turn_options(), state.get("messages", [])
         recent = workspace.recent(session, messages)
         silent = begun.silent or bool(options.changes_topics and recent)

@@ -91,7 +91,7 @@ class UserKnowledge:
         asked for, and not `shown` by notes already. What ended is shown only where the past is
         asked for.
         """
-        now = place_in_zone(self.clock(), session.timezone)
+        now = place_in_zone(self.clock(), session.zone)
         known = {(quote.fact, quote.since) for quote in shown}
         spans = see_facts(ReflectionStore(kept), store, session, alone=self._alone)
         seconds = now.timestamp()

@@ -70,7 +70,7 @@ class Spending:
             "account": session.account,
             "process": "",
         }
-        payers = _Payers(names, session.timezone, store)
+        payers = _Payers(names, session.zone, store)
         with self._lock:
             self._payers[session.id] = payers
         for purse in self._find_purses(payers):
