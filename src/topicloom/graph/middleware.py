@@ -35,6 +35,7 @@ from topicloom.nodes.main_generate import check_limits, offers_search
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
 from topicloom.nodes.step import (
+    Update,
     dump,
     dumped,
     graph_store,
@@ -73,7 +74,6 @@ _DURABILITY = "__pregel_durability"
 fails where it is handed "sync" (1.2.22), and `invoke(durability=...)` warns there, so that this is
 set instead. `tests/graph/test_what_langgraph_is_like.py` fails when either changes."""
 
-Update = dict[str, Any]
 Handler = Callable[[ModelRequest[Any]], Any]
 
 

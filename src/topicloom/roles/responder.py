@@ -233,19 +233,15 @@ class RecordedResponder:
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The recorded reply in one piece."""
         reply = self._replies.get(request.session)
-        if reply is None:
-            yield from self._otherwise.stream(request)
-        else:
-            yield to_chunk(reply)
+        yield from self._otherwise.stream(request) if reply is None else [to_chunk(reply)]
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The recorded reply in one piece."""
-        reply = self._replies.get(request.session)
-        if reply is None:
-            async for chunk in self._otherwise.astream(request):
-                yield chunk
-        else:
+        if (reply := self._replies.get(request.session)) is not None:
             yield to_chunk(reply)
+            return
+        async for chunk in self._otherwise.astream(request):
+            yield chunk
 
 
 RESPONDER: RoleSpec[Responder] = RoleSpec(

@@ -55,7 +55,7 @@ def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[st
         return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in KINDS}
 
 
-def choose_language(embedder: Embedder, text: str) -> Language | None:
+def choose_examples(embedder: Embedder, text: str) -> Language | None:
     """The language of the examples that a message is compared with; None for both languages.
 
     The encoder that ships reads both. Another one may read one alone, and examples that it cannot

@@ -179,7 +179,7 @@ def _find_suffix(sizes: Sequence[int], limit: float) -> int:
     return start
 
 
-def cut_runs(rounds: Sequence[Round], size: Callable[[Round], int], limit: int) -> list[slice]:
+def cut_to_size(rounds: Sequence[Round], size: Callable[[Round], int], limit: int) -> list[slice]:
     """Runs of rounds of at most `limit` in sum; one round may exceed it alone."""
     cuts, total = [0], 0
     for index, item in enumerate(map(size, rounds)):

@@ -30,12 +30,11 @@ from topicloom.storage.base import (
     TRANSCRIPT,
     TURNS,
 )
-from topicloom.storage.caches import WeighedCache
+from topicloom.storage.caches import ReadCaches, TopicContent, WeighedCache
 from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, to_row
 from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
-from topicloom.storage.read_caches import ReadCaches, TopicContent
 
 
 class SessionStore:
