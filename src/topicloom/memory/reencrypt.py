@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -30,7 +30,8 @@ from topicloom.storage.base import (
 from topicloom.storage.encrypted import EncryptedBackend, EncryptedStorage
 from topicloom.storage.encrypted_store import EncryptedStore
 from topicloom.storage.log import PURGES
-from topicloom.storage.store_items import items_in
+from topicloom.storage.store_items import items_in, label
+from topicloom.storage.stores import SESSIONS, VECTORS
 from topicloom.texts import FilledText
 
 CHAINS = (TRANSCRIPT, SUPERSEDED, CHANGES, RANGES, ROSTER, LEDGER, TURNS, EDITS, TIPS, PURGES)
@@ -71,7 +72,7 @@ def _reencrypt(
     if store is not None:
         if not isinstance(store, EncryptedStore):
             raise InputError("the store does not encrypt: give an EncryptedStore")
-        _reencrypt_items(store.with_plain())
+        _reencrypt_items(store.with_plain(), {label(name) for name in storage.sessions()})
     pages = yield from rewrite_files(checkpointer, store)
     return tuple(filter(None, (left, *pages, *name_free_space(checkpointer, store))))
 
@@ -96,8 +97,14 @@ def _reencrypt_session(backend: EncryptedBackend) -> None:
         backend.mark()  # last: until then the old key is asked for
 
 
-def _reencrypt_items(store: EncryptedStore) -> None:
+def _reencrypt_items(store: EncryptedStore, sessions: Container[str]) -> None:
+    """Write items anew, but not rows of sessions in the same store: these have their own keys."""
+    rows = {label(chain) for chain in CHAINS}
     for namespace in _list_namespaces(store):
+        _, owner, *rest = (*namespace, "")
+        own = owner in sessions and (rest[0] in rows or rest[0].startswith(VECTORS))
+        if own or owner == SESSIONS:
+            continue
         puts = [PutOp(namespace, item.key, item.value) for item in items_in(store, namespace)]
         store.batch(puts)
 

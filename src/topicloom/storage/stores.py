@@ -34,7 +34,7 @@ from topicloom.storage.store_items import (
     put_items,
 )
 
-_SESSIONS, _VECTORS = "%sessions", "%vectors-"
+SESSIONS, VECTORS = "%sessions", "%vectors-"
 
 
 class StoreStorage(Storage):
@@ -66,7 +66,7 @@ class StoreStorage(Storage):
         return StoreBackend(session, self._store, self._prefix)
 
     def sessions(self) -> list[str]:
-        listed = items_in(self._store, (*self._prefix, _SESSIONS))
+        listed = items_in(self._store, (*self._prefix, SESSIONS))
         return sorted({_read_name(item) for item in listed})
 
     @contextmanager
@@ -103,11 +103,11 @@ class StoreBackend(Backend):
         return EntryItems(self._store, self._below(label(chain)))
 
     def batches(self, space: str) -> BatchItems:
-        return BatchItems(self._store, self._below(f"{_VECTORS}{label(space)}"))
+        return BatchItems(self._store, self._below(f"{VECTORS}{label(space)}"))
 
     def spaces(self) -> Iterable[Rows[Batch]]:
         found = namespaces_in(self._store, (*self._prefix, self._label))
-        own = [namespace for namespace in found if namespace[-1].startswith(_VECTORS)]
+        own = [namespace for namespace in found if namespace[-1].startswith(VECTORS)]
         return [BatchItems(self._store, namespace) for namespace in own]
 
     @contextmanager
@@ -126,7 +126,7 @@ class StoreBackend(Backend):
         for namespace in list(namespaces_in(self._store, (*self._prefix, self._label))):
             keys = [item.key for item in items_in(self._store, namespace)]
             delete_items(self._store, namespace, keys)
-        delete_items(self._store, (*self._prefix, _SESSIONS), [self._label])
+        delete_items(self._store, (*self._prefix, SESSIONS), [self._label])
         self._has_info = False
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
@@ -138,7 +138,7 @@ class StoreBackend(Backend):
     def _write_info(self) -> None:
         if self._has_info:
             return
-        sessions = (*self._prefix, _SESSIONS)
+        sessions = (*self._prefix, SESSIONS)
         found = items_at(self._store, sessions, [self._label])
         for item in found:
             check_format(f"item {item.key} in namespace {sessions}", item.value.get("format"))
