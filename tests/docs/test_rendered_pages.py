@@ -84,9 +84,25 @@ def test_a_page_fits(site: Path, page: Page, name: str) -> None:
 def test_the_cost_form_gives_what_the_example_of_the_page_does(
     site: Path, page: Page, name: str
 ) -> None:
-    assert "**$0.32**" in (ROOT / "docs" / "guides" / "cost.md").read_text("utf-8")
+    assert "**$0.33**" in (ROOT / "docs" / "guides" / "cost.md").read_text("utf-8")
     page.goto((site / name / "index.html").as_uri())
     page.fill("[name=turns]", "185")
-    assert page.locator("[name=cheap-cost]").inner_text() == "$0.32"
+    assert page.locator("[name=cheap-cost]").inner_text() == "$0.33"
     page.fill("[name=turns]", "370")
-    assert page.locator("[name=cheap-cost]").inner_text() == "$0.64"
+    assert page.locator("[name=cheap-cost]").inner_text() == "$0.65"
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "search"),
+    [("zh/quickstart/", "zh", "查找"), ("start/quickstart/", "en", "Search")],
+)
+def test_the_words_around_a_page_are_in_its_language(
+    site: Path, page: Page, name: str, language: str, search: str
+) -> None:
+    page.goto((site / name / "index.html").as_uri())
+    assert page.locator("html").get_attribute("lang") == language
+    assert page.locator(".md-search").get_attribute("aria-label") == search
+    for other in ("en", "zh"):
+        link = page.locator(f"a.md-select__link[hreflang={other}]").get_attribute("href")
+        assert link is not None
+        assert (site / name / link / "index.html").is_file()

@@ -476,9 +476,15 @@ def test_a_file_of_which_nothing_is_imported(
     assert "there is no session" in run("transcript", "s").err
 
 
-def test_an_import_has_to_say_into_which_session(run: Run, tmp_path: Path) -> None:
+def test_an_import_goes_into_a_session_that_its_first_file_names(run: Run, tmp_path: Path) -> None:
+    files = [save(tmp_path / name, [MIXED]) for name in ("Tea, 2025.json", "c.json", "---.json")]
+    assert "recorded in session Tea 2025" in run("import", *files).out
+    assert stored(run, "Tea 2025")
+    assert_one_line(run("import", files[2]), "'---' cannot name a session")
+
+
+def test_an_import_goes_into_one_session_or_into_many(run: Run, tmp_path: Path) -> None:
     file = save(tmp_path / "c.json", [MIXED])
-    assert_one_line(run("import", "chatgpt", file), "--each")
     assert_one_line(run("import", "chatgpt", file, "--session", "s", "--each"), "--each")
     assert_one_line(run("import", "chatgpt", "nowhere.json", "--each"), "cannot be read")
 

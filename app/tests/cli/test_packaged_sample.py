@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
+import httpx
 import pytest
 from langchain_core.messages import HumanMessage
 
-from topicloom import Memory, Settings
+from topicloom import Memory, Settings, get_session
 from topicloom.hosting import CompiledSessionGraph, name_thread
 from topicloom_app import Conversation, find_sample
 from topicloom_app.cli.context import make_context
 from topicloom_app.cli.sample import open_sample
 from topicloom_app.recordings.replay import load_first_conversation
+from topicloom_app.ui.app import make_inspector
 
+ROOT = Path(__file__).parents[3]
 ANEW = "the packaged session is not that of today's code: run bin/generate --all"
 THREAD = name_thread(find_sample().stem)
 
@@ -41,6 +44,23 @@ def test_it_has_topics_with_names(graph: CompiledSessionGraph) -> None:
     topics = Memory.of(graph, THREAD).topics()
     assert len(topics) > 15
     assert all(topic.name and topic.count for topic in topics if not topic.loose)
+
+
+async def test_the_page_and_the_documents_count_as_the_commands_do(
+    graph: CompiledSessionGraph,
+) -> None:
+    topics, count = len(Memory.of(graph, THREAD).topics()), get_session(graph, THREAD).count
+    name, session = find_sample().stem, f"/api/session/{find_sample().stem}"
+    app = make_inspector(graph, list, name, key="k", hosts=(), write_page=lambda *_: "")
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+    async with client as page:
+        await page.get("/?key=k")
+        assert (await page.get(session)).json()["count"] == count
+        assert len((await page.get(f"{session}/topics")).json()) == topics
+    for document in ("README.md", "docs/start/tutorial.md"):
+        told = " ".join((ROOT / document).read_text("utf-8").split())
+        assert f"A chat of {count} messages" in told, document
+        assert f"tokens, in {topics} topics." in told, document
 
 
 def test_a_question_is_answered_from_it(graph: CompiledSessionGraph) -> None:

@@ -26,18 +26,15 @@ from topicloom.state.stored_message import StoredMessage
 if TYPE_CHECKING:
     from topicloom.roles.responder import ReplyRequest
 
-_CLOSE = 0.47
-"""Closeness from which a passage is shown (`docs/research/replies.md`). With .45, 6 of 73 questions
-more that nothing answers are shown something."""
-_WORDS, _OWN, _ABROAD = 0.2, 0.1, 0.2
-"""What is added to a cosine: for all of a message's words, for what the user tells, and for another
-language, which lies farther away. Without one of them, 5 to 9 of 77 answers are lost."""
-_READ, _SHOWN = 32, 3
-"""Passages that are read, and that are shown at most."""
-_PASSAGE, _PART = 240, 160
-"""Characters of the whole sentences that are shown together, and of those that are compared."""
+_CLOSE = 0.37
+"""Closeness from which a passage is shown (`docs/research/replies.md`)."""
+_WORDS, _ABROAD = 0.1, 0.2
+"""What is added to a cosine: for all of a message's words, and for another language, which lies
+farther away."""
+_SHOWN, _PASSAGE = 3, 240
+"""Passages that are shown at most, and characters of the whole sentences of one."""
 _SAME = 0.65
-"""Cosine from which two passages are versions of one statement."""
+"""Cosine from which two messages are versions of one statement."""
 _ASKS = "?", "？"
 _WISH_TO_FORGET = re.compile("|".join(load_rows("cues/wish_to_forget")), re.I)
 
@@ -76,21 +73,16 @@ def _find_closest(request: ReplyRequest, embedder: Embedder) -> list[tuple[_Pass
     least = -1.0 if request.days and of_days else _CLOSE
     passages = _cut_passages(of_days or request.sources, telling_words(request.query))
     asked = embedder.embed([request.query])[0]
-    bonus = _rate_words(request.query, passages)
-    # Reading all of them would take too long: those of the closest messages are read.
-    near = embedder.embed([p.message.line for p in passages]) @ asked + bonus
-    read = np.argsort(-near, kind="stable")[:_READ].tolist()
-    parts = [(i, part) for i in read for part in passages_of(passages[i].text, _PART)]
-    vectors = embedder.embed([part for _, part in parts])
-    closeness = vectors @ asked + bonus[np.array([i for i, _ in parts], dtype=np.intp)]
-    best = dict[int, int]()  # of each passage, its closest part
-    for place in np.argsort(-closeness, kind="stable").tolist():
-        best.setdefault(parts[place][0], place)
-    close = [i for i, place in best.items() if closeness[place] >= least][:_SHOWN]
+    vectors = embedder.embed([p.message.line for p in passages])
+    closeness = vectors @ asked + _rate_words(request.query, passages)
+    best = dict[int, int]()  # of each message, its closest passage
+    for i in np.argsort(-closeness, kind="stable").tolist():
+        best.setdefault(passages[i].message.seq, i)
+    close = [i for i in best.values() if closeness[i] >= least][:_SHOWN]
     if not close:
         return []
-    shown = vectors[[best[i] for i in close]]
-    like = (shown @ shown.T >= _SAME).argmax(axis=1).tolist()  # the first that each is alike
+    like = (vectors[close] @ vectors[close].T >= _SAME).argmax(axis=1).tolist()
+    # Versions of one statement stand together, the newest first.
     order = sorted(range(len(close)), key=lambda n: (like[n], -passages[close[n]].message.seq))
     return [
         (passages[close[n]], like[n] in [like[o] for o in order[:at]]) for at, n in enumerate(order)
@@ -112,12 +104,10 @@ def _cut_passages(messages: Sequence[StoredMessage], asked: frozenset[str]) -> l
 
 
 def _rate_words(query: str, passages: Sequence[_Passage]) -> NDArray[np.float64]:
-    """What passages [n] have beside their meaning: words, the speaker, and the language."""
-    index, chinese = LexicalIndex(), is_chinese(query)
+    """What passages [n] have beside their message's meaning: words, and another language."""
+    index = LexicalIndex()
     for passage in passages:
         index.add("", passage.text)
     scores, cover = index.scores(query)
-    own = np.array([p.message.role == "user" and not p.text.endswith(_ASKS) for p in passages])
-    abroad = np.array([is_chinese(p.text) != chinese for p in passages])
-    shared = cover * scores / scores.max(initial=1e-9)
-    return np.asarray(_WORDS * shared + _OWN * own + _ABROAD * abroad)
+    abroad = np.array([is_chinese(p.text) != is_chinese(query) for p in passages])
+    return np.asarray(_WORDS * cover * scores / scores.max(initial=1e-9) + _ABROAD * abroad)

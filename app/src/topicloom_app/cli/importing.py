@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from topicloom import InputError, Session, SessionStore, open_session
+from topicloom import InputError, PersonMemory, Session, SessionStore, open_session
 from topicloom.hosting import Graph, find_newest, find_zone, name_thread
 from topicloom_app.cli.console import (
     CliOptions,
@@ -36,7 +36,7 @@ from topicloom_app.recordings.formats.known import FORMATS
 from topicloom_app.recordings.imports import record_messages, select_new
 from topicloom_app.recordings.session_names import SessionNames
 from topicloom_app.recordings.spool import ChatPiece, ImportSpool, ImportSummary
-from topicloom_app.session_names import check_session_name
+from topicloom_app.session_names import check_session_name, make_titled_name
 
 
 def run_import(
@@ -61,11 +61,11 @@ def run_import(
     Args:
         cli: Options of every command.
         named: The files, folders and archives; before them may stand the format.
-        session: The session for all of it.
+        session: The session for all of it; None for the one named after the first file.
         each: True for a session of each conversation.
         branches: True to take in branches that are not shown any more, too.
         dry_run: True to only say what would be recorded.
-        timezone: Name of the zone whose days and hours messages have; "" for that of this machine.
+        timezone: Name of the zone whose days and hours messages have; "" for where the user is.
         day_first: Whether the day comes before the month between slashes; None to find it out.
         as_json: True to print JSON.
         user: The user whose the sessions are to be; "" for nobody's.
@@ -73,11 +73,14 @@ def run_import(
         me: The names that the user has in conversations of several people.
 
     Raises:
-        InputError: Neither `session` nor `each` says where to, or nothing can be imported.
+        InputError: Both `session` and `each` say where to, or nothing can be imported.
     """
-    _check_target(session, each=each)
     kind, files = _split_format(named)
+    session = _choose_session(session, files[0], each=each)
     context, console = open_context(cli), open_console(quiet=as_json)
+    if user and not timezone:
+        with context.open_graph() as (graph, *_):
+            timezone = PersonMemory(graph, user).timezone()
     named_zone = timezone or context.settings.timezone
     zone = find_zone(named_zone) if named_zone else None
     with ImportSpool(zone, me) as spool, _show_progress(console) as progress:
@@ -102,15 +105,17 @@ def run_import(
         raise InputError(_explain_nothing(found))
 
 
-def _check_target(session: str | None, *, each: bool) -> None:
-    """Raise `InputError` if it is not said where messages go, or by a name that is none."""
-    if (session is None) != each:
+def _choose_session(session: str | None, file: Path, *, each: bool) -> str | None:
+    """The session that all messages go into; None if each conversation has its own."""
+    if session is None:
+        named = file.resolve().stem
+        return None if each else check_session_name(make_titled_name(named) or named)
+    if each:
         raise InputError(
-            "say where the messages go: --session NAME puts all conversations into one session,"
-            " --each makes a session for each conversation"
+            "--session NAME puts all conversations into one session, --each makes a session for"
+            " each conversation: give one of them"
         )
-    if session is not None:
-        check_session_name(session)
+    return check_session_name(session)
 
 
 def _read_all(
@@ -129,9 +134,7 @@ def _split_format(named: Sequence[str]) -> tuple[str | None, list[Path]]:
     first, *others = named
     if first in FORMATS and (others or not Path(first).exists()):
         if not others:
-            raise InputError(
-                "name the export too: topicloom import {given} FILE --session NAME", given=first
-            )
+            raise InputError("name the export too: topicloom import {given} FILE", given=first)
         return first, list(map(Path, others))
     return None, list(map(Path, named))
 

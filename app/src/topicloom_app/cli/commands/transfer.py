@@ -20,7 +20,11 @@ def import_(
         ),
     ],
     session: Annotated[
-        str | None, typer.Option(help="Record all conversations in this session.")
+        str | None,
+        typer.Option(
+            help="Record all conversations in this session. If not given, in one that has the name"
+            " of the first file."
+        ),
     ] = None,
     each: Annotated[
         bool,
@@ -45,7 +49,7 @@ def import_(
         typer.Option(
             metavar="ZONE",
             help="Time zone of the days and hours, such as Europe/Paris. If not given, that of"
-            " this machine.",
+            " the user or of this machine.",
         ),
     ] = "",
     day_first: Annotated[
