@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -101,6 +102,26 @@ async def test_the_mcp_server_answers_over_stdio(folder: Path) -> None:
     )
     async with Client(server) as client:
         await look_around(client)
+
+
+@pytest.mark.slow
+def test_half_a_character_over_stdio_is_answered(folder: Path) -> None:
+    """JavaScript cuts texts between the halves of an emoji; whole ones and backslashes stay."""
+    command = [str(TOPICLOOM), "--folder", str(folder), "mcp", "yue"]
+    about = {"capabilities": {}, "clientInfo": {"name": "js", "version": "1"}}
+    begin = {"protocolVersion": "2025-06-18", **about}
+    asked = {"name": "quote", "arguments": {"message": "\ud83d \ud83d\ude00 \\ud83d"}}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for number, (method, params) in enumerate([("initialize", begin), ("tools/call", asked)]):
+            call = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            print(json.dumps(call), file=server.stdin, flush=True)
+            answer = json.loads(server.stdout.readline())
+            assert answer["id"] == number
+        assert "\ufffd 😀 \\\\ud83d" in answer["result"]["content"][0]["text"]
+        server.stdin.close()
 
 
 @pytest.mark.slow

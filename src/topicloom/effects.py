@@ -103,9 +103,7 @@ async def arun_step(step: Step[R]) -> R:
     return result
 
 
-def both(
-    step: Callable[P, Step[R]],
-) -> tuple[Callable[P, R], Callable[P, Coroutine[Any, Any, R]]]:
+def both(step: Callable[P, Step[R]]) -> tuple[Callable[P, R], Callable[P, Coroutine[Any, Any, R]]]:
     """The two forms of what is written as a step: in the calling thread, and on the event loop.
 
     names, anames = both(_names)

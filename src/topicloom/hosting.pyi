@@ -88,14 +88,12 @@ from .state.messages import (
 from .state.persons import (
     sees as sees,
 )
-from .state.prices import (
-    price_call as price_call,
-)
 from .state.recall import (
     parse_message_number as parse_message_number,
 )
 from .state.receipt import (
     Prices as Prices,
+    price_call as price_call,
 )
 from .state.rounds import (
     group_rounds as group_rounds,

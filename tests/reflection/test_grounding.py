@@ -278,9 +278,11 @@ def test_what_was_pasted_or_is_anothers_bears_nothing_out() -> None:
     pasted = message(1, "user", "Translate this letter:\n\nDear Sir,\nI live in Leeds.")
     other = message(2, "user", "I live in Leeds.", "Otto").model_copy(update={"of_another": True})
     own = message(3, "user", "I live in Leeds.")
-    claims = [Claim("The user lives in Leeds.", (f"m{n}",)) for n in (1, 2, 3)]
-    assert [find_flaw(c, {m.id: m for m in (pasted, other, own)}) for c in claims] == [
+    label = message(4, "user", "**Profile:** I live in Leeds.")
+    claims = [Claim("The user lives in Leeds.", (f"m{n}",)) for n in (1, 2, 3, 4)]
+    assert [find_flaw(c, {m.id: m for m in (pasted, other, own, label)}) for c in claims] == [
         "is not what the user said",
         "rests on no message of the user",
         "",
+        "is not what the user said",
     ]

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from topicloom.errors import InputError, NoNewMessageError
 from topicloom.state.identity import (
-    Verdict,
+    MessageStatus,
     align_ids,
     count_unchanged,
     find_edit,
@@ -64,7 +64,9 @@ def purged(message: AnyMessage) -> StoredMessage:
         pytest.param(AIMessage("", id="a9"), [], "new", id="a reply without words"),
     ],
 )
-def test_one_message(message: AnyMessage, of_its_id: list[StoredMessage], verdict: Verdict) -> None:
+def test_one_message(
+    message: AnyMessage, of_its_id: list[StoredMessage], verdict: MessageStatus
+) -> None:
     assert judge(message, of_its_id) == verdict
     taken_in = select_unstored([message], of_its_id) == [message]
     assert taken_in == (verdict in ("new", "edited"))

@@ -9,13 +9,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import aiosqlite
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
+from postgres import open_postgres
 from sessions import tell, thread
 
 from topicloom import (
@@ -34,13 +38,15 @@ from topicloom import (
     StorageError,
     StoreStorage,
     TurnOptions,
+    areencrypt,
     build_session_graph,
     local_checkpointer,
     make_encryption_key,
+    make_serializer,
     reencrypt,
     review_session,
 )
-from topicloom.hosting import Graph, open_local_store
+from topicloom.hosting import Graph, open_local_store, open_postgres_store
 from topicloom.testing import Clock, fake_roles
 
 KEY, OTHER = make_encryption_key(), make_encryption_key()
@@ -73,20 +79,24 @@ def live(folder: Path, texts: list[str], key: str | None = KEY) -> bytes:
     While SQLite's files are open, what is new is in those beside them.
     """
     with opened(folder, key) as (graph, store):
-        for n, text in enumerate(texts):
-            tell(graph, thread(), f"{text} ({n})", keep=0 if n % 2 else None)
-        graph.invoke(
-            {"messages": [HumanMessage(texts[0])]}, thread(), context=TurnOptions(user_id="ann")
-        )
-        facts = [Fact(text, ("m1",), "2026-01-01T00:00:00+00:00", quote=text) for text in texts]
-        ReflectionStore(store).change_facts("s", FactChanges(tuple(facts)))
-        review_session(graph, thread())
-        memory = Memory.of(graph, thread())
-        for topic in memory.topics():
-            memory.archive(topic.id)
-        tell(graph, thread(), texts[-1])
+        talk(graph, store, texts)
         within = read_bytes(folder)
     return within + read_bytes(folder)
+
+
+def talk(graph: Graph, store: BaseStore, texts: list[str]) -> None:
+    for n, text in enumerate(texts):
+        tell(graph, thread(), f"{text} ({n})", keep=0 if n % 2 else None)
+    graph.invoke(
+        {"messages": [HumanMessage(texts[0])]}, thread(), context=TurnOptions(user_id="ann")
+    )
+    facts = [Fact(text, ("m1",), "2026-01-01T00:00:00+00:00", quote=text) for text in texts]
+    ReflectionStore(store).change_facts("s", FactChanges(tuple(facts)))
+    review_session(graph, thread())
+    memory = Memory.of(graph, thread())
+    for topic in memory.topics():
+        memory.archive(topic.id)
+    tell(graph, thread(), texts[-1])
 
 
 def read_bytes(folder: Path) -> bytes:
@@ -304,3 +314,68 @@ def encrypt(folder: Path, key: str) -> tuple[str, ...]:
         left = reencrypt(EncryptedStorage(FileStorage(folder), keys), saver, store)
     saver.close()
     return left
+
+
+@contextmanager
+def opened_database(uri: str, key: str | None) -> Iterator[tuple[Graph, BaseStore, Any]]:
+    """The same in PostgreSQL."""
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    keys = EncryptionKeys.of(key) if key else None
+    store = open_postgres_store(uri, keys)
+    made = Settings(window=2_000, encryption_key=key)
+    with PostgresSaver.from_conn_string(uri) as saver:
+        saver.serde = make_serializer(keys)
+        builder = build_session_graph(
+            settings=made, storage="store", roles=fake_roles(), clock=Clock()
+        )
+        yield builder.compile(checkpointer=saver, store=store), store, saver
+
+
+def read_tables(uri: str) -> bytes:
+    """All rows of all tables, as bytes."""
+    with psycopg.connect(uri) as connection:
+        tables = connection.execute(
+            "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'"
+        ).fetchall()
+        read = bytearray()
+        for (table,) in tables:
+            with connection.cursor().copy(f"COPY {table} TO STDOUT (FORMAT binary)") as rows:
+                for row in rows:
+                    read += row
+        return bytes(read)
+
+
+@pytest.mark.long
+def test_a_database_is_encrypted_and_takes_another_key(tmp_path: Path) -> None:
+    with open_postgres() as uri:
+        with opened_database(uri, None) as (graph, store, _):
+            talk(graph, store, WORDS)
+        assert find(WORDS, read_tables(uri)) == WORDS
+        with pytest.raises(EncryptionError), opened_database(uri, KEY) as (graph, *_):
+            tell(graph, thread(), "Hello?")
+        for key in (KEY, KEY, f"{OTHER},{KEY}"):
+            with opened_database(uri, key) as (graph, store, saver):
+                assert isinstance(store, EncryptedStore)
+                storage = EncryptedStorage(StoreStorage(store.inner), EncryptionKeys.of(key))
+                assert all("VACUUM" in left for left in reencrypt(storage, saver, store))
+                assert not find(WORDS, read_tables(uri))
+                tell(graph, thread(), WORDS[0])
+        assert not find(WORDS, read_tables(uri))
+        with opened_database(uri, OTHER) as (graph, store, saver):
+            assert len(ReflectionStore(store).facts("s")) == len(WORDS)
+            assert len(list(saver.list(thread()))) > len(WORDS)
+            said = [m.text for m in Memory.of(graph, thread()).history() if m.role == "user"]
+            assert said[: len(WORDS)] == [f"{text} ({n})" for n, text in enumerate(WORDS)]
+        with pytest.raises(EncryptionError), opened_database(uri, KEY) as (graph, *_):
+            tell(graph, thread(), "Hello?")
+
+
+async def test_checkpoints_that_cannot_be_written_anew_are_named_with_a_way_out(
+    tmp_path: Path,
+) -> None:
+    async with aiosqlite.connect(tmp_path / "c.sqlite") as connection:
+        saver = AsyncSqliteSaver(connection, serde=make_serializer(KEYS))
+        [left, *_] = await areencrypt(EncryptedStorage(FileStorage(tmp_path), KEYS), saver)
+    assert "AsyncSqliteSaver stay as they are" in left
+    assert "again with SqliteSaver or PostgresSaver" in left

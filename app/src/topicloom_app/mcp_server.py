@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from io import BufferedIOBase, TextIOWrapper
+from typing import IO, Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -42,6 +45,34 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
     for tool in (tools.list_topics, tools.search, tools.quote, tools.read_topic):
         server.add_tool(tool, annotations=hints, structured_output=True)
     return server
+
+
+def run_on_stdio(server: MCPServer[None]) -> None:
+    """Run a server on stdio; halves of a character in requests, as JavaScript cuts them, are
+    marked.
+
+    The SDK drops a line that has one, without a word, and its client waits.
+    """
+    sys.stdin = TextIOWrapper(_MendedLines(sys.stdin.buffer))
+    server.run("stdio")
+
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD](?P<half>[89a-fA-F]..)|.)", re.DOTALL
+)
+
+
+@dataclass
+class _MendedLines(BufferedIOBase):
+    """Lines of JSON in which no half of a character stands alone."""
+
+    lines: IO[bytes]
+
+    def readable(self) -> bool:
+        return True
+
+    def read1(self, size: int = -1) -> bytes:
+        return _ESCAPE.sub(lambda m: rb"\ufffd" if m["half"] else m[0], self.lines.readline())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from command_line import Run, run
+from postgres import open_postgres
+
+from topicloom.hosting import open_postgres_store
 
 __all__ = ["run"]
 SECRET = "the walnut table"
@@ -39,3 +42,20 @@ def test_a_folder_is_encrypted_and_gets_another_key(
     assert "another key" in run("transcript", "house").err
     monkeypatch.delenv("TOPICLOOM_ENCRYPTION_KEY")
     assert "TOPICLOOM_ENCRYPTION_KEY" in run("transcript", "house").err
+
+
+@pytest.mark.long
+def test_a_database_is_encrypted_by_the_same_command(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_postgres() as uri:
+        store = open_postgres_store(uri)
+        store.put(("topicloom", "a", "facts"), "key", {"fact": SECRET})
+        monkeypatch.setenv("TOPICLOOM_POSTGRES", uri)
+        monkeypatch.setenv("TOPICLOOM_ENCRYPTION_KEY", run("key", "new").out.strip())
+        done = run("key", "encrypt", "--yes")
+        assert done.code == 0
+        assert "VACUUM" in done.out
+        items = store.search(("topicloom",))
+        assert items
+        assert SECRET not in str(items)

@@ -207,6 +207,14 @@ def test_days_and_hours_are_those_of_a_time_zone(run: Run, tmp_path: Path) -> No
     assert_one_line(failed, "'Paris'", "Europe/Paris")
 
 
+def test_a_user_is_somewhere_in_all_sessions_that_do_not_say_it(run: Run, tmp_path: Path) -> None:
+    path = str(save(tmp_path / "c.json", [part(1, 1_768_534_200)]))
+    assert "America/New_York" in run("person", "ann", "--timezone", "America/New_York").out
+    run("import", path, "--session", "a", "--user", "ann")
+    assert exported(run, "a")[0]["time"] == "2026-01-15T22:30:00-05:00"
+    assert_one_line(run("person", "ann", "--timezone", "Paris"), "'Paris'", "Europe/Paris")
+
+
 def test_days_that_tell_too_little(run: Run, tmp_path: Path) -> None:
     """The report says which option tells the rest."""
     path = tmp_path / "chat.txt"

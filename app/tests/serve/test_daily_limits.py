@@ -43,7 +43,7 @@ def test_every_protocol_is_told_when_to_come_again(
     )
     built = build_session_graph(model="openai:some", settings=settings)
     graph = built.compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    app = make_endpoint(graph, keys={"small": "small", "large": "large"})
+    app = make_endpoint(graph, keys={"small": "small", "large": "large"}, trusted=["large"])
     with listening(app) as url, httpx.Client(timeout=60) as client:
 
         def ask(path: str, key: str) -> httpx.Response:
@@ -60,6 +60,10 @@ def test_every_protocol_is_told_when_to_come_again(
             assert "daily limit for this account is used up" in refused.text
         assert len(openai_server.requests) == asked
         assert ask("chat/completions", "large").status_code == 200
+        metrics = client.get(url.replace("/v1", "/metrics"), headers={"x-api-key": "large"}).text
+    assert 'topicloom_limit_used_count{topicloom_limit_scope="account"} 1.0' in metrics
+    assert 'topicloom_limit_used_count{topicloom_limit_scope="session"} 2.0' in metrics
+    assert 'duration_seconds_count{error_type="LimitReachedError"} 3.0' in metrics
 
 
 def test_limits_of_the_command_line_go_before_those_of_the_settings() -> None:

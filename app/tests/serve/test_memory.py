@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -13,12 +14,13 @@ import pytest
 from endpoints import Talk, listening, open_client, talking
 from fastapi.openapi.models import OpenAPI
 from langchain_core.messages import AIMessageChunk
+from langgraph.store.memory import InMemoryStore
 from sessions import chatter, open_graph, tell
 from tables import each_row
 
 from topicloom import Memory, ReplyRequest
 from topicloom.hosting import name_thread
-from topicloom.testing import ScriptedResponder, fake_roles
+from topicloom.testing import Clock, ScriptedResponder, fake_roles
 from topicloom_app import make_endpoint
 
 ANN = {"X-Topicloom-User": "ann", "X-Topicloom-Scope": "garden"}
@@ -178,6 +180,31 @@ def test_a_trusted_key_reads_and_deletes_what_is_kept_of_a_user(talk: Talk) -> N
     assert get(talk, f"/threads/{name}", **ann)[0] == 404
 
 
+def test_a_user_has_a_time_zone_that_is_kept(tmp_path: Path) -> None:
+    """It goes before the zone of the key that speaks for the user."""
+    clock = Clock()
+    clock.now = datetime(2026, 7, 1, 23, 30, tzinfo=UTC)
+    graph = open_graph(tmp_path, clock=clock, store=InMemoryStore())
+    zones = {"app": "America/New_York"}
+    made = make_endpoint(graph, keys={"app": "other"}, trusted=["app"], timezones=zones)
+    with listening(made) as url, open_client(url, "other") as client:
+        talk = Talk(tmp_path, graph, ScriptedResponder(), client, [], url)
+        ann: Any = {"key": "other", "user": ANN}
+        assert get(talk, "/user/timezone", **ann) == {"timezone": ""}
+        told = {"timezone": "Asia/Kolkata"}
+        assert send(talk, "POST", "/user/timezone", json=told, **ann) == told
+        for user, day in ((ANN, "2026-07-02"), (ANN | {"X-Topicloom-User": "bob"}, "2026-07-01")):
+            body = {"model": "topicloom", "messages": [{"role": "user", "content": "茶：一"}]}
+            headers = {"Authorization": "Bearer other", **user}
+            httpx.post(f"{url}/chat/completions", json=body, headers=headers)
+            (thread,) = get(talk, "/threads", key="other", user=user)
+            said = get(talk, f"/threads/{thread['thread']}/messages", key="other", user=user)
+            assert said[0]["time"].startswith(day)
+        wrong = send(talk, "POST", "/user/timezone", json={"timezone": "Paris"}, **ann)
+        assert wrong[0] == 400
+        assert "Europe/Paris" in wrong[1]
+
+
 def test_a_chat_of_a_user_has_the_name_that_its_client_gave(talk: Talk) -> None:
     body = {"model": "topicloom", "messages": [{"role": "user", "content": "茶：一"}]}
     headers = {"Authorization": "Bearer other", "X-Chat-Id": "c/1", **ANN}
@@ -221,6 +248,6 @@ def test_its_document_is_one_of_openapi(talk: Talk) -> None:
     described = httpx.get(f"{talk.url.removesuffix('/v1')}/openapi.json").json()
     OpenAPI.model_validate(described)
     operations = [one for path in described["paths"].values() for one in path.values()]
-    assert len(operations) == 23
+    assert len(operations) == 25
     for operation in operations:
         assert operation["summary"]

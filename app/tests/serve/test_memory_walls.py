@@ -42,6 +42,7 @@ BODIES: dict[str, list[dict[str, Any]]] = {
         {"do": "move", "topic": "t1", "messages": "m1"},
         {"do": "undo"},
     ],
+    "set_user_timezone": [{"timezone": "Asia/Bangkok"}],
     "forget": [{"what": ["m1"]}, {"what": ["t1"], "dry_run": True}],
 }
 OPERATIONS = [

@@ -166,7 +166,7 @@ def test_no_shape_of_a_request_breaks_the_endpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_none_of_twenty_thousand_does(tmp_path: Path) -> None:
-    for seed in range(20):
-        found = count_answers(tmp_path / str(seed), 1_000, seed)
-        assert sum(sum(counts.values()) for counts in found.values()) == 999
+@pytest.mark.parametrize("seed", range(20))
+def test_none_of_twenty_thousand_does(tmp_path: Path, seed: int) -> None:
+    found = count_answers(tmp_path, 1_000, seed)
+    assert sum(sum(counts.values()) for counts in found.values()) == 999

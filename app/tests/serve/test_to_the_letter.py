@@ -216,12 +216,15 @@ def test_the_users_clock_comes_with_a_header_or_with_the_key(tmp_path: Path) -> 
         for key, headers, day in (
             ("a", {}, "2026-03-28"),
             ("a", {"X-Topicloom-Timezone": "Asia/Kolkata"}, "2026-03-29"),
+            ("a", {}, "2026-03-29"),  # where the thread was last goes before where its key is
             ("b", {}, "2026-03-29"),
             ("b", {"X-Topicloom-Timezone": "America/Los_Angeles"}, "2026-03-28"),
         ):
             told = headers | {"x-api-key": key}
             path = f"{url}/chat/completions"
-            assert httpx.post(path, json=asked, headers=told).status_code == 200
+            said = [{"role": "user", "content": f"tea by {key}, {headers}, {day}"}]
+            sent = asked | {"messages": said}
+            assert httpx.post(path, json=sent, headers=told).status_code == 200
             name = {"a": "ann", "b": "bob"}[key]
             thread: Any = {"configurable": {"thread_id": f"{name}.me"}}
             assert Memory.of(graph, thread).history()[-1].day == day, (key, headers)

@@ -13,26 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from langchain_core.messages import (
-    AIMessage,
-    AnyMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-)
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.message_order import (
-    order_messages,
-    sanitize_name,
-    say_anew,
-    to_common_kind,
-)
-from topicloom.context.notes import (
-    format_layer,
-    format_quote_line,
-    format_summary,
-    render_note,
-)
+from topicloom.context.message_order import order_messages, sanitize_name, say_anew, to_common_kind
+from topicloom.context.notes import format_layer, format_quote_line, format_summary, render_note
 from topicloom.context.prompt_messages import (
     PromptMessages,
     Shortening,
@@ -41,23 +25,12 @@ from topicloom.context.prompt_messages import (
     shorten_calls,
 )
 from topicloom.context.token_count import TokenCounter
-from topicloom.context.transcript import (
-    describe_blocks,
-    drop_compaction,
-    excerpt,
-    show_message,
-)
+from topicloom.context.transcript import describe_blocks, drop_compaction, excerpt, show_message
 from topicloom.prompts.wording import get_wording
 from topicloom.state.content_blocks import Block, give_back, is_broken
 from topicloom.state.fence import fence
 from topicloom.state.language import Language
-from topicloom.state.recall import (
-    LayoutName,
-    Note,
-    Stretches,
-    parse_message_number,
-    select_notes,
-)
+from topicloom.state.recall import LayoutName, Note, Stretches, parse_message_number, select_notes
 from topicloom.state.stored_message import StoredMessage
 
 _MAX_TOKENS_PER_CHARACTER = 2

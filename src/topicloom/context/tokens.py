@@ -8,12 +8,7 @@ from threading import Lock
 
 from cachetools import LRUCache, cached
 
-from topicloom.context.token_count import (
-    EncodingName,
-    EstimatingCounter,
-    TokenCounter,
-    ToolLike,
-)
+from topicloom.context.token_count import EncodingName, EstimatingCounter, TokenCounter, ToolLike
 from topicloom.state.safe_text import hash_text
 
 _CL100K = re.compile(r"gpt-4(?![o.\d])|gpt-3|gpt-35")

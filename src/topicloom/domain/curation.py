@@ -68,10 +68,7 @@ class Curation:
         if not self.entries:
             return None
         return Layer(
-            kind="probabilistic",
-            entries=self.entries,
-            rationale=self.rationale,
-            model=self.model,
+            kind="probabilistic", entries=self.entries, rationale=self.rationale, model=self.model
         )
 
 

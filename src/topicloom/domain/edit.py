@@ -13,13 +13,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from topicloom.domain.document import Document, digest_json, to_json_native
-from topicloom.domain.edits import (
-    AppliedEdit,
-    DocumentCheck,
-    EditResult,
-    apply_edits,
-    parse_edits,
-)
+from topicloom.domain.edits import AppliedEdit, DocumentCheck, EditResult, apply_edits, parse_edits
 from topicloom.domain.plan import TurnPlan
 from topicloom.domain.state import DomainState, current_plan
 from topicloom.nodes.activate_topic import never_called

@@ -29,12 +29,7 @@ from topicloom.prompts.loader import load_cues
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.markup import (
-    find_child_text,
-    find_elements,
-    find_json_values,
-    first_of,
-)
+from topicloom.roles.markup import find_child_text, find_elements, find_json_values, first_of
 from topicloom.roles.values import note_repairs, parse_score
 from topicloom.search.words import NameFinder, words_of
 from topicloom.state.fence import fence, fence_line

@@ -27,10 +27,11 @@ from topicloom.roles.markup import (
     has_tag,
     stringify_values,
 )
-from topicloom.roles.values import clip, note_repairs
+from topicloom.roles.values import note_repairs
 from topicloom.search.words import NameFinder
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.language import Language
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
 
 _RATIONALE = 300

@@ -180,9 +180,7 @@ def find_related_events(
     return found
 
 
-def _link_events(
-    events: Sequence[DocumentEvent],
-) -> Mapping[Direction, Mapping[str, set[str]]]:
+def _link_events(events: Sequence[DocumentEvent]) -> Mapping[Direction, Mapping[str, set[str]]]:
     """The events right before and right after each, by anchor."""
     known = {get_anchor(event) for event in events} - {None}
     earlier, later = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)

@@ -71,10 +71,7 @@ class LocalCheckpointer(SqliteSaver):
 
 
 def local_checkpointer(
-    folder: Path | str | None = None,
-    *,
-    reading: bool = False,
-    keys: EncryptionKeys | None = None,
+    folder: Path | str | None = None, *, reading: bool = False, keys: EncryptionKeys | None = None
 ) -> LocalCheckpointer:
     """The checkpointer beside the sessions of a folder: what is said there survives a restart.
 

@@ -82,6 +82,7 @@ def make_deps(parts: GraphParts) -> Deps:
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
     meter, spending = PrefixMeter(), Spending(settings.limits, settings.prices, clock)
     roles, window = _play_roles(parts, settings, embedder, meter, spending)
+    telemetry = Telemetry(settings.telemetry, _find_providers(parts, settings))
     storage = parts.storage or FileStorage(
         settings.folder, fsync=settings.fsync, topic_files=settings.topic_files
     )
@@ -93,7 +94,7 @@ def make_deps(parts: GraphParts) -> Deps:
     )
     return Deps(
         settings=settings,
-        roles=roles,
+        roles=replace(roles, telemetry=telemetry),
         embedder=embedder,
         window=window,
         rooms=Rooms(roles, window, settings.topic_window, settings.topic_share),
@@ -104,7 +105,7 @@ def make_deps(parts: GraphParts) -> Deps:
         meter=meter,
         clock=clock,
         waits=Waits(settings.role_seconds),
-        telemetry=Telemetry(settings.telemetry, _find_providers(parts, settings)),
+        telemetry=telemetry,
         spending=spending,
     )
 
@@ -143,7 +144,9 @@ def open_roles(**options: Unpack[MemoryOptions]) -> Roles:
     embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
     clock = parts.clock or read_system_clock
     spending = Spending(settings.limits, settings.prices, clock)
-    return _play_roles(parts, settings, embedder, PrefixMeter(), spending)[0]
+    roles, _ = _play_roles(parts, settings, embedder, PrefixMeter(), spending)
+    telemetry = Telemetry(settings.telemetry, _find_providers(parts, settings))
+    return replace(roles, telemetry=telemetry)
 
 
 def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:

@@ -42,9 +42,7 @@ def check_input(
     way = FilledText('pass what is new as {"messages": [("user", "...")]}')
     if isinstance(given, str | Sequence | BaseMessage):
         raise InputError(
-            "the session cannot take a {kind} as input: {way}",
-            kind=type(given).__name__,
-            way=way,
+            "the session cannot take a {kind} as input: {way}", kind=type(given).__name__, way=way
         )
     if isinstance(given, Mapping) and given and given.keys().isdisjoint(channels):
         name = next(iter(map(str, given)))

@@ -8,13 +8,15 @@ What comes before the reply is the same graph as in a session (`wire_memory`), r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, Unpack, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import Runnable
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
 
@@ -33,6 +35,7 @@ from topicloom.nodes.main_generate import check_limits, offers_search
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
 from topicloom.nodes.step import (
+    Update,
     dump,
     dumped,
     graph_store,
@@ -71,7 +74,6 @@ _DURABILITY = "__pregel_durability"
 fails where it is handed "sync" (1.2.22), and `invoke(durability=...)` warns there, so that this is
 set instead. `tests/graph/test_what_langgraph_is_like.py` fails when either changes."""
 
-Update = dict[str, Any]
 Handler = Callable[[ModelRequest[Any]], Any]
 
 
@@ -181,7 +183,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             warn_of_part(messages)
         given = {"readings": [], "calls": [], **known, "messages": messages}
         invoke, ainvoke = partial(work.invoke, given), partial(work.ainvoke, given)
-        done = yield from either(invoke, ainvoke, run.inside())
+        with self._tell_failure(known):
+            done = yield from either(invoke, ainvoke, run.inside())
         own_state: Update = {
             key: done[key] or [] for key in ("session", "turn", "readings", "calls")
         }
@@ -206,9 +209,16 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
         """Have the agent's model reply to the main window."""
-        state = cast("TopicState", request.state)
-        if (known := state.get("topicloom")) is None:
+        known = cast("TopicState", request.state).get("topicloom")
+        if known is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
+        with self._tell_failure(known):
+            return (yield from self._reply(request, handler, known))
+
+    def _reply(
+        self, request: ModelRequest[Any], handler: Handler, known: dict[str, Any]
+    ) -> Step[Any]:
+        state = cast("TopicState", request.state)
         deps, counter, options = self.deps, self.deps.window.counter, turn_options()
         run, fork = find_run(known)
         session, turn, workspace = self._take_edits(state, run)
@@ -240,9 +250,9 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
         deps.telemetry.providers.setdefault(model, find_provider(request.model))
-        session, call = account_reply(deps.meter, counter, session, model, sent, message, size)
-        took = round(time.monotonic() - began, 4)
-        call = call.model_copy(update={"began": round(time.time() - took, 4), "seconds": took})
+        session, call = account_reply(
+            deps.meter, counter, session, model, sent, message, size, began=began
+        )
         deps.spending.note(session.id, call)
         turn, said = turn.model_copy(update={"sections": prompt.sections}), [*loop, message]
         own_state = {
@@ -256,8 +266,23 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Step[Any]:
         """Have what a tool gives in a form that the agent's checkpoints can hold."""
-        result = yield from either(partial(handler, request), partial(handler, request))
+        with self._tell_failure(request.state.get("topicloom")):
+            result = yield from either(partial(handler, request), partial(handler, request))
         return make_result_storable(request.tool_call["name"], result)
+
+    @contextmanager
+    def _tell_failure(self, known: Mapping[str, Any] | None) -> Iterator[None]:
+        """Tell of a turn that an exception ends."""
+        try:
+            yield
+        except (GraphBubbleUp, NoNewMessageError):
+            raise
+        except Exception as error:
+            run, _ = find_run(known or {})
+            steps = read_turn(known)[1].steps if known else ()
+            began = min([run.began, *(step.began for step in steps)])
+            self.deps.telemetry.report_failure(run.thread, began, error)
+            raise
 
     def _take_edits(self, state: TopicState, run: Run) -> tuple[Session, Turn, Workspace]:
         """The session behind what hooks of others edited since this turn was taken in."""

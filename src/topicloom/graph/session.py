@@ -22,12 +22,7 @@ from langgraph.types import Command, RetryPolicy, TracePolicy, omit_payload
 from topicloom.domain import Domain
 from topicloom.domain.state import DomainInput, DomainState
 from topicloom.effects import Step, either
-from topicloom.errors import (
-    InputError,
-    ReplyError,
-    StorageUnavailableError,
-    TopicLoomWarning,
-)
+from topicloom.errors import InputError, ReplyError, StorageUnavailableError, TopicLoomWarning
 from topicloom.graph.compiled import SessionGraph
 from topicloom.graph.deps import make_deps, vary_deps
 from topicloom.graph.parts import GraphParts, SessionOptions

@@ -33,6 +33,7 @@ from topicloom.state.zones import place_in_zone
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up, come_behind, find_newest, write_tip
+from topicloom.telemetry.report import Telemetry
 from topicloom.texts import FilledText
 from topicloom.topics.session_index import SessionIndex
 
@@ -55,6 +56,7 @@ class StorageAccess:
     full_index: SessionIndex
     facts: ReflectionStore
     clock: Callable[[], datetime]
+    telemetry: Telemetry
     graph: Graph | None = None
     """The agent with `TopicMiddleware` whose session it is, if one was given."""
     person: Person | None = None
@@ -82,7 +84,7 @@ class StorageAccess:
             ConflictError: Others end turns all the time.
         """
         session, store, _ = yield from self.open()
-        started = place_in_zone(self.clock(), session.timezone).isoformat()
+        started = place_in_zone(self.clock(), session.zone).isoformat()
         close = partial(self._take_turn, changes, started)
         _, turn, alone = write_tip(
             store, session, close, lambda now, others: come_behind(store, now, others)[0]
@@ -137,9 +139,10 @@ class StorageAccess:
         if self.graph is not None:
             yield from _delete(self.graph, self.thread)
             return
-        self.store.log.delete()
-        self.facts.delete(self.thread)
-        yield from rewrite_files(self.facts.store)
+        with self.telemetry.watch_memory("delete_memory_store", self.thread):
+            self.store.log.delete()
+            self.facts.delete(self.thread)
+            yield from rewrite_files(self.facts.store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,10 @@ class GraphAccess:
     @property
     def clock(self) -> Callable[[], datetime]:
         return self.graph.builder.deps.clock
+
+    @property
+    def telemetry(self) -> Telemetry:
+        return self.graph.builder.deps.telemetry
 
     def open(self) -> Step[OpenSession]:
         """Within a step: the session; raises `OtherPersonError` if it is another's."""
@@ -243,7 +250,14 @@ def open_access(graph: Graph, config: RunnableConfig) -> Access:
     facts, person = open_facts(graph.store), _name_person(config)
     reached = None if part else graph
     return StorageAccess(
-        thread, opened.store, opened.full_index, facts, deps.clock, reached, person
+        thread,
+        opened.store,
+        opened.full_index,
+        facts,
+        deps.clock,
+        deps.telemetry,
+        reached,
+        person,
     )
 
 

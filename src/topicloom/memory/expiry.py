@@ -54,7 +54,9 @@ def end_old(
     ended = Expired(said, plan.topics, facts, receipts=receipts)
     if dry_run:
         return ended
-    with kept.hold_lease(thread, time(), ReflectionPolicy()):
+    watched = access.telemetry.watch_memory("delete_memory", thread)
+    with watched as work, kept.hold_lease(thread, time(), ReflectionPolicy()):
+        work.attributes["gen_ai.memory.record.count"] = len(said)
         end = partial(kept.end, thread, changes)
         return replace(ended, left=(yield from access.purge(plan, end)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import date, datetime
 from functools import partial
 from time import time
@@ -27,7 +28,6 @@ from topicloom.memory.user_facts import (
     correct_fact,
     forget_fact,
     get_fact,
-    read_fact_spans,
     read_facts,
 )
 from topicloom.memory.values import (
@@ -48,10 +48,12 @@ from topicloom.memory.values import (
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
+from topicloom.reflection.persons import see_facts
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import open_embedder
 from topicloom.search.time_expressions import Days
+from topicloom.settings import Settings
 from topicloom.state.changes import TopicChange, explain_refusal, find_month
 from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
@@ -63,6 +65,7 @@ from topicloom.state.topics import Mark
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
+from topicloom.telemetry.report import Telemetry, Work
 from topicloom.texts import FilledText
 from topicloom.topics.session_index import SessionIndex
 
@@ -114,6 +117,7 @@ class Memory:
             full_index,
             open_facts(store),
             clock or read_system_clock,
+            Telemetry(Settings().telemetry, {}),
             person=make_person(user_id, scope),
         )
 
@@ -265,7 +269,8 @@ class Memory:
 
         Those that began first are in front.
         """
-        return read_fact_spans(self._access, (yield from self._access.open()))
+        session, store, _ = yield from self._access.open()
+        return see_facts(self._access.facts, store, session)
 
     def _person(self) -> Step[PersonMemory]:
         """Everything of the user that the session belongs to, over all threads and scopes.
@@ -291,7 +296,9 @@ class Memory:
             InputError: There is no such fact.
             SessionBusyError: It is being reflected upon.
         """
-        corrected = correct_fact(self._access, (yield from self._access.open()), key, text)
+        opened = yield from self._access.open()
+        with self._watch("update_memory"):
+            corrected = correct_fact(self._access, opened, key, text)
         return get_fact(self._access, (yield from self._access.open()), corrected)
 
     def _forget_fact(self, key: str) -> Step[Fact]:
@@ -302,7 +309,8 @@ class Memory:
             SessionBusyError: It is being reflected upon.
         """
         opened = yield from self._access.open()
-        return (yield from forget_fact(self._access, opened, key))
+        with self._watch("delete_memory"):
+            return (yield from forget_fact(self._access, opened, key))
 
     def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
         """Give a topic a name, which no review and no split changes.
@@ -369,7 +377,7 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
-        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.timezone))
+        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.zone))
         marks: dict[Mark, bool] = {"pinned": False, "restored": False}
         return (yield from self._change(topic_id, archive=month, marks=marks))
 
@@ -400,11 +408,18 @@ class Memory:
 
     def _make(self, changes: Sequence[TopicChange]) -> Step[tuple[str, ...]]:
         """Make changes by a turn; returns the topics that were changed."""
-        turn = yield from self._access.change(changes)
-        self._access = self._access.after_change()
-        if turn.refused:
-            raise InputError("; ".join(turn.refused.values()))
+        with self._watch("update_memory") as work:
+            turn = yield from self._access.change(changes)
+            self._access = self._access.after_change()
+            if turn.refused:
+                raise InputError("; ".join(turn.refused.values()))
+            work.attributes["topicloom.memory.topics"] = turn.changed
         return turn.changed[-len(changes) :]
+
+    def _watch(self, operation: str) -> AbstractContextManager[Work]:
+        """Tell of a change, when it is made."""
+        told = {"topicloom.memory.author": self.author}
+        return self._access.telemetry.watch_memory(operation, self._access.thread, **told)
 
     def _changes(self) -> Step[list[MemoryChange]]:
         """The changes that people and reviews made to topics, in order."""
@@ -452,7 +467,9 @@ class Memory:
         gone = (*said, *plan.versions)
         if dry_run:
             return Forgotten(gone, plan.topics, facts)
-        with kept.hold_lease(thread, time(), ReflectionPolicy()):
+        lease = kept.hold_lease(thread, time(), ReflectionPolicy())
+        with self._watch("delete_memory") as work, lease:
+            work.attributes["gen_ai.memory.record.count"] = len(gone)
             forget = partial(kept.forget, thread, asked)
             left = yield from self._access.purge(plan, forget)
         self._access = self._access.after_change()

@@ -19,6 +19,7 @@ from topicloom.reflection.persons import end_day
 from topicloom.state.persons import find_person, make_person
 from topicloom.state.retention import RetentionPolicy
 from topicloom.state.session import Session
+from topicloom.state.zones import find_zone, place_in_zone
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import read_tips
 
@@ -99,7 +100,8 @@ class PersonMemory:
         """
         spans = yield from self._fact_spans()
         day = None if at is None else read_day(at, date.max)
-        now = end_day(day, self._deps.clock()).timestamp()
+        here = place_in_zone(self._deps.clock(), (yield from self._timezone()))
+        now = end_day(day, here).timestamp()
         return [span for span in spans if span.holds_at(now)]
 
     def _fact_spans(self) -> Step[list[FactSpan]]:
@@ -121,13 +123,34 @@ class PersonMemory:
             spans |= dict.fromkeys(s for s in find_spans(seen) if s.scope == scope)
         return list(spans)
 
+    def _timezone(self) -> Step[str]:
+        """Where the user is, such as `Europe/Paris`; "" if it was never said."""
+        yield from ()
+        return self._facts_store.timezone(self.user)
+
+    def _set_timezone(self, timezone: str) -> Step[None]:
+        """Say where the user is in all threads that never said it, from their next turn on.
+
+        Args:
+            timezone: Such as `Europe/Paris`; "" for where the setting says.
+
+        Raises:
+            InputError: There is no such zone, or the graph has no store to keep it in.
+        """
+        yield from ()
+        if self._graph.store is None:
+            raise InputError("a user's time zone is kept in a store: compile the graph with one")
+        self._facts_store.set_timezone(self.user, find_zone(timezone).key if timezone else "")
+
     def _export(self) -> Step[list[dict[str, Any]]]:
-        """Everything of the user as JSON rows, each with a `kind`: threads, messages word for word,
-        topics, facts.
+        """Everything of the user as JSON rows, each with a `kind`: where the user is, threads,
+        messages word for word, topics, facts.
 
         Messages that were edited or are on branches are among them.
         """
         rows = list[dict[str, Any]]()
+        if zone := (yield from self._timezone()):
+            rows.append({"kind": "user", "user": self.user, "timezone": zone})
         for found in (yield from self._threads()):
             rows.append({"kind": "thread", "thread": found.thread, "scope": found.scope})
         for name, store, tips in self._find():
@@ -210,6 +233,8 @@ class PersonMemory:
     threads, athreads = both(_threads)
     facts, afacts = both(_facts)
     fact_spans, afact_spans = both(_fact_spans)
+    timezone, atimezone = both(_timezone)
+    set_timezone, aset_timezone = both(_set_timezone)
     export, aexport = both(_export)
     expire, aexpire = both(_expire)
     delete, adelete = both(_delete)

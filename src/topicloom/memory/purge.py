@@ -185,10 +185,12 @@ def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
 
 def _delete_stored(graph: Graph, thread: str) -> None:
     """Delete a session's storage and facts, with what this process has in memory of it."""
-    find_deps(graph).workspaces.delete(thread, graph.store)
-    if graph.store is not None:
-        ReflectionStore(graph.store).delete(thread)
-        delete_spent(graph.store, "session", thread)
+    deps = find_deps(graph)
+    with deps.telemetry.watch_memory("delete_memory_store", thread):
+        deps.workspaces.delete(thread, graph.store)
+        if graph.store is not None:
+            ReflectionStore(graph.store).delete(thread)
+            delete_spent(graph.store, "session", thread)
 
 
 def delete_person(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore, PutOp
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
-from topicloom.memory.freed_pages import rewrite_files
+from topicloom.memory.freed_pages import name_free_space, rewrite_files
 from topicloom.reflection.own_items import PREFIX
 from topicloom.storage.base import (
     CHANGES,
@@ -68,7 +73,7 @@ def _reencrypt(
             raise InputError("the store does not encrypt: give an EncryptedStore")
         _reencrypt_items(store.with_plain())
     pages = yield from rewrite_files(checkpointer, store)
-    return tuple(filter(None, (left, *pages)))
+    return tuple(filter(None, (left, *pages, *name_free_space(checkpointer, store))))
 
 
 reencrypt, areencrypt = both(_reencrypt)
@@ -106,21 +111,51 @@ def _list_namespaces(store: BaseStore) -> list[tuple[str, ...]]:
 
 
 def _reencrypt_checkpoints(saver: BaseCheckpointSaver[str]) -> str:
-    if not isinstance(saver, SqliteSaver):
+    """Write checkpoints anew, row by row, so that it may be killed; returns what is left."""
+    if isinstance(saver, SqliteSaver):
+        saver.setup()
+        with saver.cursor() as cursor:
+            for names in (("checkpoints", "checkpoint"), ("writes", "value")):
+                _reencrypt_table(cursor, saver.serde, *names, row="rowid", mark="?")
+    elif (opened := _open_postgres(saver)) is not None:
+        with opened as cursor:
+            for table in ("checkpoint_blobs", "checkpoint_writes"):
+                _reencrypt_table(cursor, saver.serde, table, "blob", row="ctid", mark="%s")
+    else:
         return FilledText(
-            "checkpoints of {saver} stay as they are: keep the older keys as long as these",
+            "checkpoints of {saver} stay as they are: call it again with SqliteSaver or"
+            " PostgresSaver over the same database, or keep the older keys as long as these",
             saver=type(saver).__name__,
         )
-    saver.setup()
-    for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
-        with saver.cursor() as cursor:
-            ids = cursor.execute(f"SELECT rowid FROM {table}").fetchall()
-            for (row,) in ids:
-                old = cursor.execute(
-                    f"SELECT type, {column} FROM {table} WHERE rowid = ?", (row,)
-                ).fetchone()
-                new = saver.serde.dumps_typed(saver.serde.loads_typed(old))
-                cursor.execute(
-                    f"UPDATE {table} SET type = ?, {column} = ? WHERE rowid = ?", (*new, row)
-                )
     return ""
+
+
+def _open_postgres(saver: object) -> AbstractContextManager[Any] | None:
+    """A cursor on the database of a `PostgresSaver`; None for another one."""
+    try:
+        from langgraph.checkpoint.postgres import PostgresSaver
+        from psycopg.rows import tuple_row
+        from psycopg_pool import ConnectionPool
+    except ImportError:
+        return None
+
+    @contextmanager
+    def open_cursor(found: PostgresSaver) -> Iterator[Any]:
+        given = found.conn
+        held = given.connection() if isinstance(given, ConnectionPool) else nullcontext(given)
+        with held as connection, connection.cursor(row_factory=tuple_row) as cursor:
+            yield cursor
+
+    return open_cursor(saver) if isinstance(saver, PostgresSaver) else None
+
+
+def _reencrypt_table(
+    cursor: Any, serde: SerializerProtocol, table: str, column: str, *, row: str, mark: str
+) -> None:
+    """Write a column anew; `row` names a row there, and `mark` stands for a parameter."""
+    this = f"WHERE {row} = {mark}"
+    cursor.execute(f"SELECT {row} FROM {table} WHERE {column} IS NOT NULL")
+    for ids in cursor.fetchall():
+        cursor.execute(f"SELECT type, {column} FROM {table} {this}", ids)
+        new = serde.dumps_typed(serde.loads_typed(cursor.fetchone()))
+        cursor.execute(f"UPDATE {table} SET type = {mark}, {column} = {mark} {this}", (*new, *ids))

@@ -75,12 +75,6 @@ def repair_session(
     return faults
 
 
-def _tell_lost(graph: Graph, session: Session, store: SessionStore) -> Fault:
-    known = isinstance(graph, CompiledSessionGraph) and find_newest(store, session.id).count
-    mend = "goes on from what was stored last" if known else ""
-    return Fault("checkpoints", "there is none of this session", mend)
-
-
 def _open_anew(
     graph: Graph, config: RunnableConfig, storage: Storage
 ) -> tuple[Session, SessionStore, list[Fault]]:
@@ -90,5 +84,8 @@ def _open_anew(
     """
     session = get_session(graph, config)
     store = SessionStore(SessionLog(storage.backend(session.id)))
-    lost = not session.count and session.id in storage.sessions()
-    return session, store, [_tell_lost(graph, session, store)] if lost else []
+    if session.count or session.id not in storage.sessions():
+        return session, store, []
+    known = isinstance(graph, CompiledSessionGraph) and find_newest(store, session.id).count
+    mend = "goes on from what was stored last" if known else ""
+    return session, store, [Fault("checkpoints", "there is none of this session", mend)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -31,7 +30,6 @@ from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
-from topicloom.telemetry.spans import Attribute
 
 _PATIENCE = 3
 """Failures of a vector store in a row after which the rest waits for the next review."""
@@ -70,67 +68,66 @@ def _review_session(
         SessionBusyError: The session is held by another when it is to be changed.
         LimitReachedError: A daily limit is nearly used up; review it another day.
     """
-    began, thread = time.time(), name_thread(_get_thread(config))
+    thread = _get_thread(config)
     if is_part(graph):
         raise InputError("this is no session graph: name the one within it")
     deps = find_deps(graph)
     deps = deps if roles is None else replace(deps, roles=roles)
-    review = _Review(SessionClient(graph, hold), deps, thread)
-    repaired = yield from review.repair(dry_run=dry_run)
-    survey = yield from review.survey()
-    now = now or deps.now(survey.session)
-    assessed = yield from survey.assess()
-    pairs, near = yield from match_topics(survey, assessed)
-    findings = ReviewFindings(
-        looks=tuple(survey.stats.values()), assessed=assessed, pairs=tuple(pairs), near=near
-    )
-    table = survey.table
-    changes = decide_changes(table, findings, now, deps.settings.review)
-    told = tuple(describe_change(change, table) for change in changes)
-    survey.troubles.extend(survey.store.new_reports())
-    changed, refused = tuple[str, ...](), dict[str, str]()
-    if changes and not dry_run:
-        changed, refused = yield from review.apply(changes)
-    if archive_index is not None and not dry_run:
-        yield from review.fill_archive_index(archive_index, survey)
-    report = ReviewReport(
-        session=survey.session.id,
-        now=now.isoformat(),
-        dry_run=dry_run,
-        repaired=repaired,
-        changes=tuple(changes),
-        told=told,
-        changed=changed,
-        refused=refused,
-        troubles=tuple(survey.troubles),
-        calls=tuple(survey.calls),
-    )
-    _tell(deps, report, began)
+    review = _Review(SessionClient(graph, hold), deps, name_thread(thread), dry_run)
+    with deps.telemetry.watch("topicloom.review", thread) as work:
+        report = yield from review.make(now, archive_index)
+        work.calls.extend(report.calls)
+        work.attributes["topicloom.review.changed"] = report.changed
+        work.attributes["topicloom.review.refused"] = len(report.refused)
+        work.attributes["topicloom.review.dry_run"] = report.dry_run
     return report
 
 
 review_session, areview_session = both(_review_session)
 
 
-def _tell(deps: Deps, report: ReviewReport, began: float) -> None:
-    """Tell of a review that began so many seconds since the epoch, where somebody listens."""
-    told: dict[str, Attribute] = {
-        "topicloom.review.changed": report.changed,
-        "topicloom.review.refused": len(report.refused),
-        "topicloom.review.dry_run": report.dry_run,
-    }
-    deps.telemetry.report_work("topicloom.review", report.session, began, told, report.calls)
-
-
 @dataclass(frozen=True, slots=True)
 class _Review:
-    """The steps of a review that read a session anew, or change it."""
+    """A review, with its steps that read a session anew, or change it."""
 
     client: SessionClient
     deps: Deps
     thread: RunnableConfig
+    dry_run: bool
 
-    def repair(self, *, dry_run: bool) -> Step[tuple[str, ...]]:
+    def make(self, now: datetime | None, archive_index: VectorStore | None) -> Step[ReviewReport]:
+        """Do all of it."""
+        repaired = yield from self.repair()
+        survey = yield from self.survey()
+        now = now or self.deps.now(survey.session)
+        assessed = yield from survey.assess()
+        pairs, near = yield from match_topics(survey, assessed)
+        findings = ReviewFindings(
+            looks=tuple(survey.stats.values()), assessed=assessed, pairs=tuple(pairs), near=near
+        )
+        table = survey.table
+        changes = decide_changes(table, findings, now, self.deps.settings.review)
+        told = tuple(describe_change(change, table) for change in changes)
+        survey.troubles.extend(survey.store.new_reports())
+        changed, refused = tuple[str, ...](), dict[str, str]()
+        if changes and not self.dry_run:
+            changed, refused = yield from self.apply(changes)
+        if archive_index is not None and not self.dry_run:
+            yield from self.fill_archive_index(archive_index, survey)
+        return ReviewReport(
+            session=survey.session.id,
+            now=now.isoformat(),
+            dry_run=self.dry_run,
+            repaired=repaired,
+            changes=tuple(changes),
+            told=told,
+            changed=changed,
+            refused=refused,
+            troubles=tuple(survey.troubles),
+            calls=tuple(survey.calls),
+        )
+
+    def repair(self) -> Step[tuple[str, ...]]:
         """Put right what is filed wrong; returns that in words.
 
         It does nothing where a chat model splits: that knows more than the index. What it finds is
@@ -145,7 +142,7 @@ class _Review:
         workspace = self.deps.workspaces.open(session.id, self.client.graph.store)
         session = catch_up(workspace.store, session)
         changes = find_repairs_of_review(self.deps, workspace, session)
-        if dry_run or not changes:
+        if self.dry_run or not changes:
             table = workspace.store.topic_table(session)
             return tuple(describe_change(change, table) for change in changes)
         turn = yield from self.client.repair(self.thread)

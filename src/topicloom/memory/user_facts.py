@@ -13,7 +13,7 @@ from topicloom.errors import InputError
 from topicloom.memory.access import Access, OpenSession
 from topicloom.memory.freed_pages import rewrite_files
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.fact_spans import FactSpan, list_said
+from topicloom.reflection.fact_spans import list_said
 from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.persons import end_day, find_facts, see_facts, to_fact
 from topicloom.state.persons import get_person
@@ -22,18 +22,14 @@ from topicloom.state.zones import place_in_zone
 
 def read_facts(access: Access, opened: OpenSession, day: date | None) -> dict[str, Fact]:
     """The facts that hold on a day, by key; None for now."""
-    now = end_day(day, place_in_zone(access.clock(), opened.session.timezone)).timestamp()
+    now = end_day(day, place_in_zone(access.clock(), opened.session.zone)).timestamp()
     return find_facts(access.facts, opened.store, opened.session, now)
-
-
-def read_fact_spans(access: Access, opened: OpenSession) -> list[FactSpan]:
-    """All facts that the thread may see, with the spans in which they hold."""
-    return see_facts(access.facts, opened.store, opened.session)
 
 
 def get_fact(access: Access, opened: OpenSession, key: str) -> Fact:
     """The fact of that key, whether it holds now or not, or InputError."""
-    facts = {span.key: to_fact(span) for span in read_fact_spans(access, opened)}
+    spans = see_facts(access.facts, opened.store, opened.session)
+    facts = {span.key: to_fact(span) for span in spans}
     if key not in facts:
         raise InputError("there is no fact {key!r}", key=key)
     return facts[key]

@@ -56,5 +56,4 @@ class Deps:
 
     def now(self, session: Session) -> datetime:
         """The time where a session's user is."""
-        now = self.clock()
-        return place_in_zone(now, session.timezone) if session.timezone else now
+        return place_in_zone(self.clock(), session.zone)

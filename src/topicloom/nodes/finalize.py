@@ -15,15 +15,7 @@ from topicloom.nodes.ahead import embed_written
 from topicloom.nodes.catch_up import Replay, show_newest, take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
-from topicloom.nodes.step import (
-    Update,
-    dump,
-    emit,
-    graph_store,
-    node,
-    open_turn,
-    read_store,
-)
+from topicloom.nodes.step import Update, dump, emit, graph_store, node, open_turn, read_store
 from topicloom.nodes.turn_end import TurnEnd
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import split_visible
@@ -102,11 +94,11 @@ def _report_usage(replies: Sequence[AnyMessage], receipt: Receipt) -> list[AIMes
     """The turn's reply with the tokens of all its models; none if it has none."""
     if not (replies and isinstance(reply := replies[-1], AIMessage)):
         return []
-    spent = {**reply.response_metadata, "turn_usage": add_up(receipt.calls)}
+    spent = {**reply.response_metadata, "turn_usage": sum_tokens(receipt.calls)}
     return [reply.model_copy(update={"response_metadata": spent})]
 
 
-def add_up(calls: Sequence[Call]) -> UsageMetadata:
+def sum_tokens(calls: Sequence[Call]) -> UsageMetadata:
     """The tokens of all models that were called in a turn."""
     sent, received = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
     cached = InputTokenDetails(cache_read=sum(c.cached_tokens for c in calls))

@@ -18,6 +18,7 @@ from topicloom.nodes.step import (
     dump,
     node,
     open_session,
+    place_user,
     read_unfinished,
     turn_options,
 )
@@ -40,6 +41,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         begun = read_unfinished(state, session) or Turn()
         if begun.first:
             return {}  # it failed at its very end, and is only to be closed
+        session = place_user(session, workspace)
         options, messages = turn_options(), state.get("messages", [])
         recent = workspace.recent(session, messages)
         silent = begun.silent or bool(options.changes_topics and recent)

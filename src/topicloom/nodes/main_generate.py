@@ -31,6 +31,7 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
+from topicloom.roles.reply_account import account_reply
 from topicloom.roles.reply_stream import Reply
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.state.channels import SessionState, TurnOptions
@@ -243,9 +244,10 @@ class _MainWindow:
             }
         )
         tools = window.count_tools(session, sent.callers_tools, search=bool(sent.search))
-        session, call = reply.account(
-            self.deps.meter, window.counter, session, message, prepared.prompt.size, tools
-        )
+        asked = self.deps.meter, window.counter, session, reply.model, sent.messages, message
+        size = prepared.prompt.size
+        session, call = account_reply(*asked, size, tools, began=reply.began)
+        call = call.model_copy(update={"remarks": reply.remarks})
         self.deps.spending.note(session.id, call)
         update = dump(session, turn, calls=[*written, call])
         if seen:

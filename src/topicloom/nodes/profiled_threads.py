@@ -90,18 +90,16 @@ class ProfiledThreads:
         same = before is not None and before.space == self.embedder.fingerprint
         known = {t.id: t for t in before.topics} if before is not None and same else {}
         table = store.topic_table(session)
+        heads = {t.id: t.content for t in _list_open(table)}
+        if tail := store.messages(session, session.tail):
+            heads[""] = f"{session.transcript}-{session.superseded}"
         parts = {
-            t.id: (t.content, store.topic_messages(session, t))
-            for t in _list_open(table)
-            if known.get(t.id, TopicProfile(id="")).head != t.content
+            i: (head, store.topic_messages(session, table[i]) if i else tail)
+            for i, head in heads.items()
+            if i not in known or known[i].head != head
         }
-        tail = store.messages(session, session.tail)
-        head = f"{session.transcript}-{session.superseded}"
-        if tail and known.get("", TopicProfile(id="")).head != head:
-            parts[""] = head, tail
         made = self._make_profiles(table, parts)
-        names = [*(t.id for t in _list_open(table)), *([""] if tail else [])]
-        topics = tuple(made.get(n) or known[n] for n in names)
+        topics = tuple(made.get(i) or known[i] for i in heads)
         profile = ThreadProfile(
             session=session.id,
             user=person.user,
@@ -138,14 +136,10 @@ class ProfiledThreads:
     def choose(self, kept: BaseStore, person: Person, own: str, query: str) -> list[str]:
         """The threads with the topics that fit a query best."""
         profiles = read_profiles(kept, person, but=own)
-        for profile in profiles:
-            if (
-                profile.stale
-                and (opened := open_thread(self.workspaces, kept, person, profile.session))
-                is not None
-            ):
-                self._write(kept, person, opened[0], None)
-        if any(profile.stale for profile in profiles):
+        if stale := [profile.session for profile in profiles if profile.stale]:
+            for thread in stale:
+                if (opened := open_thread(self.workspaces, kept, person, thread)) is not None:
+                    self._write(kept, person, opened[0], None)
             profiles = read_profiles(kept, person, but=own)
         words = hash_words(words_of(query))
         topics = [
@@ -160,11 +154,9 @@ class ProfiledThreads:
         (vector,) = self.embedder.embed([query])
         best = dict[str, float]()
         for profile, topic, own_words in topics:
-            fit = _fit(words, own_words, weights)
-            if profile.space == self.embedder.fingerprint and len(vector) == len(
-                topic.read_vector()
-            ):
-                fit = max(fit, float(topic.read_vector() @ vector) / 127)
+            fit, known = _fit(words, own_words, weights), topic.read_vector()
+            if profile.space == self.embedder.fingerprint and len(vector) == len(known):
+                fit = max(fit, float(known @ vector) / 127)
             best[profile.session] = max(best.get(profile.session, 0.0), fit)
         ranked = sorted(best, key=lambda thread: -best[thread])
         return [thread for thread in ranked[:_THREADS] if best[thread] >= _LEAST_FIT]

@@ -29,12 +29,7 @@ _LATEST = 6
 
 
 def plan_reading(
-    deps: Deps,
-    table: TopicTable,
-    session: Session,
-    turn: Turn,
-    topics: Sequence[str],
-    hits: Hits,
+    deps: Deps, table: TopicTable, session: Session, turn: Turn, topics: Sequence[str], hits: Hits
 ) -> Turn:
     """The turn with the calls of readers that come next.
 

@@ -35,6 +35,7 @@ from topicloom.nodes.step import (
     graph_store,
     node,
     open_session,
+    place_user,
     read_unfinished,
     turn_options,
 )
@@ -59,7 +60,7 @@ def begin_turn(deps: Deps, state: SessionState) -> bool:
     # `update_state(..., as_node=START)` asks for the way outside of any run.
     if getattr(get_runtime(), "execution_info", None) is None:
         return True
-    session = current_session(state)
+    session = place_user(current_session(state))
     deps.waits.of(session.id).begin(waited=turn_options().answer)
     deps.spending.open(session, graph_store())
     try:

@@ -12,13 +12,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import choose_facts
 from topicloom.nodes.putting_right import put_right
 from topicloom.nodes.runs import current_run
-from topicloom.nodes.step import (
-    Update,
-    dump,
-    emit,
-    node,
-    open_turn,
-)
+from topicloom.nodes.step import Update, dump, emit, node, open_turn
 from topicloom.roles.briefing import write_briefs
 from topicloom.roles.dividing import divide_large
 from topicloom.roles.sorting import sort_tail

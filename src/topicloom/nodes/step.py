@@ -19,6 +19,7 @@ from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import MissingThreadError
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
+from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
 from topicloom.state.persons import Person, claim_session, read_person
 from topicloom.state.recall import Reading
@@ -56,10 +57,7 @@ class _Node(Runnable[S, Update]):
         return run_step(self._step(input))
 
     async def ainvoke(
-        self,
-        input: S,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: S, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Update:
         """Work in worker threads, so that the event loop is free."""
         return await arun_step(self._step(input))
@@ -103,6 +101,15 @@ def current_person() -> Person | None:
     """The person that the application names with this run; None if it names nobody."""
     options = turn_options()
     return read_person((options.user_id, options.scope), get_config().get("configurable", {}))
+
+
+def place_user(session: Session, workspace: Workspace | None = None) -> Session:
+    """The session with where its user usually is: as the graph's store says, else the run."""
+    usual = turn_options().usual_timezone
+    if user := session.user_id:
+        kept = read_store(graph_store(), workspace, lambda s: ReflectionStore(s).timezone(user))
+        usual = kept or usual
+    return session.model_copy(update={"usual_timezone": usual})
 
 
 def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
@@ -166,16 +173,17 @@ def graph_store() -> BaseStore | None:
 
 
 def read_store(
-    kept: BaseStore | None, workspace: Workspace, read: Callable[[BaseStore], T]
+    kept: BaseStore | None, workspace: Workspace | None, read: Callable[[BaseStore], T]
 ) -> T | None:
     """Read something from the graph's store; None without a store, or if it fails.
 
-    If it fails, the workspace keeps the reason for the receipt.
+    If it fails, the workspace, if one is given, keeps the reason for the receipt.
     """
     try:
         return None if kept is None else read(kept)
     except Exception as error:  # noqa: BLE001 - the receipt has it, the turn goes on
-        workspace.unread[describe_error(error)] = None
+        if workspace is not None:
+            workspace.unread[describe_error(error)] = None
         thread = get_config()["configurable"].get("thread_id")
         _log.exception("the graph's store cannot be read for session %r", thread)
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from langgraph.store.base import BaseStore
 
@@ -70,12 +71,8 @@ def read_thread_quotes(
 ) -> list[Note]:
     """The notes with what they quote of other threads, as it is there now."""
     quotes = [quote for note in notes for quote in note.other_threads]
-    texts = (
-        read_store(
-            kept, workspace, lambda store: deps.user.read(store, workspace.store, session, quotes)
-        )
-        or {}
-    )
+    read = partial(deps.user.read, store=workspace.store, session=session, quotes=quotes)
+    texts = read_store(kept, workspace, read) or {}
 
     def fill(quote: ThreadQuote) -> ThreadQuote:
         text = shorten(texts[quote], _QUOTE, deps.window.counter.text)

@@ -10,25 +10,14 @@ from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.catch_up import Replay, report_taken
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
-from topicloom.nodes.step import (
-    Update,
-    emit,
-    load_readings,
-    turn_options,
-)
+from topicloom.nodes.step import Update, emit, load_readings, turn_options
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
 from topicloom.state.closing import TurnRecord, close_turn
 from topicloom.state.receipt import Call, PlannedTurn, Receipt
 from topicloom.state.session import Session, Turn
-from topicloom.storage.writers import (
-    Tip,
-    find_same_turn,
-    give_way,
-    read_tips,
-    write_tip,
-)
+from topicloom.storage.writers import Tip, find_same_turn, give_way, read_tips, write_tip
 
 
 @dataclass(slots=True)

@@ -91,7 +91,7 @@ class UserKnowledge:
         asked for, and not `shown` by notes already. What ended is shown only where the past is
         asked for.
         """
-        now = place_in_zone(self.clock(), session.timezone)
+        now = place_in_zone(self.clock(), session.zone)
         known = {(quote.fact, quote.since) for quote in shown}
         spans = see_facts(ReflectionStore(kept), store, session, alone=self._alone)
         seconds = now.timestamp()
@@ -184,11 +184,7 @@ class UserKnowledge:
         return [quote for _, quote in ranked[:_MESSAGES]]
 
     def read(
-        self,
-        kept: BaseStore,
-        store: SessionStore,
-        session: Session,
-        quotes: Sequence[ThreadQuote],
+        self, kept: BaseStore, store: SessionStore, session: Session, quotes: Sequence[ThreadQuote]
     ) -> dict[ThreadQuote, str]:
         """What quotes say now; of what is gone, or not to be seen any more, there is none."""
         person = get_person(session)

@@ -85,9 +85,7 @@ class FactSpan:
 
 
 def record_facts(
-    new: Sequence[tuple[Fact, Sequence[str]]],
-    own: Mapping[str, Fact],
-    known: Mapping[str, Fact],
+    new: Sequence[tuple[Fact, Sequence[str]]], own: Mapping[str, Fact], known: Mapping[str, Fact]
 ) -> FactChanges:
     """The changes to the facts of one thread that new ones bring; none is removed.
 

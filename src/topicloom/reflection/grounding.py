@@ -12,10 +12,10 @@ from datetime import date
 from topicloom.reflection.facts import Claim, Fact, Said
 from topicloom.reflection.statements import find_assertions, is_of_another, is_wish
 from topicloom.reflection.unsaid import find_unsaid
-from topicloom.roles.values import clip
 from topicloom.search.encoders import default_embedder
 from topicloom.search.words import words_of
 from topicloom.state.language import CJK_RUN
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 _LEAST_LIKENESS = 0.47
@@ -88,11 +88,11 @@ _QUOTE = 160
 
 def _read_span(claim: Claim) -> tuple[str, str]:
     """The first and the last day on which a claim holds; "" where its words do not say."""
-    since, until = read_day(claim.since), read_day(claim.until, last=True)
+    since, until = read_date(claim.since), read_date(claim.until, last=True)
     return ("", "") if since and until and since > until else (since, until)
 
 
-def read_day(text: str, *, last: bool = False) -> str:
+def read_date(text: str, *, last: bool = False) -> str:
     """The first day that a date names, `2026`, `2026-05` or `2026-05-03`, or the last; ISO 8601.
 
     "" if it names none.

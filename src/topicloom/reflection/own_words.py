@@ -23,7 +23,7 @@ _INTRODUCED = r"(?<!about (?:me|myself)|remember|note|btw|关于我|记住|记�
 """Behind these a colon announces one's own words."""
 _LINE = r"^[^\S\n]*+(?=\S)"
 _BEGINS = re.compile(
-    rf"{_INTRODUCED}[^\S\n]?[:：][^\S\n]*\n|"  # My aunt writes:
+    rf"{_INTRODUCED}[^\S\n]?[:：][*_]*[^\S\n]*\n|"  # My aunt writes:
     rf"{_LINE}(?:[^\n:：]{{1,40}}(?::[^\S\n]|：)[^\n]*(?:\n|\Z)){{2}}|"  # From: ..., Subject: ...
     rf"{_LINE}(?:\w[^\W\d_]*+ (?:[\w.'’-]+ ?){{1,4}}|[\u4e00-\u9fff]{{2,10}})[,，][^\S\n]*\n|"
     rf"{_LINE}(?:\S+ ){{3,}}[^\s.!?…]+[^\S\n]*\n[^\S\n]*\n|"  # This is her profile
@@ -34,9 +34,10 @@ _BEGINS = re.compile(
 """What begins or announces a text of another: `My aunt writes:`, a mail's head, `Dear Ann,`, a line
 that ends without a mark before a blank one, or a line across."""
 _BEHIND_COLON = re.compile(
-    rf"{_INTRODUCED}(?<=\w)[^\S\n]?(?::(?=\s)|：)(?:(?!\n[^\S\n]*\n).)++", re.DOTALL | re.IGNORECASE
+    rf"{_INTRODUCED}(?<=[^\s:])[^\S\n]?(?:[：﹕︰]|:(?![\d/:()\\|-]|[DPO]\b))(?:(?!\n[^\S\n]*\n).)++",
+    re.DOTALL | re.IGNORECASE,
 )
-"""To the end of its paragraph."""
+"""To the end of its paragraph. Hours, addresses and smileys have colons that announce nothing."""
 _PARAGRAPH = re.compile(r"\S[^\S\n]*\n[^\S\n]*\n")
 
 

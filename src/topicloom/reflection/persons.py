@@ -40,12 +40,7 @@ def see_facts(
 
 
 def find_facts(
-    kept: ReflectionStore,
-    store: SessionStore,
-    session: Session,
-    now: float,
-    *,
-    alone: bool = False,
+    kept: ReflectionStore, store: SessionStore, session: Session, now: float, *, alone: bool = False
 ) -> dict[str, Fact]:
     """The facts that hold at the time `now`, in seconds since the epoch, by key; see `see_facts`.
 

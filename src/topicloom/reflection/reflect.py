@@ -81,6 +81,15 @@ class ReflectionRunner:
             StorageError: If what is stored cannot be read.
             LimitReachedError: If a daily limit is nearly used up.
         """
+        with self.roles.telemetry.watch("topicloom.reflection", thread) as work:
+            done = yield from self._reflect(thread, work.calls)
+            work.attributes["topicloom.reflection.read"] = done.read
+            work.attributes["topicloom.reflection.facts"] = len(done.facts)
+        return done
+
+    run, __call__ = both(_run)
+
+    def _reflect(self, thread: str, calls: list[Call]) -> Step[Reflection]:
         kept = self.sessions.store
         session, store = self.sessions.open(thread)
         if self.roles.spending:
@@ -93,7 +102,6 @@ class ReflectionRunner:
         if last is None:
             return Reflection(thread, before)
         said = choose_chat_records(self.external(thread) if self.external else None, native)
-        calls: list[Call] = []
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
         known = find_facts(kept, store, session, self.sessions.clock())
         found = yield from self._find_facts(session, said, here, known, calls)
@@ -120,8 +128,6 @@ class ReflectionRunner:
             calls=tuple(calls),
             reports=said.reports,
         )
-
-    run, __call__ = both(_run)
 
     def _find_facts(
         self,

@@ -28,9 +28,10 @@ from topicloom.roles.markup import (
     stringify_values,
     unescape,
 )
-from topicloom.roles.values import clip, note_repairs, parse_message_ids
+from topicloom.roles.values import note_repairs, parse_message_ids
 from topicloom.state.fence import fence_line
 from topicloom.state.language import Language
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
 
 _FACT_LIMIT = 300

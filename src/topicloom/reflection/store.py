@@ -3,6 +3,7 @@
     (topicloom, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
     (topicloom, %owners)            session -> the user and the scope that it belongs to
     (topicloom, %people, <user>)    session -> its facts, as the user's other sessions see them
+    (topicloom, %zones)             user -> the time zone of its threads that never said one
     (topicloom, %reflected)         session -> how far it was reflected upon
     (topicloom, %talks, <user>)     session -> its profile; see `storage/thread_profiles.py`
     (topicloom, %reflecting, <session>)  its leases; see `leases.py`
@@ -26,16 +27,10 @@ from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.leases import Leases
 from topicloom.reflection.own_items import PREFIX, clean, read_item
 from topicloom.state.persons import Person, sees
-from topicloom.storage.store_items import (
-    Namespace,
-    delete_items,
-    items_at,
-    items_in,
-    label,
-)
+from topicloom.storage.store_items import Namespace, delete_items, items_at, items_in, label
 from topicloom.storage.thread_profiles import delete_profile, delete_profiles, forget_profile
 
-_OWNERS = "%owners"
+_OWNERS, _ZONES = "%owners", "%zones"
 
 
 class ReflectionStore(Leases):
@@ -121,8 +116,21 @@ class ReflectionStore(Leases):
             owners = _read_owners(items_in(self.store, (PREFIX, _OWNERS)))
         return {o.session: Person(o.user, o.scope) for o in owners if o.user == user}
 
+    def timezone(self, user: str) -> str:
+        """Where a user is, such as `Europe/Paris`; "" if it was never said."""
+        with self._lock:
+            items = items_at(self.store, (PREFIX, _ZONES), [label(user)])
+        read = (read_item(_Place, item.value) for item in items)
+        return next((place.timezone for place in read if place and place.user == user), "")
+
+    def set_timezone(self, user: str, timezone: str) -> None:
+        """Keep where a user is; "" for nowhere."""
+        place = _Place(user=user, timezone=timezone)
+        self._put_own((PREFIX, _ZONES), label(user), place.model_dump())
+
     def delete_person(self, user: str) -> None:
-        """Remove what the user's sessions see of one another, once they are all deleted."""
+        """Remove where the user is, and what its sessions see of one another, once they are all
+        deleted."""
         people = _find_people(user)
         with self._lock:
             items = list(items_in(self.store, people))
@@ -130,6 +138,8 @@ class ReflectionStore(Leases):
             left = [key for key, shared in known.items() if shared is None or shared.user == user]
             delete_items(self.store, people, left)
             delete_profiles(self.store, user)
+            if self.timezone(user):
+                delete_items(self.store, (PREFIX, _ZONES), [label(user)])
 
     def progress(self, session: str) -> ReflectionProgress:
         """The progress of a session; of a damaged item, as if there were none."""
@@ -181,6 +191,13 @@ class ReflectionStore(Leases):
 
 def _find_people(user: str) -> Namespace:
     return (PREFIX, "%people", label(user))
+
+
+class _Place(BaseModel, frozen=True):
+    """Where a user is."""
+
+    user: str
+    timezone: str
 
 
 class _Owner(BaseModel, frozen=True):

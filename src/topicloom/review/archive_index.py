@@ -75,10 +75,8 @@ def _list_ids(session: str, topic: str, ever: Mapping[str, set[str]]) -> list[st
 def _build_documents(store: SessionStore, session: Session, topic: Topic) -> list[Document]:
     if topic.status != "archived" or not topic.count:
         return []
-    refs, rounds = (
-        store.transcript_refs(session),
-        group_rounds(store.topic_messages(session, topic)),
-    )
+    refs = store.transcript_refs(session)
+    rounds = group_rounds(store.topic_messages(session, topic))
     parts = [(_SUMMARY, rounds, f"{topic.name}\n{topic.summary or topic.brief}")]
     parts += [(refs[b.last - 1], [b], _format_round(b)) for b in rounds]
     return [

@@ -12,9 +12,10 @@ from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.values import clip, parse_verdict
+from topicloom.roles.values import parse_verdict
 from topicloom.state.fence import fence
 from topicloom.state.language import Language
+from topicloom.state.safe_text import clip
 from topicloom.state.topics import Topic
 
 _SHOWN = 4_000

@@ -19,9 +19,10 @@ from topicloom.roles.brief import (
 )
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
-from topicloom.roles.values import clip, parse_score
+from topicloom.roles.values import parse_score
 from topicloom.search.embedder import Embedder
 from topicloom.state.language import Language
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

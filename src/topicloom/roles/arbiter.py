@@ -17,10 +17,11 @@ from topicloom.errors import UnknownModelError, UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
-from topicloom.roles.values import clip, parse_verdict
+from topicloom.roles.values import parse_verdict
 from topicloom.search.embedder import readable
 from topicloom.search.pretrained import open_pretrained
 from topicloom.state.fence import fence
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import get_text
 from topicloom.topics.boundary_policy import BoundaryQuestion
 

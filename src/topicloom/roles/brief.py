@@ -16,12 +16,11 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
-from topicloom.roles.values import clip
 from topicloom.search.embedder import Embedder, dot_products
 from topicloom.state.fence import fence, fence_line
 from topicloom.state.hierarchy import PATH_SEPARATOR, find_path
 from topicloom.state.language import Language
-from topicloom.state.safe_text import cut
+from topicloom.state.safe_text import clip, cut
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic

@@ -36,7 +36,7 @@ from topicloom.roles.models import (
     get_window_size,
     take_retries,
 )
-from topicloom.roles.servers import Server, find_server
+from topicloom.roles.servers import Server, find_server, read_refusal
 from topicloom.roles.spending import Spending
 from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
@@ -228,8 +228,7 @@ class ChatRole(Stepwise[Q, A]):
         Past the deadline, that is the error: the client may say it in words of its own.
         """
         rest = self._find_rest() or math.inf
-        headers = getattr(getattr(error, "response", None), "headers", {})
-        asked = headers.get("retry-after", "")
+        _, asked = read_refusal(error)
         wait = float(asked) if asked.isdecimal() else _BACKOFF * 2**retry
         retryable = retry < self._retries and getattr(error, "is_retryable", False)
         if not retryable or wait >= rest:

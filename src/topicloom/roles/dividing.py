@@ -11,7 +11,7 @@ from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.dividing import divide_rounds
 from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.splitting import Portion, cut_runs
+from topicloom.state.splitting import Portion, cut_to_size
 from topicloom.state.topics import Topic
 
 _GLANCE = 24
@@ -68,7 +68,7 @@ def _propose_parts(work: SplitWork, topic: Topic, rounds: Sequence[Round]) -> St
     def glance(round_: Round) -> int:
         return min(_GLANCE * len(round_.messages), work.draft.tokens(round_))
 
-    for part in cut_runs(rounds, glance, work.rooms.splitter[1]):
+    for part in cut_to_size(rounds, glance, work.rooms.splitter[1]):
         request = SplitRequest(
             session=session.id,
             rounds=rounds[part],

@@ -223,11 +223,7 @@ class RunnableModel(BaseChatModel):
             runnable = runnable.bound
         profile = getattr(runnable, "profile", None)
         return cls(
-            runnable=runnable,
-            options=options,
-            config=config,
-            model_name=name,
-            profile=profile,
+            runnable=runnable, options=options, config=config, model_name=name, profile=profile
         )
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> RunnableModel:

@@ -27,23 +27,12 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import Chat, ChatRole
-from topicloom.roles.markup import (
-    Element,
-    find_elements,
-    first_of,
-    json_entries,
-    lookups,
-)
-from topicloom.roles.values import (
-    clip,
-    note_repairs,
-    parse_message_ranges,
-    parse_score,
-    parse_topic_id,
-)
+from topicloom.roles.markup import Element, find_elements, first_of, json_entries, lookups
+from topicloom.roles.values import note_repairs, parse_message_ranges, parse_score, parse_topic_id
 from topicloom.state.fence import fence_line
 from topicloom.state.language import Language
 from topicloom.state.recall import Quote, Reading
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, cast
 
 from topicloom.errors import ConfigurationError
 from topicloom.roles.base import P, RoleName, RoleSpec
 from topicloom.roles.spending import Spending
+from topicloom.telemetry.report import Telemetry
 
 _MODULES = (
     "topicloom.roles.responder",
@@ -64,6 +65,8 @@ class Roles:
     """Deterministic; they need no network and always answer."""
     spending: Spending | None = None
     """Counts what their models use, and has them rest; None for roles that nobody limits."""
+    telemetry: Telemetry = field(default_factory=partial(Telemetry, "off", {}), compare=False)
+    """Is told of the work between turns that they do."""
 
     def __getitem__(self, spec: RoleSpec[P]) -> P:
         """The implementation of a role; raises `ConfigurationError` if there is none."""
@@ -96,5 +99,8 @@ class Roles:
         Its stand-in stays the same if none is given.
         """
         stand_ins = {spec.name: stand_in} if stand_in is not None else {}
-        implementations = {**self._implementations, spec.name: player}
-        return Roles(implementations, {**self._stand_ins, **stand_ins}, self.spending)
+        return replace(
+            self,
+            _implementations={**self._implementations, spec.name: player},
+            _stand_ins={**self._stand_ins, **stand_ins},
+        )

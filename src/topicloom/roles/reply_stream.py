@@ -23,18 +23,13 @@ from langsmith import tracing_context
 from pydantic import ConfigDict
 
 from topicloom.background import DaemonWorker
-from topicloom.context.prefix import PrefixMeter
-from topicloom.context.token_count import TokenCounter
 from topicloom.effects import Step, either
 from topicloom.errors import ReplyError
-from topicloom.roles.reply_account import account_reply
 from topicloom.roles.responder import ReplyRequest, Responder
 from topicloom.roles.servers import Server, read_refusal
 from topicloom.roles.tracing import make_relay_config
 from topicloom.state.messages import breaks_off, identify_calls, is_json_so_far
-from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
-from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
 
 _CHECKED = 2_000
@@ -122,24 +117,10 @@ class Reply:
         failed.add_note("graph.invoke(None, config) runs the turn again")
         return failed
 
-    def account(
-        self,
-        meter: PrefixMeter,
-        counter: TokenCounter,
-        session: Session,
-        message: AIMessage,
-        size: int,
-        tools: int,
-    ) -> tuple[Session, Call]:
-        """The session and the call of `account_reply`, with the time that the reply took."""
-        session, call = account_reply(
-            meter, counter, session, self.model, self.request.messages, message, size, tools
-        )
-        remarks = self._server.remarks if self._server else ()
-        took = round(time.monotonic() - self.began, 4)
-        began = round(time.time() - took, 4)
-        own = {"began": began, "seconds": took, "remarks": remarks}
-        return session, call.model_copy(update=own)
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What its server refuses, a line each, for receipts."""
+        return self._server.remarks if self._server else ()
 
     def _hold_back(self) -> bool:
         """True once it may be released, False if it ends before."""

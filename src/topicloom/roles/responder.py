@@ -12,12 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Protocol, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    SystemMessage,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
@@ -106,11 +101,7 @@ class ChatResponder:
     def __init__(
         self, model: BaseChatModel, prompts: Prompts | None = None, tokens: int | None = None
     ) -> None:
-        self._model, self._prompts, self._tokens = (
-            stream_raw(model),
-            prompts or Prompts(),
-            tokens,
-        )
+        self._model, self._prompts, self._tokens = stream_raw(model), prompts or Prompts(), tokens
         self.model = get_model_name(model)
         self.server = find_server(model)
         """The server that the main window has to fit."""
@@ -242,19 +233,15 @@ class RecordedResponder:
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The recorded reply in one piece."""
         reply = self._replies.get(request.session)
-        if reply is None:
-            yield from self._otherwise.stream(request)
-        else:
-            yield to_chunk(reply)
+        yield from self._otherwise.stream(request) if reply is None else [to_chunk(reply)]
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The recorded reply in one piece."""
-        reply = self._replies.get(request.session)
-        if reply is None:
-            async for chunk in self._otherwise.astream(request):
-                yield chunk
-        else:
+        if (reply := self._replies.get(request.session)) is not None:
             yield to_chunk(reply)
+            return
+        async for chunk in self._otherwise.astream(request):
+            yield chunk
 
 
 RESPONDER: RoleSpec[Responder] = RoleSpec(

@@ -25,9 +25,10 @@ from topicloom.roles.markup import (
     json_entries,
     stringify_values,
 )
-from topicloom.roles.values import clip, note_repairs, parse_score, parse_topic_id, parse_topic_ids
+from topicloom.roles.values import note_repairs, parse_score, parse_topic_id, parse_topic_ids
 from topicloom.state.fence import fence_line
 from topicloom.state.language import Language
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

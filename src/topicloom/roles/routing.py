@@ -46,10 +46,7 @@ def ask_routers(
 
 
 def ask_archive(
-    archive: Role[ArchiveQuery, Route],
-    query: ArchiveQuery,
-    calls: list[Call],
-    waits: TurnWaits,
+    archive: Role[ArchiveQuery, Route], query: ArchiveQuery, calls: list[Call], waits: TurnWaits
 ) -> Step[dict[str, float] | None]:
     """Relevance of the topics that the archive's index leads to; None without an answer."""
     answer, call = yield from ask_role("router", archive, query, waits=waits)

@@ -310,9 +310,7 @@ def _cut_chunk(chunk: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield chunk
     for choice, index, text in rest:
         called = {"index": index, "function": {"arguments": text}}
-        yield {
-            "choices": [{"index": choice, "delta": {"tool_calls": [called]}}],
-        }
+        yield {"choices": [{"index": choice, "delta": {"tool_calls": [called]}}]}
 
 
 def get_host(model: BaseChatModel | None) -> str:

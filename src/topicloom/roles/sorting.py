@@ -19,7 +19,7 @@ from topicloom.state.session import Session
 from topicloom.state.splitting import (
     LOOSE_ENDS,
     Portion,
-    cut_runs,
+    cut_to_size,
     find_before,
     follow_segments,
     group_assignments,
@@ -51,7 +51,7 @@ def sort_tail(
     """
     rounds = yield from rule_boundaries(work, move_chats(work, rounds))
     draft, continues = work.draft, work.adsorber.continuity(rounds)
-    for part in cut_runs(rounds, *work.rooms.splitter):
+    for part in cut_to_size(rounds, *work.rooms.splitter):
         table, session = draft.table, draft.session
         known = [*table.open(), *table.loose()]
         index = find_index(session, table)

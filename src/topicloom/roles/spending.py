@@ -19,8 +19,7 @@ from langgraph.store.base import BaseStore
 
 from topicloom.errors import ConfigurationError, LimitReachedError
 from topicloom.state.limits import REPLY, DailyLimits, LimitScope, add_up
-from topicloom.state.prices import find_price, price_call
-from topicloom.state.receipt import Call, Prices
+from topicloom.state.receipt import Call, Prices, find_price, price_call
 from topicloom.state.session import Session
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.spending import read_spent, write_spent
@@ -71,7 +70,7 @@ class Spending:
             "account": session.account,
             "process": "",
         }
-        payers = _Payers(names, session.timezone, store)
+        payers = _Payers(names, session.zone, store)
         with self._lock:
             self._payers[session.id] = payers
         for purse in self._find_purses(payers):

@@ -22,13 +22,7 @@ from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT
 from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import Element, find_elements, first_of, json_entries
-from topicloom.roles.values import (
-    clip,
-    note_repairs,
-    parse_message_ids,
-    parse_topic_id,
-    parse_topic_ids,
-)
+from topicloom.roles.values import note_repairs, parse_message_ids, parse_topic_id, parse_topic_ids
 from topicloom.search.embedder import Embedder
 from topicloom.state.fence import fence_line
 from topicloom.state.folding import fold
@@ -36,6 +30,7 @@ from topicloom.state.grouping import LOOSE_ROUNDS, NEVER, Odds, link_groups
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round
+from topicloom.state.safe_text import clip
 from topicloom.state.splitting import LOOSE_ENDS, Assignment
 from topicloom.state.topics import Topic
 from topicloom.topics.belonging import Affinities, rate_rounds

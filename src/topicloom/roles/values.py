@@ -12,7 +12,6 @@ from topicloom.prompts.loader import load_patterns
 from topicloom.roles.markup import extract_answers
 from topicloom.state.folding import fold
 from topicloom.state.recall import parse_message_number
-from topicloom.state.safe_text import clip as clip
 
 _NUMBER = re.compile(
     r"(?P<minus>(?<![a-z0-9])[-−])?"

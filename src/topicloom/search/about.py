@@ -19,10 +19,7 @@ def find_likely(
 ) -> dict[int, float]:
     """The probability of the topics that are not unlikely, by their numbers, best first.
 
-    Args:
-        weights: Probability of each topic by what is said [k]; see `weigh_topics`.
-        topics: The number of each message's topic [n].
-        opens: True for the messages with which a stretch of talk begins [n].
+    See `prefer_recent_topics` for the arguments.
     """
     recent = prefer_recent_topics(weights, topics, opens)
     likely = [k for k in np.argsort(-recent)[:_MOST_LIKELY] if recent[k] >= _LIKELY]

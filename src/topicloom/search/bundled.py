@@ -17,10 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.errors import ConfigurationError
-from topicloom.search.embedder import (
-    Vectors,
-    readable,
-)
+from topicloom.search.embedder import Vectors, readable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

@@ -40,10 +40,7 @@ class Embedder(Protocol):
 
 
 def embed_telling(
-    texts: Sequence[str],
-    dimension: int,
-    characters: int,
-    encode: Callable[[list[str]], ArrayLike],
+    texts: Sequence[str], dimension: int, characters: int, encode: Callable[[list[str]], ArrayLike]
 ) -> Vectors:
     """Vectors [n, dimension] by an encoder, which is given the first `characters` of a text.
 

@@ -21,13 +21,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from topicloom.search.bundled import BGE_CHINESE, MINILM, BundledEmbedder
-from topicloom.search.embedder import (
-    CachedEmbedder,
-    Embedder,
-    Vectors,
-    embed_telling,
-    unit_rows,
-)
+from topicloom.search.embedder import CachedEmbedder, Embedder, Vectors, embed_telling, unit_rows
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.search.pretrained import SentenceTransformerEmbedder
 from topicloom.state.language import measure_cjk_share, measure_han_share

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from topicloom.search.contrast import Contrast
 from topicloom.search.embedder import Embedder, Vectors
 from topicloom.search.encoders import default_embedder
-from topicloom.search.packed_examples import choose_language, load_contrast
+from topicloom.search.packed_examples import choose_examples, load_contrast
 from topicloom.search.words import telling_words
 
 _HISTORY, _KIND, _BIAS = 10.0, 3.6, -5.2
@@ -76,9 +76,9 @@ def load_need_examples(embedder: Embedder, text: str) -> NeedExamples | None:
         embedder: The encoder.
         text: The message.
     """
-    language = choose_language(embedder, text)
-    kinds = load_contrast(embedder, "needing", "idle", language)
+    language = choose_examples(embedder, text)
+    kinds = load_contrast(embedder, language)
     if kinds is None:
         return None
-    fitted = load_contrast(default_embedder(), "needing", "idle", language)
+    fitted = load_contrast(default_embedder(), language)
     return NeedExamples(kinds, fitted or kinds)

@@ -55,7 +55,7 @@ def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[st
         return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in KINDS}
 
 
-def choose_language(embedder: Embedder, text: str) -> Language | None:
+def choose_examples(embedder: Embedder, text: str) -> Language | None:
     """The language of the examples that a message is compared with; None for both languages.
 
     The encoder that ships reads both. Another one may read one alone, and examples that it cannot
@@ -66,27 +66,20 @@ def choose_language(embedder: Embedder, text: str) -> Language | None:
     return "zh" if is_chinese(text) else "en"
 
 
-def load_contrast(
-    embedder: Embedder, first: str, second: str, language: Language | None = None
-) -> Contrast | None:
-    """Two of the kinds, as an encoder sees them; None while it has no vectors for them.
+def load_contrast(embedder: Embedder, language: Language | None = None) -> Contrast | None:
+    """What needs memory and what needs none, as an encoder sees it; None while it has no vectors.
 
-    The vectors of the encoder that ships are read; others are made once a process.
-
-    Args:
-        embedder: The encoder.
-        first: A kind of `KINDS`.
-        second: Another one.
-        language: The language of the examples; None for all of them.
+    The vectors of the encoder that ships are read; others are made once a process. Without a
+    language, the examples of all languages count.
     """
-    key = embedder.fingerprint, first, second, language
+    key = embedder.fingerprint, language
     with _LOADING:
         found = _LOADED.get(key)
         if found is None:
             texts = load_examples()
             packed = read_packed(embedder.fingerprint, texts)
             both = list[Vectors]()
-            for kind in (first, second):
+            for kind in ("needing", "idle"):
                 chosen = load_rows(f"cues/{kind}_{language}") if language else texts[kind]
                 if packed:
                     rows = packed[kind][np.isin(texts[kind], chosen)]
@@ -99,7 +92,7 @@ def load_contrast(
         return found
 
 
-_LOADED: LRUCache[tuple[str, str, str, Language | None], Contrast] = LRUCache(16)
+_LOADED: LRUCache[tuple[str, Language | None], Contrast] = LRUCache(16)
 _LOADING = Lock()
 
 

@@ -131,12 +131,7 @@ def compare_words(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     The words of a question stand in its answer. Those of a remark hardly stand in what it is
     related to, and BM25 is noise.
     """
-    return np.asarray(scores + trust_words(asked.cover) * standardize(asked.lexical))
-
-
-def trust_words(cover: float) -> float:
-    """The trust in BM25, 0 to 1, by the share of the words that it found; see `Asked.cover`."""
-    return math.sqrt(cover)
+    return np.asarray(scores + math.sqrt(asked.cover) * standardize(asked.lexical))
 
 
 def discount_length(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
@@ -246,8 +241,7 @@ RECALL = Recipe(
 )
 """What is quoted under a budget."""
 LOOK_UP = replace(
-    RECALL,
-    steps=tuple(step for step in RECALL.steps if step not in (charge_price, prefer_topics)),
+    RECALL, steps=tuple(step for step in RECALL.steps if step not in (charge_price, prefer_topics))
 )
 """What is listed where nothing is quoted: length is no fault there, and no turn is going on."""
 FLAT = Recipe((compare_meaning, compare_words))

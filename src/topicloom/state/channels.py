@@ -104,7 +104,10 @@ class TurnOptions(BaseModel):
     leaves the thread to the account that it counted to last."""
     timezone: Timezone = ""
     """Where the user is, such as `Europe/Paris`: days are those of its clocks, from this turn on.
-    "" for where the thread was last, or the setting says."""
+    "" for where the thread was last, or where its user is known to be (`PersonMemory`)."""
+    usual_timezone: Timezone = ""
+    """Where the user is if neither the thread nor what is kept of its user says it; "" for where
+    the setting says."""
     instructions: str = ""
     """A system prompt for this turn, behind that of the graph."""
     tools: tuple[dict[str, Any], ...] = ()

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from topicloom.state.activation import ActivationPolicy, average_scores, update_activation
-from topicloom.state.recall import (
-    LayoutName,
-    Note,
-    Reading,
-    parse_message_number,
-    select_notes,
-)
+from topicloom.state.recall import LayoutName, Note, Reading, parse_message_number, select_notes
 from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
 from topicloom.state.topics import TopicTable

@@ -19,11 +19,7 @@ class KnownFact:
 
 
 def choose_facts(
-    known: Mapping[str, KnownFact],
-    count_tokens: Callable[[str], int],
-    *,
-    tokens: int,
-    most: int,
+    known: Mapping[str, KnownFact], count_tokens: Callable[[str], int], *, tokens: int, most: int
 ) -> dict[str, str]:
     """The newest facts that fit some tokens, `most` at most: the day of each by its key.
 

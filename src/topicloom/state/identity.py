@@ -34,7 +34,7 @@ from topicloom.state.stored_message import (
 )
 from topicloom.state.superseding import Edit
 
-Verdict = Literal["new", "known", "edited", "gone", "empty"]
+MessageStatus = Literal["new", "known", "edited", "gone", "empty"]
 """What a message is: of an unknown id; stored as it is; stored in other words; purged; or a user's
 message that says nothing, which is never taken in."""
 
@@ -61,7 +61,7 @@ def says_same(message: BaseMessage, other: BaseMessage) -> bool:
     return message.id == other.id and (same or make_message_key(message) == make_message_key(other))
 
 
-def judge(message: BaseMessage, stored: Sequence[StoredMessage]) -> Verdict:
+def judge(message: BaseMessage, stored: Sequence[StoredMessage]) -> MessageStatus:
     """What a message is to the stored ones of its id.
 
     An id may stand for several: an application used it again, or edited what it named.

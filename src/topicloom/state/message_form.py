@@ -14,12 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from langchain_core.messages import (
-    AnyMessage,
-    BaseMessage,
-    ToolMessage,
-    convert_to_messages,
-)
+from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage, convert_to_messages
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel

@@ -82,7 +82,9 @@ class Session(BaseModel, frozen=True, extra="allow"):
     account: str = ""
     """The account whose limits its calls count to; "" for none."""
     timezone: str = ""
-    """Where its user is, such as `Europe/Paris`; "" for where the setting says."""
+    """Where its user is, such as `Europe/Paris`, as a turn of it said last; "" if none did."""
+    usual_timezone: str = ""
+    """Where its user is in threads that never said it; "" for where the setting says."""
     facts_at: str = ""
     """Of a fork until its next split, when its checkpoint was written, ISO 8601: what other threads
     learnt of the user later is not shown. "" for now."""
@@ -112,6 +114,11 @@ class Session(BaseModel, frozen=True, extra="allow"):
     def _check_format(cls, found: int, info: ValidationInfo) -> int:
         check_format(f"session {info.data.get('id')!r}", found)
         return found
+
+    @property
+    def zone(self) -> str:
+        """Where its user is; "" for where the setting says."""
+        return self.timezone or self.usual_timezone
 
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""

@@ -148,11 +148,7 @@ def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first:
 
 
 def plan_split(
-    now: SplitPlan,
-    rounds: Sequence[Round],
-    sizes: Sequence[int],
-    room: float,
-    policy: SplitPolicy,
+    now: SplitPlan, rounds: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
 ) -> SplitPlan:
     """Choose the cut that brings the messages in view to the target; sizes and room are tokens.
 
@@ -183,7 +179,7 @@ def _find_suffix(sizes: Sequence[int], limit: float) -> int:
     return start
 
 
-def cut_runs(rounds: Sequence[Round], size: Callable[[Round], int], limit: int) -> list[slice]:
+def cut_to_size(rounds: Sequence[Round], size: Callable[[Round], int], limit: int) -> list[slice]:
     """Runs of rounds of at most `limit` in sum; one round may exceed it alone."""
     cuts, total = [0], 0
     for index, item in enumerate(map(size, rounds)):

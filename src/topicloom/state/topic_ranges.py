@@ -70,11 +70,6 @@ class TopicRanges:
         """Numbers of the messages of a topic, ascending."""
         return list(list_numbers(self.of(topic)))
 
-    def newest(self, topic: str) -> int:
-        """Number of the newest message of a topic; 0 if it has none."""
-        ranges = self.of(topic)
-        return ranges[-1][1] if ranges else 0
-
     def references(self, topic: str) -> tuple[Range, ...]:
         """The messages of other topics that a topic refers to, in the order in which they came."""
         return self.referred.get(topic, ())

@@ -152,10 +152,7 @@ class TopicTable:
 
 
 def select_shown(
-    topics: Sequence[Topic],
-    priors: Mapping[str, float],
-    limit: int,
-    always: Container[str] = (),
+    topics: Sequence[Topic], priors: Mapping[str, float], limit: int, always: Container[str] = ()
 ) -> list[Topic]:
     """The topics that a role is shown where there are too many for a prompt.
 

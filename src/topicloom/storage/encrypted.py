@@ -32,13 +32,7 @@ class EncryptedRows(Rows[RawEntry]):
     """
 
     def __init__(
-        self,
-        inner: Rows[RawEntry],
-        keys: PlaceKeys,
-        chain: str,
-        *,
-        reports: list[str],
-        plain: bool,
+        self, inner: Rows[RawEntry], keys: PlaceKeys, chain: str, *, reports: list[str], plain: bool
     ) -> None:
         """Damage is added to the reports. With `plain`, entries in the clear are there as well."""
         self._inner = inner

@@ -9,13 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from topicloom.storage.backend import Batch, Rows
-from topicloom.storage.disk import (
-    append_bytes,
-    reachable,
-    read_file,
-    remove_file,
-    replace_file,
-)
+from topicloom.storage.disk import append_bytes, reachable, read_file, remove_file, replace_file
 from topicloom.storage.vectors import VectorLog, row_bytes
 
 _MAGIC = b"topicloom-vec-1\n"

@@ -190,10 +190,7 @@ class SessionLog:
         return row.ref
 
     def purge(
-        self,
-        chain: str,
-        refs: Sequence[str],
-        keep: Mapping[str, Mapping[str, Any]] | None = None,
+        self, chain: str, refs: Sequence[str], keep: Mapping[str, Mapping[str, Any]] | None = None
     ) -> int:
         """Remove bodies on purpose and for good, and their vectors.
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from operator import attrgetter
 
-from topicloom.state.activation import (
-    ActivationChange,
-    ActivationPolicy,
-    activate_candidates,
-)
+from topicloom.state.activation import ActivationChange, ActivationPolicy, activate_candidates
 from topicloom.state.lifecycle import mark_active, merge_in_order
 from topicloom.state.recall import parse_message_number
 from topicloom.state.references import select_newest

@@ -82,13 +82,7 @@ def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault])
     if broken & {LEDGER, ROSTER, RANGES, SUPERSEDED}:
         session = session.model_copy(update={"ledger": None, "ledger_tokens": 0})
     if broken & {ROSTER, RANGES, SUPERSEDED}:
-        empty: dict[str, Any] = {
-            "roster": None,
-            "ranges": None,
-            "tail": 1,
-            "view": 1,
-            "active": {},
-        }
+        empty: dict[str, Any] = {"roster": None, "ranges": None, "tail": 1, "view": 1, "active": {}}
         session = session.model_copy(update=empty)
     return session
 

@@ -18,13 +18,7 @@ from topicloom.state.safe_text import digest_text
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.superseding import Edit, fold_edits
-from topicloom.state.topic_ranges import (
-    Range,
-    TopicRanges,
-    list_numbers,
-    make_ranges,
-    write_rows,
-)
+from topicloom.state.topic_ranges import Range, TopicRanges, list_numbers, make_ranges, write_rows
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import (
     CHANGES,
@@ -36,12 +30,11 @@ from topicloom.storage.base import (
     TRANSCRIPT,
     TURNS,
 )
-from topicloom.storage.caches import WeighedCache
+from topicloom.storage.caches import ReadCaches, TopicContent, WeighedCache
 from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, to_row
 from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
-from topicloom.storage.read_caches import ReadCaches, TopicContent
 
 
 class SessionStore:

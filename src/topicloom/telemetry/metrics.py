@@ -67,7 +67,14 @@ FAILURES = Metric(
     "Calls of roles that contributed nothing.",
     ("topicloom.role", "gen_ai.request.model", "error.type"),
 )
-METRICS = (TOKENS, DURATION, TURN, QUOTES, FAILURES)
+LIMITS = Metric(
+    "topicloom.limit.used",
+    "1",
+    "Share of a daily limit that is used at the end of a turn.",
+    ("topicloom.limit.scope",),
+    (0.25, 0.5, 0.8, 0.9, 1.0),
+)
+METRICS = (TOKENS, DURATION, TURN, QUOTES, FAILURES, LIMITS)
 """All there are."""
 
 
@@ -78,6 +85,10 @@ def measure_turn(receipt: Receipt, turn: SpanRecord, providers: Providers) -> li
     return [
         Measurement(TURN, turn.ended - turn.began, {}),
         *([Measurement(QUOTES, quotes, {})] if receipt.sections else []),
+        *(
+            Measurement(LIMITS, used, {"topicloom.limit.scope": scope})
+            for scope, used in receipt.limits.items()
+        ),
         *(
             Measurement(DURATION, part.ended - part.began, {"gen_ai.operation.name": SEARCH})
             for part in searches

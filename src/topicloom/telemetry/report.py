@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +38,15 @@ if TYPE_CHECKING:
 TelemetryLevel = Literal["off", "numbers", "contents"]
 """What OpenTelemetry is told: nothing; numbers, names and ids; what was said as well."""
 Listener = Callable[[Sequence[Measurement]], object]
+
+
+@dataclass(slots=True)
+class Work:
+    """Work between turns, such as a review, as whoever does it describes it."""
+
+    attributes: dict[str, Attribute]
+    calls: list[Call] = field(default_factory=list)
+    """The calls of roles that it made."""
 
 
 class Telemetry:
@@ -70,19 +81,29 @@ class Telemetry:
             span = SpanRecord(f"{WORKFLOW} topicloom", began, ended, attributes, failure=failure)
             self._send(span, measure_failed_turn(ended - began, kind))
 
-    def report_work(
-        self,
-        name: str,
-        thread: str,
-        began: float,
-        attributes: Mapping[str, Attribute],
-        calls: Sequence[Call],
-    ) -> None:
-        """Tell of work between turns that ended now, such as a review, by its calls of roles."""
-        if self._is_heard():
-            attributes = {"gen_ai.conversation.id": thread, **attributes}
-            span = describe_calls(name, began, time.time(), attributes, calls, self.providers)
-            self._send(span, [*measure_calls(calls, self.providers)])
+    @contextmanager
+    def watch(self, name: str, thread: str, **attributes: Attribute) -> Iterator[Work]:
+        """Tell of work between turns when it has ended, and of the exception that ended it."""
+        work, began = Work({"gen_ai.conversation.id": thread, **attributes}), time.time()
+        failure: str | None = None
+        try:
+            yield work
+        except BaseException as error:
+            work.attributes["error.type"] = type(error).__name__
+            failure = str(error) if self._level == "contents" else ""
+            raise
+        finally:
+            if self._is_heard():
+                about, calls, known = work.attributes, work.calls, self.providers
+                span = describe_calls(name, began, time.time(), about, calls, known)
+                self._send(replace(span, failure=failure), [*measure_calls(calls, known)])
+
+    def watch_memory(
+        self, operation: str, thread: str, **attributes: Attribute
+    ) -> AbstractContextManager[Work]:
+        """The same of an operation on what is remembered, as the conventions name it."""
+        names = {"gen_ai.operation.name": operation, "gen_ai.memory.store.id": thread}
+        return self.watch(operation, thread, **names, **attributes)
 
     def _is_heard(self) -> bool:
         return bool(self.listeners) or self._asks_opentelemetry()

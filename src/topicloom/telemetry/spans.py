@@ -99,6 +99,7 @@ def describe_turn(
         "topicloom.turn.split": receipt.split,
         "topicloom.prompt.tokens": sum(receipt.sections.values()),
         "topicloom.prompt.window": receipt.window,
+        **{f"topicloom.limit.{scope}": used for scope, used in receipt.limits.items()},
     }
     if texts:
         attributes["gen_ai.input.messages"] = _write_message("user", texts.asked)

@@ -55,10 +55,7 @@ class Adsorber:
         self._policy = policy
 
     def judge(
-        self,
-        rounds: Sequence[Round],
-        message: StoredMessage,
-        find_return: FindReturn | None = None,
+        self, rounds: Sequence[Round], message: StoredMessage, find_return: FindReturn | None = None
     ) -> Verdict:
         """Judge a user message as it arrives, by the newest rounds, oldest first.
 

@@ -171,10 +171,7 @@ def _find_usual(runs: Runs) -> Usual:
     far = np.abs(some[:, None] - some[None, :]) > min(_FAR, count // 4)
     alike = (runs.vectors[some] @ runs.vectors[some].T)[far]
     worded = np.sqrt(np.maximum(_multiply_words(runs, some)[:, some], 0))[far]
-    return [
-        _shrink(alike, _USUAL[0], count),
-        _shrink(worded, _USUAL[1], count),
-    ]
+    return [_shrink(alike, _USUAL[0], count), _shrink(worded, _USUAL[1], count)]
 
 
 def _shrink(values: Odds, usual: tuple[float, float], runs: int) -> tuple[float, float]:

@@ -70,13 +70,13 @@ def cues_of(text: str) -> tuple[float, ...]:
         float(np.log1p(letters)),
         float(_LEANS.match(text) is not None),
         min(len(_POINTS.findall(text)), 3) / 3,
-        float(np.log1p(len(hash_words(text)))),
+        float(np.log1p(len(hash_text_words(text)))),
         min(len(_DIGIT.findall(text)), 6) / 6,
     )
 
 
 @cached(LRUCache[TextHash, frozenset[int]](_REMEMBERED), key=hash_text, lock=Lock())
-def hash_words(text: str) -> frozenset[int]:
+def hash_text_words(text: str) -> frozenset[int]:
     """Hashes of the words of a message, each once, without grammar words and endings."""
     return frozenset(map(hash, words_of(text[:MAX_CHARACTERS])))
 
@@ -95,9 +95,9 @@ def novelty(texts: Sequence[str], near: int, first: int = 0) -> NDArray[np.float
     """
     found = np.full((len(texts) - first, 2), np.nan)
     for place in range(max(first, 1), len(texts)):
-        words = hash_words(texts[place])
+        words = hash_text_words(texts[place])
         if words:
-            before = [hash_words(text) for text in texts[max(0, place - near) : place]]
+            before = [hash_text_words(text) for text in texts[max(0, place - near) : place]]
             new = len(words.difference(*before)) / len(words)
             found[place - first] = new, len(words & before[-1]) / len(words)
     return found

@@ -24,11 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topicloom.topics.boundary_cues import (
-    CUE_NAMES,
-    Utterance,
-    asking_side,
-)
+from topicloom.topics.boundary_cues import CUE_NAMES, Utterance, asking_side
 from topicloom.topics.boundary_features import (
     CHANNELS,
     ONLINE_NAMES,

@@ -180,20 +180,17 @@ class SessionIndex:
             hits = self._latest.get(key)
             if hits is None:
                 asked = Query(query, days, context, from_user, include_archived, priced)
-                hits = self._make_search().find(asked) if len(self._table) else Hits()
-                self._latest[key] = hits
+                search = MessageSearch(
+                    self._table,
+                    self._centroids,
+                    self._embedder,
+                    self._budget,
+                    self._least,
+                    self._archived,
+                    self._loose,
+                )
+                hits = self._latest[key] = search.find(asked) if len(self._table) else Hits()
             return hits
-
-    def _make_search(self) -> MessageSearch:
-        return MessageSearch(
-            self._table,
-            self._centroids,
-            self._embedder,
-            self._budget,
-            self._least,
-            self._archived,
-            self._loose,
-        )
 
     def find_return(self, text: str, topics: Container[str]) -> str | None:
         """The one of some topics that a text returns to, by its kernel; None if it is new."""

@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from topicloom import InputError, Session, SessionStore, open_session
+from topicloom import InputError, PersonMemory, Session, SessionStore, open_session
 from topicloom.hosting import Graph, find_newest, find_zone, name_thread
 from topicloom_app.cli.console import (
     CliOptions,
@@ -65,7 +65,7 @@ def run_import(
         each: True for a session of each conversation.
         branches: True to take in branches that are not shown any more, too.
         dry_run: True to only say what would be recorded.
-        timezone: Name of the zone whose days and hours messages have; "" for that of this machine.
+        timezone: Name of the zone whose days and hours messages have; "" for where the user is.
         day_first: Whether the day comes before the month between slashes; None to find it out.
         as_json: True to print JSON.
         user: The user whose the sessions are to be; "" for nobody's.
@@ -78,6 +78,9 @@ def run_import(
     kind, files = _split_format(named)
     session = _choose_session(session, files[0], each=each)
     context, console = open_context(cli), open_console(quiet=as_json)
+    if user and not timezone:
+        with context.open_graph() as (graph, *_):
+            timezone = PersonMemory(graph, user).timezone()
     named_zone = timezone or context.settings.timezone
     zone = find_zone(named_zone) if named_zone else None
     with ImportSpool(zone, me) as spool, _show_progress(console) as progress:
@@ -131,9 +134,7 @@ def _split_format(named: Sequence[str]) -> tuple[str | None, list[Path]]:
     first, *others = named
     if first in FORMATS and (others or not Path(first).exists()):
         if not others:
-            raise InputError(
-                "name the export too: topicloom import {given} FILE", given=first
-            )
+            raise InputError("name the export too: topicloom import {given} FILE", given=first)
         return first, list(map(Path, others))
     return None, list(map(Path, named))
 

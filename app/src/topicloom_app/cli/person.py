@@ -32,20 +32,24 @@ def run_person(
     name: str,
     out: Path | None,
     *,
+    timezone: str | None,
     delete: bool,
     sure: bool,
     as_json: bool,
 ) -> None:
-    """Show a user's threads and facts, write all of the user into a file, or delete it.
+    """Show a user's threads and facts, say where the user is, write all of the user into a file, or
+    delete it.
 
     Deleting asks unless `sure`; as JSON nobody is asked, and nothing goes unless `sure`.
 
     Raises:
-        InputError: The file cannot be written.
+        InputError: The file cannot be written, or there is no such zone.
     """
     context, console = open_context(cli), open_console(quiet=as_json)
     with context.open_graph() as (graph, *_):
         person = PersonMemory(graph, name)
+        if timezone is not None:
+            person.set_timezone(timezone)
         threads = person.threads()
         if out is not None:
             count = _write(out, person)
@@ -75,6 +79,8 @@ def _report(console: Console, name: str, receipt: DeletionReceipt, *, as_json: b
 
 
 def _show(console: Console, person: PersonMemory, threads: list[PersonThread]) -> None:
+    if zone := person.timezone():
+        print_line(console, "time zone: {zone}", zone=zone)
     if not threads:
         print_dim(console, "no session belongs to the user {user!r}", user=person.user)
         print_dim(console, "a session belongs to a user if it was begun with --user or user_id")

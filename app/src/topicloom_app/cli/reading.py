@@ -23,7 +23,7 @@ from topicloom_app.cli._views import (
 from topicloom_app.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom_app.cli.context import CliContext, open_context
 from topicloom_app.cli.words import say
-from topicloom_app.mcp_server import make_mcp_server
+from topicloom_app.mcp_server import make_mcp_server, run_on_stdio
 
 
 def show_sessions(cli: CliOptions, *, as_json: bool) -> None:
@@ -134,7 +134,7 @@ def serve_mcp(cli: CliOptions, name: str, port: int | None) -> None:
     """Serve a session's memory to MCP clients: on stdio, or at a port of this machine."""
     server = make_mcp_server(open_context(cli).open_memory(name))
     if port is None:
-        server.run("stdio")
+        run_on_stdio(server)
     else:
         from topicloom_app.cli.listening import listen, run_server
 

@@ -88,8 +88,8 @@ def make_endpoint(
             `http://localhost:3000`; `"*"` for any page, which needs keys.
         record: Whether requests that ask for `store: false` are recorded too: coding agents always
             ask for it.
-        timezones: Where the user of each key is, as `{"ann": "Europe/Paris"}`, if the header
-            `X-Topicloom-Timezone` does not say it.
+        timezones: Where the user of each key is, as `{"ann": "Europe/Paris"}`, if neither the
+            header `X-Topicloom-Timezone` nor what is kept of the user says it.
         max_bytes: Bytes of a request at most.
         per_minute: Requests of a key in a minute at most.
         heartbeat: Seconds that a stream waits for its first part before it sends its headers, and
@@ -264,8 +264,8 @@ class _Endpoint:
         except ValidationError as error:
             raise InvalidRequestError(error) from error
         self._check_model(turn.model)
-        zone = turn.timezone or self.timezones.get(owner, "")
-        return replace(turn, recorded=turn.recorded or self.record, timezone=zone), writer
+        usual = self.timezones.get(owner, "")
+        return replace(turn, recorded=turn.recorded or self.record, usual_timezone=usual), writer
 
     def answer_with(self, read: RequestReader) -> Callable[[Request], Any]:
         """The handler of the requests of one protocol."""

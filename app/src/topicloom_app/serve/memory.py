@@ -30,6 +30,7 @@ from topicloom_app.serve.memory_values import (
     MessageId,
     Thread,
     TopicId,
+    UserTimezone,
     show_message,
     show_messages,
     show_thread,
@@ -176,8 +177,19 @@ async def list_user_facts(caller: Caller, at: Day = None) -> list[FactSpan]:
     return await caller.person.afacts(at)
 
 
+async def show_user_timezone(caller: Caller) -> UserTimezone:
+    """Where the user is."""
+    return UserTimezone(timezone=await caller.person.atimezone())
+
+
+async def set_user_timezone(caller: Caller, body: UserTimezone) -> UserTimezone:
+    """Say where the user is in all threads that never said it."""
+    await caller.person.aset_timezone(body.timezone)
+    return await show_user_timezone(caller)
+
+
 async def export_user(caller: Caller) -> list[dict[str, Any]]:
-    """Everything of the user, each row with a `kind`: threads, messages, topics, facts."""
+    """Everything of the user, each row with a `kind`: user, threads, messages, topics, facts."""
     return await caller.person.aexport()
 
 
@@ -212,6 +224,8 @@ OPERATIONS = (
     Operation("GET", "/threads/{thread}/export", export_thread),
     Operation("GET", "/user/threads", list_user_threads),
     Operation("GET", "/user/facts", list_user_facts),
+    Operation("GET", "/user/timezone", show_user_timezone),
+    Operation("POST", "/user/timezone", set_user_timezone),
     Operation("GET", "/user/export", export_user),
     Operation("DELETE", "/user", delete_user),
 )

@@ -62,6 +62,13 @@ class FoundMessage(_Value):
     """False if nothing fits the text: then it is only the closest in meaning."""
 
 
+class UserTimezone(_Value):
+    """Where a user is."""
+
+    timezone: str
+    """Such as `Europe/Paris`; "" if it is not known."""
+
+
 class ForgetRequest(Forget, frozen=True):
     """What to remove for good: `{"what": ["t3", "m12-m15"]}`."""
 

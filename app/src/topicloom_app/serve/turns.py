@@ -74,6 +74,8 @@ class TurnRequest:
     """The scope of that user."""
     timezone: str = ""
     """Where the user is, such as `Europe/Paris`."""
+    usual_timezone: str = ""
+    """Where the user of its key is."""
     owner: str = ""
     """Whose key it came with: only that one's sessions are found by an id."""
     id: str = field(default_factory=lambda: uuid4().hex)

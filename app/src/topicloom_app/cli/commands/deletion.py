@@ -74,6 +74,14 @@ def person(
             help="Write everything that is kept of the user to this file, one JSON object a line.",
         ),
     ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="Keep where the user is, such as Europe/Paris, for all sessions that do not say"
+            " it; '' for nowhere.",
+        ),
+    ] = None,
     delete: Annotated[
         bool,
         typer.Option(
@@ -87,7 +95,7 @@ def person(
     """Show, export or delete everything that is kept of a user in all sessions."""
     from topicloom_app.cli.person import run_person
 
-    run_person(context.obj, name, export, delete=delete, sure=yes, as_json=json)
+    run_person(context.obj, name, export, timezone=timezone, delete=delete, sure=yes, as_json=json)
 
 
 def delete(

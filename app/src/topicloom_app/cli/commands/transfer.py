@@ -49,7 +49,7 @@ def import_(
         typer.Option(
             metavar="ZONE",
             help="Time zone of the days and hours, such as Europe/Paris. If not given, that of"
-            " this machine.",
+            " the user or of this machine.",
         ),
     ] = "",
     day_first: Annotated[
