@@ -1,4 +1,7 @@
-"""Write what `topicloom demo` leaves on a terminal as pictures: `python -m scripts.record_demo`."""
+"""Draw what `topicloom demo` leaves on a terminal: `python -m scripts.record_demo`.
+
+Only in English: Rich squeezes wide characters in such a picture.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
 WIDTH = 84
 _STEP = re.compile(r"\n|\r|\x1b\[(?:2K|1A|\?25[lh])|(?:(?!\x1b\[(?:2K|1A|\?25)|[\r\n]).)+")
 """Ends of lines, what moves or clears, and what is written into a line."""
@@ -37,12 +40,12 @@ def play(printed: str) -> str:
     return "\n".join(lines)
 
 
-def draw(language: str) -> str:
+def draw() -> str:
     """The picture of the first question, as SVG without fonts of its own."""
     program = Path(sys.executable).with_name("topicloom")
     colours = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH)}
     shown = subprocess.run(
-        [program, "--language", language, "demo"], env=colours, check=True, capture_output=True
+        [program, "--language", "en", "demo"], env=colours, check=True, capture_output=True
     )
     first = "\x1b[1;36m› ".join(play(shown.stdout.decode()).split("\x1b[1;36m› ")[:2])
     console = Console(record=True, width=WIDTH, file=StringIO())
@@ -52,5 +55,4 @@ def draw(language: str) -> str:
 
 
 if __name__ == "__main__":
-    for language, name in (("en", "demo.svg"), ("zh", "demo-zh.svg")):
-        (IMAGES / name).write_text(draw(language), "utf-8")
+    PICTURE.write_text(draw(), "utf-8")
