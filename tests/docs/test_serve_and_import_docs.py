@@ -53,7 +53,8 @@ def test_imports_and_exports(
     for line in lines:
         outcome = run(*line)
         assert (outcome.code, outcome.err) == (0, ""), line
-    assert Path("all.html").read_text("utf-8").count("<article") == 9
+    assert Path("all.html").read_text("utf-8").count("<article") == 5
+    assert run("export", "chatgpt").out.count("\n**") == 4, "a session named after its file"
 
 
 def test_a_server_is_begun_as_the_page_says(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
