@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import signal
@@ -481,6 +482,8 @@ def test_an_import_goes_into_a_session_that_its_first_file_names(run: Run, tmp_p
     assert "recorded in session Tea 2025" in run("import", *files).out
     assert stored(run, "Tea 2025")
     assert_one_line(run("import", files[2]), "'---' cannot name a session")
+    (packed := tmp_path / "boat.json.xz").write_bytes(lzma.compress(Path(files[0]).read_bytes()))
+    assert "recorded in session boat" in run("import", str(packed)).out
 
 
 def test_an_import_goes_into_one_session_or_into_many(run: Run, tmp_path: Path) -> None:

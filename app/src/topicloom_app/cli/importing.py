@@ -108,7 +108,7 @@ def run_import(
 def _choose_session(session: str | None, file: Path, *, each: bool) -> str | None:
     """The session that all messages go into; None if each conversation has its own."""
     if session is None:
-        named = file.resolve().stem
+        named = Path(file.resolve().name.removesuffix(".xz").removesuffix(".gz")).stem
         return None if each else check_session_name(make_titled_name(named) or named)
     if each:
         raise InputError(
