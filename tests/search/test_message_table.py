@@ -169,7 +169,7 @@ def test_what_better_ones_would_fill_the_budget_four_times_with_is_not_found() -
     for _ in range(60):
         life.grow(3)
     life.check()
-    weights = [*life.index.search("茶").weights.values()]
+    weights = [*life.index.search(Query("茶")).weights.values()]
     assert 8 < len(weights) < 120
     assert weights[-1] >= 0.2 * weights[0]
 
