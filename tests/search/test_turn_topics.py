@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
+from topicloom.search.about import prefer_recent_topics
 from topicloom.search.embedder import unit_rows
-from topicloom.search.turn_topics import prefer_recent_topics, weigh_topics
+from topicloom.search.turn_topics import weigh_topics
 
 RNG = np.random.default_rng(7)
 KITCHEN, GARDEN, ARCHIVED = 1, 2, 3

@@ -9,13 +9,14 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.search.about import find_likely
 from topicloom.search.centroids import TopicCentroids
 from topicloom.search.embedder import Embedder, Vectors, dot_products
 from topicloom.search.message_table import MessageTable
 from topicloom.search.need import load_need_examples
 from topicloom.search.ranking import FLAT, LOOK_UP, RECALL, Asked, Floats
 from topicloom.search.time_expressions import Days
-from topicloom.search.turn_topics import TurnContext, find_likely, weigh_topics
+from topicloom.search.turn_topics import TurnContext, weigh_topics
 from topicloom.search.vectors import vectors_of
 from topicloom.state.note_draft import PARTS
 
