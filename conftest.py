@@ -4,7 +4,8 @@ No test reaches out either: connections to anywhere but this machine fail, and s
 Those of a real model, which downloads it, may.
 
 `bin/test` draws fewer examples than `bin/test --all`. `.ci/run` runs a sample (`--sample`), the
-same each time: a quarter of the examples, and of each file every second slow test and the first long one.
+same each time: a quarter of the examples, and of each file every second slow test and the first
+long one.
 """
 
 from __future__ import annotations
