@@ -13,7 +13,7 @@ import numpy as np
 from topicloom.prompts.loader import load_rows
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.search.embedder import Embedder
-from topicloom.search.sentences import passages_of
+from topicloom.search.sentences import only_asks, passages_of
 from topicloom.search.words import telling_words
 from topicloom.state.language import detect_language
 from topicloom.state.safe_text import clip
@@ -57,31 +57,34 @@ def _find_closest(
 ) -> list[tuple[StoredMessage, str, bool]]:
     """The closest messages with a passage of each, and whether it is an older version.
 
-    The best is first. Versions of one statement stand together, the newest first.
+    The best is first, and what only asks is last. Versions of one statement stand together, the
+    newest first.
     """
-    first, last = request.days or ("", "")
     # What was said on days that are asked for need not be like the message.
-    of_days = [m for m in request.sources if first <= m.day <= last]
+    of_days = [
+        m for m in request.sources if request.days and request.days[0] <= m.day <= request.days[1]
+    ]
     asked = telling_words(request.query)
     passages = {  # each text once, as the first of these has it; no question that says no more
         " ".join(text.split()): message
         for message in reversed(of_days or request.sources)
         for text in passages_of(strip_own_replies(message.text), _PASSAGE)
-        if text.strip() and not (text.endswith(("?", "？")) and telling_words(text) <= asked)
+        if text.strip() and not (only_asks(text) and telling_words(text) <= asked)
     }
-    said = [*passages.items()]
-    vectors = embedder.embed([request.query, *(m.line for _, m in said)])
+    said = [(message, text, only_asks(text)) for text, message in passages.items()]
+    vectors = embedder.embed([request.query, *(m.line for m, *_ in said)])
     closeness = vectors[1:] @ vectors[0] + [
         _WORDS * len(asked & telling_words(text)) / max(1, len(asked))
         + _ABROAD * (detect_language([text]) != detect_language([request.query]))
-        for text, _ in said
+        for _, text, _ in said
     ]
-    best = {said[i][1].seq: i for i in np.argsort(closeness, kind="stable").tolist()}
+    best = {said[i][0].seq: i for i in np.argsort(closeness, kind="stable").tolist()}
     close = [i for i in best.values() if of_days or closeness[i] >= _CLOSE]
-    close = sorted(close, key=lambda i: -closeness[i])[:_SHOWN]
-    like = [int(row.argmax()) for row in vectors[1:][close] @ vectors[1:][close].T >= _SAME]
-    order = sorted(range(len(close)), key=lambda n: (like[n], -said[close[n]][1].seq))
+    close = sorted(close, key=lambda i: (said[i][2], -closeness[i]))[:_SHOWN]
+    same = vectors[1:][close] @ vectors[1:][close].T >= _SAME
+    like = [n if said[i][2] else int(same[n].argmax()) for n, i in enumerate(close)]
+    order = sorted(range(len(close)), key=lambda n: (like[n], -said[close[n]][0].seq))
     return [
-        (said[close[n]][1], said[close[n]][0], like[n] in [like[o] for o in order[:at]])
+        (*said[close[n]][:2], like[n] in [like[o] for o in order[:at]])
         for at, n in enumerate(order)
     ]
