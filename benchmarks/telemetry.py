@@ -13,7 +13,6 @@ The trace is that of a turn with scripted models that take .2 s, as the SDK expo
 from __future__ import annotations
 
 import argparse
-import re
 import statistics
 import subprocess
 import sys
@@ -23,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
+from slow_models import answer
 
 from topicloom import RESPONDER, Settings, TurnOptions, build_session_graph
 from topicloom.testing import ScriptedResponder, fake_roles
@@ -33,9 +34,9 @@ from topicloom_lab.talk import said
 
 WAYS = ("not installed", "API alone", "SDK")
 TALK = (
-    "The oak worktop costs 140 euros a metre, and the delivery 60.",
-    "My guitar needs new strings before Friday.",
-    "The train to Lisbon leaves at nine.",
+    "u1t0 kitchen: the oak worktop costs 140 euros a metre, and the delivery 60.",
+    "u1t1 guitar: it needs new strings before Friday.",
+    "u1t2 journey: the train to Lisbon leaves at nine.",
 )
 
 
@@ -54,28 +55,12 @@ class ScriptedModel(BaseChatModel):
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         time.sleep(self.seconds)
-        prompt = "\n".join(message.text for message in messages)
-        shown = "\n".join(m.text for m in messages if m.type != "system")
-        answer = self._answer(prompt, list(dict.fromkeys(re.findall(r"\[(m\d+)\]", shown))))
-        used = {"input_tokens": len(prompt) // 4, "output_tokens": len(answer) // 4}
-        usage: Any = {**used, "total_tokens": sum(used.values())}
+        text = answer(convert_to_openai_messages(messages))
+        used = sum(len(message.text) for message in messages) // 4, len(text) // 4
+        usage = UsageMetadata(input_tokens=used[0], output_tokens=used[1], total_tokens=sum(used))
         return ChatResult(
-            generations=[ChatGeneration(message=AIMessage(answer, usage_metadata=usage))]
+            generations=[ChatGeneration(message=AIMessage(text, usage_metadata=usage))]
         )
-
-    def _answer(self, prompt: str, ids: list[str]) -> str:
-        if "You sort messages" in prompt:
-            home = 'topic="new" topic_name="The kitchen"'
-            rows = "".join(f'<assignment msg_id="{i}" {home}></assignment>' for i in ids)
-            return f"<topic_split>{rows}</topic_split>"
-        if "You read topics" in prompt:
-            return (
-                "<topic_result><relevance_score>0.9</relevance_score>"
-                f"<referenced_messages>{ids[0]}</referenced_messages></topic_result>"
-            )
-        if "You write the brief" in prompt:
-            return "<topic_brief><name>The kitchen</name><brief>A worktop.</brief></topic_brief>"
-        return "140 euros a metre."
 
 
 def trace(folder: Path) -> None:
@@ -90,7 +75,7 @@ def trace(folder: Path) -> None:
     thread: Any = {"configurable": {"thread_id": "ann"}}
     for text in TALK:
         graph.invoke({"messages": [("user", text)]}, thread)
-    for asked in ("Which train do I take?", "What does the worktop cost?"):
+    for asked in ("u1t3 journey: when do I go?", "u1t4 kitchen: what does the worktop cost?"):
         exporter.clear()
         once = TurnOptions(keep_messages=1)  # splits now, not when the window is full
         graph.invoke({"messages": [("user", asked)]}, thread, context=once)

@@ -163,6 +163,16 @@ def test_what_is_archived_is_found_by_those_who_ask_for_it_only() -> None:
     assert set(index.search("茶", include_archived=True).topics) == {"t1", "t2"}
 
 
+def test_what_better_ones_would_fill_the_budget_four_times_with_is_not_found() -> None:
+    life = Life()
+    for _ in range(60):
+        life.grow(3)
+    life.check()
+    weights = [*life.index.search("茶").weights.values()]
+    assert 8 < len(weights) < 120
+    assert weights[-1] >= 0.2 * weights[0]
+
+
 def test_messages_of_the_days_asked_for_come_first() -> None:
     index = prepared().index
     day = Days(date(2026, 3, 3), date(2026, 3, 3))

@@ -134,22 +134,14 @@ def test_what_fits_only_without_its_day_is_quoted_in_part() -> None:
     assert notes[0].partial == ("m6",)
 
 
-def test_what_was_due_and_does_not_fit_is_quoted_in_part_before_what_is_far_less_likely() -> None:
-    first, dear, likely, far = ("m5", 1.0), ("m6", 0.6), ("m7", 0.45), ("m14", 0.1)
-    found = by_index("t1", 0.9, first, dear, likely, far)
+def test_what_does_not_fit_is_quoted_in_part() -> None:
+    found = by_index("t1", 0.9, ("m5", 1.0), ("m6", 0.6), ("m7", 0.45))
     around = COSTS.day_line + COSTS.frame
     room = around + COSTS.quote("m5") + COSTS.quote("m7") + PART + 2
     (note,) = composed(found, budget=room)
     assert (note.quotes, note.partial) == (("m5", "m6", "m7"), ("m6",))
     (note,) = composed(found, budget=room + COSTS.quote("m6"))
     assert (note.quotes, note.partial) == (("m5", "m6", "m7"), ())
-
-
-def test_in_part_only_if_it_is_among_the_best() -> None:
-    better = [(f"m{n}", 0.9) for n in range(1, 21)]
-    notes = composed(by_index("t1", 0.9, *better, ("m900", 0.1)))
-    assert notes[0].partial == ()
-    assert "m900" not in notes[0].quotes
 
 
 def test_a_summary_stands_over_quotes_of_its_own_only() -> None:
@@ -419,12 +411,14 @@ class TestSummaries:
         (note,) = composed(told, budget=400)
         assert HEADING + len(note.summary) == 100
 
-    def test_three_topics_are_summed_up(self) -> None:
+    def test_all_that_are_quoted_are_summed_up_while_there_is_room(self) -> None:
         told = [
             reading(f"t{n}", 0.9 - n / 10, (f"m{n}", 0.9), summary="s" * 24) for n in range(1, 6)
         ]
         many = reading("t9", 0.3, *((f"m{n}", 0.3) for n in range(10, 90)))
         notes = composed(*told, many, budget=2_000)
+        assert [n.topic for n in notes if n.summary] == ["t1", "t2", "t3", "t4", "t5"]
+        notes = composed(*told, many, budget=400)
         assert [n.topic for n in notes if n.summary] == ["t1", "t2", "t3"]
 
 

@@ -185,6 +185,9 @@ def test_a_turn_has_an_address(page: Page) -> None:
     page.goto(sent)
     page.reload()
     expect(page.locator(".spoken .user")).to_contain_text("When does the ferry leave?")
+    page.set_viewport_size({"width": 390, "height": 844})  # a phone
+    expect(page.locator(".spoken .user")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(sent.partition("#")[0] + "#/nowhere/%zz/picture")
     page.reload()
     expect(page.locator("#why .head")).to_contain_text("m27")

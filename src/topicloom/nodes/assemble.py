@@ -20,7 +20,7 @@ from topicloom.search.message_search import Hits
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.note_draft import PARTS, PromptCosts
-from topicloom.state.quoting import LIKELY, Readings, Recall, compose_note, read_named
+from topicloom.state.quoting import Readings, Recall, compose_note, read_named
 from topicloom.state.recall import Note, Reading, Stretches, parse_message_number, select_notes
 from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
@@ -200,9 +200,8 @@ def read_by_index(hits: Hits, table: TopicTable, *, archived: bool) -> list[Read
     topics = table.open() + table.loose() + (table.archived() if archived else [])
     known = {topic.id for topic in topics}
     weights: dict[str, dict[str, float]] = {}
-    least = LIKELY * max(hits.weights.values(), default=0.0)
     for message, weight in hits.weights.items():
         topic = hits.owners[message]
-        if topic in known and weight >= least:
+        if topic in known:
             weights.setdefault(topic, {})[message] = weight
     return [read_by_weights(t, hits.topics[t], found) for t, found in weights.items()]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from topicloom.errors import StorageError
 from topicloom.search.embedder import Embedder, Vectors, dot_products, unit_rows
-from topicloom.search.vectors import StoredVectors
+from topicloom.search.vectors import BEGINNING, StoredVectors
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -31,9 +31,6 @@ _RETURNS = 0.5
 """Relevance from which a message that begins something returns to a topic: half way between."""
 _NEAREST = 512
 """Centroids and briefs that a query or round is given; what lies further means nothing to it."""
-_BEGINNING = 300
-"""Characters that are embedded of a name with its brief: briefs change with every split, and what
-comes after these changed no topic that was looked at and cost a fifth of taking in a message."""
 
 
 class TopicCentroids:
@@ -59,7 +56,7 @@ class TopicCentroids:
             sums: Sum of the vectors of each one's messages [d].
         """
         fresh = [i for i, text in texts.items() if text and text != self._texts.get(i)]
-        made = self._vectors.of_texts([texts[i][:_BEGINNING] for i in fresh])
+        made = self._vectors.of_texts([texts[i][:BEGINNING] for i in fresh])
         known = self._briefs | dict(zip(fresh, made, strict=True))
         self._texts = dict(texts)
         self._briefs = {i: known[i] for i, text in texts.items() if text}

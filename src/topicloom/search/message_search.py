@@ -20,8 +20,9 @@ from topicloom.search.turn_topics import TurnContext, weigh_topics
 from topicloom.search.vectors import vectors_of
 from topicloom.state.note_draft import PARTS
 
-_REACH = 8
-"""Recall budgets of best messages past which nothing is worth quoting."""
+_LIKELY = 0.2
+"""Worth from which a message is found. All better ones together would fill the budget four times:
+short ones fit where long ones left room."""
 SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was surely found."""
 _FITS = 0.25
@@ -36,7 +37,7 @@ class Hits:
     """The messages and topics that a query finds."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
+    """Worth of messages, by short id, 0 to 1, best first; only those that are worth it."""
     topics: Mapping[str, float] = field(default_factory=dict)
     """Relevance of topics, by id, 0 to 1."""
     owners: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class MessageSearch:
         # A longer one is quoted in part, or passed over.
         costs = np.minimum(asked.messages.costs[best], self.budget / PARTS)
         worth = weigh_by_rank(costs, self.budget)
-        found = (worth > 0) & (worth * need >= self.least * query.from_user)
+        found = (worth >= _LIKELY) & (worth * need >= self.least * query.from_user)
         best, worth = best[found], worth[found] * rate_sureness(asked)
         ids = [f"m{number}" for number in view.numbers[best].tolist()]
         weights = dict(zip(ids, worth.tolist(), strict=True))
@@ -177,8 +178,7 @@ def weigh_by_rank(costs: Floats, budget: int) -> Floats:
     """Weights of messages by their place in the ranking.
 
     The scale of priorities says nothing across queries; the place says whether a message would
-    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on. Costs are
-    tokens of messages [n], the best first.
+    fit the budget: 1 for the best, 1/2 where the budget ends. Costs are tokens of messages [n], the
+    best first.
     """
-    before = np.cumsum(costs) - costs
-    return np.where(before < _REACH * budget, budget / (budget + before), 0.0)
+    return budget / (budget + np.cumsum(costs) - costs)

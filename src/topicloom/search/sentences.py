@@ -34,10 +34,10 @@ def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
 def passages_of(text: str, size: int = 0) -> list[str]:
     """Cut a text at its sentences and lines into at least one passage of about `size` characters.
 
-    A text up to half as long again stays whole. Without a size, that of the text's language.
+    A text up to twice as long stays whole. Without a size, that of the text's language.
     """
     size = size or (_PASSAGE_ZH if len(text) > _PASSAGE_ZH and is_chinese(text) else PASSAGE)
-    if len(text) <= size * 3 // 2:
+    if len(text) <= 2 * size:
         return [text]
     found = list[tuple[int, int]]()
     for begin, end in sentences_of(text, size):

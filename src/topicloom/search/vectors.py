@@ -18,8 +18,9 @@ from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import from_row, to_row
 from topicloom.storage.vectors import made_key
 
-_BEGINNING = 200
-"""Characters embedded of a reply: its subject shows in its first lines, and a turn waits."""
+BEGINNING = 200
+"""Characters embedded of a reply, or of a topic's name with its brief: their subject shows in their
+first lines, a turn waits for the one, and the other changes with every split."""
 _AT_ONCE = 256
 """Messages of an older session that a turn waits for where its encoder is another one now."""
 _PART = 32
@@ -188,5 +189,5 @@ def vectors_of(messages: Sequence[StoredMessage], embedder: Embedder) -> Vectors
     """Vectors [n, d] of messages: those of the user whole, the others by their beginning."""
     # A user message by the text that is searched with later in the turn: it is embedded once.
     return embedder.embed(
-        [(m.query or m.text) if m.role == "user" else m.text[:_BEGINNING] for m in messages]
+        [(m.query or m.text) if m.role == "user" else m.text[:BEGINNING] for m in messages]
     )

@@ -10,8 +10,6 @@ from topicloom.state.recall import Quote, Reading, Stretches, TopicNote, parse_m
 PARTS = 4
 """One in so many tokens of a note, at most, are for all summaries, for a list of topics, and for
 each original that is quoted in part."""
-_SUMMED_UP = 3
-"""Topics whose summaries are shown."""
 
 RankedQuotes = list[tuple[str, Quote]]
 """Quotes with the ids of their topics, best first."""
@@ -60,14 +58,13 @@ class NoteDraft:
         self._days: set[str] = set()
 
     def keep_room(self, readings: Sequence[Reading]) -> None:
-        """Leave room for the summaries of the best readings until they are added."""
-        summed_up = readings[:_SUMMED_UP]
-        prices = sum(self._costs.heading(r.topic) + self._costs.text(r.summary) for r in summed_up)
+        """Leave room for the summaries of readings until they are added."""
+        prices = sum(self._costs.heading(r.topic) + self._costs.text(r.summary) for r in readings)
         self._kept = min(prices, self._budget // PARTS)
         self._left -= self._kept
 
     def add_summaries(self, readings: Sequence[Reading]) -> None:
-        """Enter summaries of the best topics that are quoted, or their beginnings.
+        """Enter summaries of the topics that are quoted, or their beginnings.
 
         Args:
             readings: The best first. One counts if any of its quotes stands in the prompt.
@@ -75,8 +72,6 @@ class NoteDraft:
         self._left, self._kept = self._left + self._kept, 0
         room = min(self._left, self._budget // PARTS)
         for reading in readings:
-            if len(self._summaries) == _SUMMED_UP:
-                return
             if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
                 continue
             frame = self._costs.heading(reading.topic)

@@ -26,9 +26,6 @@ from topicloom.state.topics import Topic
 
 MOST_CERTAIN = 3
 """Originals that the index is all but certain of and a turn quotes besides, at most."""
-LIKELY = 0.2
-"""Share of the best weight from which an original that the index found is quoted. All better ones
-together would fill the budget four times: short ones fit where long ones left room."""
 ReadersSay = Literal["decide", "advise"]
 """The weight of what readers say."""
 
@@ -124,10 +121,9 @@ def _add_read(
 
 
 def _add_found(draft: NoteDraft, found: RankedQuotes, leave: int = 0) -> None:
-    """Enter what the index found and is likely: whole where it fits, else in part."""
-    likely = [pair for pair in found if pair[1].weight >= LIKELY * found[0][1].weight]
-    draft.add_quotes(likely, leave=leave)
-    draft.add_quotes(likely, leave=leave, in_part=True)
+    """Enter what the index found: whole where it fits, else in part."""
+    draft.add_quotes(found, leave=leave)
+    draft.add_quotes(found, leave=leave, in_part=True)
 
 
 def compose_note(
