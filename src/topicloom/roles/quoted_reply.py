@@ -27,8 +27,8 @@ _CLOSE = 0.37
 _WORDS, _ABROAD = 0.1, 0.2
 """What is added to a cosine: for all of the words that are asked for, and for another language,
 which lies farther away."""
-_SHOWN, _PASSAGE = 3, 240
-"""Messages that are shown at most, and characters of the whole sentences of one."""
+_SHOWN, _PASSAGE = 3, 150
+"""Messages that are shown at most, and characters of a passage, which is whole up to twice that."""
 _SAME = 0.65
 """Cosine from which two messages are versions of one statement."""
 _WISH_TO_FORGET = re.compile("|".join(load_rows("cues/wish_to_forget")), re.I)
