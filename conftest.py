@@ -3,15 +3,18 @@
 No test reaches out either: connections to anywhere but this machine fail, and so does the test.
 Those of a real model, which downloads it, may.
 
-`bin/test` draws fewer examples than `bin/test --all`. `.ci/run` draws the same ones each time, and
-runs the first long test of each file (`--sample`).
+`bin/test` draws fewer examples than `bin/test --all`. `.ci/run` runs a sample (`--sample`), the
+same each time: a quarter of the examples, and of each file every second slow test and the first
+long one.
 """
 
 from __future__ import annotations
 
 import gc
 import socket
-from collections.abc import Callable, Generator, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +25,12 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 settings.register_profile("quick", settings.get_profile("untimed"), max_examples=30)
-settings.register_profile("sample", settings.get_profile("untimed"), derandomize=True)
+settings.register_profile(
+    "sample", settings.get_profile("untimed"), max_examples=25, derandomize=True
+)
 
+SHARE = 2
+"""Of so many slow tests a sample has one."""
 _HERE = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}
 _reached_out: list[str] = []
 
@@ -32,7 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample",
         action="store_true",
-        help="of the long tests run the first of each file, and draw the same examples each time",
+        help="of each file run every second slow test and the first long one, and"
+        " draw a quarter of the examples, the same ones each time",
     )
 
 
@@ -61,14 +69,27 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.option.sample:
-        long = [item for item in items if item.get_closest_marker("long")]
-        first = {item.path: item for item in reversed(long)}
-        left_out = [item for item in long if first[item.path] is not item]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        kept = set(_choose_sample(items))
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
     # What takes minutes begins first, or one process is at it when all others are done.
-    quick = {item for item in items if not {"slow", "long"} & {m.name for m in item.iter_markers()}}
-    items.sort(key=quick.__contains__)
+    items.sort(key=lambda item: not (_is("slow", item) or _is("long", item)))
+
+
+def _is(mark: str, item: pytest.Item) -> bool:
+    return item.get_closest_marker(mark) is not None
+
+
+def _choose_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """What is quick; of each file every second slow test and the first long one."""
+    files = defaultdict[Path, list[pytest.Item]](list)
+    for item in items:
+        files[item.path].append(item)
+    for tests in files.values():
+        long = [item for item in tests if _is("long", item)]
+        slow = [item for item in tests if _is("slow", item) and item not in long]
+        yield from (item for item in tests if item not in long and item not in slow)
+        yield from (*slow[::SHARE], *long[:1])
 
 
 @pytest.fixture(autouse=True)

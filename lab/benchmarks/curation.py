@@ -44,12 +44,13 @@ from topicloom import (
     embedded_roles,
 )
 from topicloom.lab import (
+    BatchFile,
     DocumentLoreIndex,
     EmbeddedSelector,
     HashingEmbedder,
     LoreSource,
     SearchIntent,
-    vectors_in,
+    VectorLog,
 )
 from topicloom_lab.talk import Echo, lore_of_themes, said
 
@@ -77,7 +78,7 @@ def gold(folder: Path, vectors: Path | None) -> None:
     corpus = [json.loads(line) for line in (folder / "hotpotqa_dev_corpus.jsonl").open()]
     questions = [json.loads(line) for line in (folder / "hotpotqa_dev_questions.jsonl").open()]
     documents = [Document(c["text"], metadata={"title": c["title"]}) for c in corpus]
-    kept = (lambda _: vectors_in(vectors, nullcontext)) if vectors else None
+    kept = (lambda _: VectorLog(BatchFile(vectors), nullcontext)) if vectors else None
     index = DocumentLoreIndex(documents, default_embedder(), kept)
     began = time.perf_counter()
     index.prepare().result()

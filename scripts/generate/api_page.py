@@ -166,8 +166,8 @@ def _parts(kind: type) -> list[type]:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, str]]:
-    """Signature and first sentence of the methods and properties that a class has of its own."""
-    for name, value in [pair for part in _parts(kind) for pair in vars(part).items()]:
+    """Signature and first sentence of the methods and properties of a class, its parts' first."""
+    for name, value in [pair for part in reversed(_parts(kind)) for pair in vars(part).items()]:
         inner = ("_", "model_", "settings_")  # the last two are of pydantic
         public = not name.startswith(inner) or name in ("__call__", "__getitem__")
         if isinstance(value, property) and public:

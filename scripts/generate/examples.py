@@ -6,8 +6,10 @@ and from the encoder that ships.
 
 from __future__ import annotations
 
+import numpy as np
+
 from topicloom import default_embedder
-from topicloom.search.packed_examples import PACKED, load_examples, pack_vectors, read_packed
+from topicloom.search.packed_examples import PACKED, digest_examples, load_examples, read_packed
 
 __all__ = ["PACKED", "is_current", "write"]
 
@@ -18,6 +20,12 @@ def is_current() -> bool:
 
 
 def write() -> None:
-    """Embed the examples and pack their vectors."""
+    """Embed the examples; pack each vector in steps of a 127th of its largest number."""
     embedder, texts = default_embedder(), load_examples()
-    pack_vectors(embedder.fingerprint, texts, {kind: embedder.embed(texts[kind]) for kind in texts})
+    packed = {"of": np.array(digest_examples(embedder.fingerprint, texts))}
+    for kind, examples in texts.items():
+        rows = embedder.embed(examples)
+        steps = np.abs(rows).max(axis=1, keepdims=True) / 127
+        packed[kind] = np.rint(rows / steps).astype(np.int8)
+        packed[f"{kind}_steps"] = steps.astype(np.float32)
+    np.savez_compressed(PACKED, **packed)

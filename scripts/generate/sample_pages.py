@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +33,7 @@ def list_pages() -> list[Generated]:
     ]
 
 
+@cache
 def _show_demo(language: str) -> str:
     """The first of the questions that are shown."""
     shown = _run(f"--language {language} demo").split("\n  › ")

@@ -49,6 +49,11 @@ from .reflection.reflect import (
 )
 from .roles.models import (
     get_model_name as get_model_name,
+    take_retries as take_retries,
+)
+from .roles.servers import (
+    Need as Need,
+    Server as Server,
 )
 from .search.sentences import (
     sentences_of as sentences_of,

@@ -77,14 +77,14 @@ from .roles.brief import (
     make_segment_request as make_segment_request,
     summarize_by_extracts as summarize_by_extracts,
 )
-from .roles.caches import (
-    find_breakpoints as find_breakpoints,
-)
 from .roles.chat import (
     Chat as Chat,
 )
 from .roles.models import (
     open_model as open_model,
+)
+from .roles.prompt_caches import (
+    find_breakpoints as find_breakpoints,
 )
 from .roles.reader import (
     ChatReader as ChatReader,
@@ -137,6 +137,7 @@ from .search.message_columns import (
     read_rounds as read_rounds,
 )
 from .search.message_search import (
+    Query as Query,
     weigh_by_rank as weigh_by_rank,
 )
 from .search.need import (
@@ -145,7 +146,6 @@ from .search.need import (
     load_need_examples as load_need_examples,
 )
 from .search.packed_examples import (
-    PACKED as PACKED,
     load_examples as load_examples,
 )
 from .search.ranking import (
@@ -219,7 +219,7 @@ from .storage.disk import (
     replace_file as replace_file,
 )
 from .storage.file_rows import (
-    vectors_in as vectors_in,
+    BatchFile as BatchFile,
 )
 from .storage.thread_profiles import (
     hash_words as hash_words,
@@ -227,6 +227,9 @@ from .storage.thread_profiles import (
 )
 from .storage.topic_reader import (
     TopicReader as TopicReader,
+)
+from .storage.vectors import (
+    VectorLog as VectorLog,
 )
 from .texts import (
     FilledText as FilledText,

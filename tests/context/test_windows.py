@@ -24,7 +24,7 @@ from topicloom.context.windows import (
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BriefRequest, build_brief_prompt
-from topicloom.roles.caches import find_breakpoints
+from topicloom.roles.prompt_caches import find_breakpoints
 from topicloom.roles.reader import ReadRequest, TopicWindow, build_reader_prompt
 from topicloom.state.language import Language
 from topicloom.state.stored_message import MessageRole, StoredMessage, to_stored_message

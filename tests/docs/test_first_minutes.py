@@ -148,20 +148,27 @@ def lend_uv(newcomer: Newcomer) -> None:
     shutil.copy2(UV, commands)
 
 
-def test_each_distribution_runs_where_it_is_installed(newcomer: Newcomer) -> None:
-    made = newcomer.folder / "environment"
-    python, topicloom = made / "bin" / "python", made / "bin" / "topicloom"
-    subprocess.run([sys.executable, "-m", "venv", made], check=True)
-    library, application, laboratory = list_installs("README.md")
-    assert list_installs("README.zh.md") == [library, application, laboratory]
+@pytest.fixture
+def made(newcomer: Newcomer) -> Path:
+    """An environment in which nothing is installed."""
+    subprocess.run([sys.executable, "-m", "venv", newcomer.folder / "environment"], check=True)
+    return newcomer.folder / "environment"
+
+
+def test_the_library_runs_where_it_is_installed(newcomer: Newcomer, made: Path) -> None:
+    library, *_ = list_installs("README.md")
+    assert list_installs("README.zh.md") == list_installs("README.md")
     install(newcomer, made, library)
-    for page, session in (("README.md", "yue"), ("README.zh.md", "yue-zh")):
-        code = find_block(page, "python", "build_session_graph")
-        done = newcomer.run(python, "-c", code.replace('"yue"', repr(session)))
-        assert (done.returncode, done.stderr) == (0, "")
-        assert without_days(done.stdout) == without_days(find_block(page, "text", "–"))
-    assert not topicloom.exists()
+    talk(newcomer, made)
+    assert not (made / "bin" / "topicloom").exists()
+
+
+@pytest.mark.long
+def test_so_do_the_application_and_the_laboratory(newcomer: Newcomer, made: Path) -> None:
+    topicloom = made / "bin" / "topicloom"
+    _, application, laboratory = list_installs("README.md")
     install(newcomer, made, application)
+    talk(newcomer, made)
     with newcomer.serving(topicloom, "ui", "yue", "--no-browser", at=f"?key={KEY}") as url:
         check_page(url, "yue")
     with newcomer.serving(topicloom, "serve", at="v1/models") as url:
@@ -170,6 +177,15 @@ def test_each_distribution_runs_where_it_is_installed(newcomer: Newcomer) -> Non
     assert "pip install ./lab" in newcomer.run(topicloom, "eval", "--help").stderr
     install(newcomer, made, laboratory)
     assert "fetch" in newcomer.run(topicloom, "eval", "--help").stdout
+
+
+def talk(newcomer: Newcomer, made: Path) -> None:
+    """Run the code of both pages."""
+    for page, session in (("README.md", "yue"), ("README.zh.md", "yue-zh")):
+        code = find_block(page, "python", "build_session_graph")
+        done = newcomer.run(made / "bin" / "python", "-c", code.replace('"yue"', repr(session)))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert without_days(done.stdout) == without_days(find_block(page, "text", "–"))
 
 
 def list_installs(page: str) -> Sequence[Sequence[str]]:

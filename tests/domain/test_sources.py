@@ -35,10 +35,11 @@ from topicloom.domain.sources import (
     add_keywords,
     scale_scores,
 )
-from topicloom.search.embedder import Vectors
+from topicloom.search.embedder import Embedder, Vectors
 from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
-from topicloom.storage.file_rows import vectors_in
+from topicloom.storage.file_rows import BatchFile
+from topicloom.storage.vectors import VectorLog
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ANY = SearchIntent()
@@ -200,10 +201,12 @@ class TestLore:
 
     def test_vectors_are_made_once(self, tmp_path: Path) -> None:
         embedder = Counting()
+
+        def open_log(_: Embedder) -> VectorLog:
+            return VectorLog(BatchFile(tmp_path / "lore.bin"), nullcontext)
+
         for _ in range(2):
-            index = DocumentLoreIndex(
-                DOCUMENTS[:4], embedder, lambda _: vectors_in(tmp_path / "lore.bin", nullcontext)
-            )
+            index = DocumentLoreIndex(DOCUMENTS[:4], embedder, open_log)
             assert index.find("van", 5).cosine
         assert sorted(embedder.texts.count(t) for t in set(embedder.texts)) == [1, 1, 1, 1, 2]
 

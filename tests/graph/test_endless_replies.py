@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from examples import scaled
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Call, Reply
@@ -108,7 +109,7 @@ def test_arguments_that_nobody_can_parse(
 @ways
 @pytest.mark.slow
 def test_large_arguments_are_whole(openai_server: OpenAIServer, tmp_path: Path, how: str) -> None:
-    text = 'tea "in\\n cups" ' * 30_000
+    text = 'tea "in\\n cups" ' * scaled(30_000)
     NOTES.clear()
     openai_server.then(Reply("", tool_calls=[Call("note", {"text": text})]), Reply("Noted."))
     assert say(open_noting(openai_server, tmp_path), how).content == "Noted."

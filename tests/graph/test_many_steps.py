@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agents import ScriptedModel, call, open_agent, remember
+from examples import scaled
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphRecursionError
 from payloads import build_payload
@@ -17,7 +18,7 @@ from topicloom import Memory
 from topicloom.context.token_count import EstimatingCounter
 
 COUNTER = EstimatingCounter("o200k")
-STEPS = int(os.environ.get("TOPICLOOM_TEST_STEPS", "300"))
+STEPS = int(os.environ.get("TOPICLOOM_TEST_STEPS", scaled(300)))
 
 
 def look(query: str) -> str:
@@ -31,7 +32,7 @@ def size(prompt: list[BaseMessage]) -> int:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out of the prompt")
-def test_an_agent_of_three_hundred_steps(tmp_path: Path) -> None:
+def test_an_agent_of_hundreds_of_steps(tmp_path: Path) -> None:
     script: list[Any] = [call("look", n, query=f"q{n}") for n in range(STEPS)]
     model = ScriptedModel(script=[*script, "Done."])
     agent = open_agent(model, remember(tmp_path, settings={"window": 3_000}), tools=[look])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agents import ScriptedModel, call, open_agent, remember
+from examples import scaled
 from hypothesis import HealthCheck, given, settings, strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.tools import tool
@@ -225,7 +226,9 @@ BLOCKS = st.lists(
 
 @pytest.mark.slow
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=scaled(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(content=BLOCKS, role=st.sampled_from([HumanMessage, AIMessage]))
 def test_whatever_blocks_come_the_session_goes_on(

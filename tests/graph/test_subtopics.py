@@ -48,6 +48,7 @@ from topicloom.nodes.workspace import TranscriptSizes, Workspace
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.reader import build_reader_prompt
 from topicloom.search.hashing import HashingEmbedder
+from topicloom.search.message_search import Query
 from topicloom.state.hierarchy import find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
 from topicloom.state.rounds import group_rounds
@@ -386,5 +387,5 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
         session, table[topic_id] = store.assign(session, part, held)
     after = session, TopicTable(table)
     assert tied(*after) == {"t2", "t3"}
-    assert "t1" not in workspace.indexed(*after).search("word3").topics
+    assert "t1" not in workspace.indexed(*after).search(Query("word3")).topics
     assert tied(*before) == {"t1"}, "back again"

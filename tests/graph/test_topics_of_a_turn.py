@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -11,6 +10,7 @@ from sessions import kept, last_receipt, open_graph, record, tell, thread
 
 from topicloom import SPLITTER, Settings, Topic, default_embedder, embedded_roles, get_session
 from topicloom.hosting import Graph
+from topicloom.search.message_search import Hits, Query
 from topicloom.search.turn_topics import TurnContext
 from topicloom.testing import TaggedSplitter
 from topicloom.topics.session_index import SessionIndex
@@ -40,9 +40,9 @@ def test_a_turn_searches_with_what_it_goes_on_with(
     contexts = list[TurnContext]()
     search = SessionIndex.search
 
-    def watch(self: SessionIndex, *args: Any, **kwargs: Any) -> Any:
-        contexts.append(kwargs.get("context", TurnContext()))
-        return search(self, *args, **kwargs)
+    def watch(self: SessionIndex, query: Query) -> Hits:
+        contexts.append(query.context)
+        return search(self, query)
 
     monkeypatch.setattr(SessionIndex, "search", watch)
     roles = embedded_roles(default_embedder()).replace(SPLITTER, TaggedSplitter())

@@ -109,6 +109,7 @@ async def take_turn(clients: Sequence[LangGraphClient], thread: str, turn: int) 
     raise AssertionError(f"turn {turn} of {thread} got no answer")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Request failed, attempting reconnect")
 async def test_a_worker_is_killed_and_nothing_is_lost(
     workers: list[tuple[str, Popen[bytes]]], postgres: str

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import scaled
 from people import People
 
 SAMPLES = Path(__file__).parent / "samples" / "fact_changes.jsonl"
@@ -102,10 +103,11 @@ def test_what_holds_is_shown_and_what_held_is_found(tmp_path: Path, language: st
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_hundred_changes(tmp_path: Path, language: str) -> None:
-    scores = [
-        measure(tmp_path / user, language, chains) for user, chains in load_chains(language).items()
-    ]
+    users = list(load_chains(language).items())
+    users = users[: scaled(len(users))]
+    scores = [measure(tmp_path / user, language, chains) for user, chains in users]
     faults = "".join(score.faults for score in scores)
-    assert sum(score.asked for score in scores) == 100
-    assert sum(score.now for score in scores) >= 99, faults
-    assert sum(score.then for score in scores) >= 95, faults
+    asked = sum(score.asked for score in scores)
+    assert asked == 25 * len(users)
+    assert sum(score.now for score in scores) >= 0.99 * asked, faults
+    assert sum(score.then for score in scores) >= 0.95 * asked, faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tables import each_row
 
 from topicloom import StoredMessage
-from topicloom.reflection.unsaid import find_unsaid
+from topicloom.reflection.grounding import find_unsaid
 
 SAID = "Aunt Mei asked for 1,200 bricks today, the red ones that Karl's brother sells."
 MESSAGE = StoredMessage(seq=1, role="user", text=SAID, time="2026-05-07T10:00:00+00:00")

@@ -28,8 +28,8 @@ from topicloom import (
 )
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import cache_point
-from topicloom.roles.caches import find_breakpoints, with_cache_hints
 from topicloom.roles.chat import Chat
+from topicloom.roles.prompt_caches import find_breakpoints, with_cache_hints
 from topicloom.roles.reader import ChatReader
 from topicloom.roles.responder import ChatResponder
 from topicloom.roles.rewriter import ChatRewriter

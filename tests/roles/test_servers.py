@@ -72,13 +72,6 @@ def test_an_overloaded_server_is_not_waited_for_past_the_deadline(
     assert len(openai_server.requests) == 1
 
 
-def test_a_check_asks_once(openai_server: OpenAIServer) -> None:
-    openai_server.otherwise(Status(500))
-    asked = chat(openai_server, "out of order")
-    assert find_server(asked.model).describe().startswith("no answer: ")
-    assert len(openai_server.requests) == 1
-
-
 def test_a_model_that_always_streams_goes_on_to(openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply(READ))
     asked = chat(openai_server, "streaming")

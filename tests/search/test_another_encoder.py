@@ -13,6 +13,7 @@ import pytest
 
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
+from topicloom.search.message_search import Query
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -80,7 +81,7 @@ def test_words_find_what_is_not_embedded_yet(opened: Opened) -> None:
     opened.update()
     assert opened.embedder.began.wait(60)
     assert opened.index.waiting == MANY
-    assert "m18" in list(opened.index.search("note 17").weights)[:3]
+    assert "m18" in list(opened.index.search(Query("note 17")).weights)[:3]
     opened.wait()
     opened.update()
     keys, vectors = opened.store.log.vectors(opened.embedder.fingerprint).load()
@@ -91,7 +92,7 @@ def test_words_find_what_is_not_embedded_yet(opened: Opened) -> None:
     reader = TopicReader(opened.store, opened.session)
     again.update(opened.store.topic_table(opened.session), reader)
     assert (again.waiting, opened.embedder.made) == (0, made)
-    assert again.search("note 17").weights == opened.index.search("note 17").weights
+    assert again.search(Query("note 17")).weights == opened.index.search(Query("note 17")).weights
 
 
 def test_what_is_purged_meanwhile_gets_no_vector(opened: Opened) -> None:

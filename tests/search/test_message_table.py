@@ -14,6 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.search.bm25 import LexicalIndex
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
+from topicloom.search.message_search import Query
 from topicloom.search.time_expressions import Days
 from topicloom.state.lifecycle import mark_archived, mark_divided
 from topicloom.state.rounds import group_rounds
@@ -128,7 +129,7 @@ class Life:
         for index in (self.index, made_anew):
             index.update(self.store.topic_table(self.session), self.reader)
         for query in QUERIES:
-            kept, anew = self.index.search(query), made_anew.search(query)
+            kept, anew = self.index.search(Query(query)), made_anew.search(Query(query))
             assert kept.weights == pytest.approx(anew.weights, abs=1e-4)
             assert kept.topics == pytest.approx(anew.topics, abs=1e-3)
 
@@ -159,8 +160,8 @@ def prepared() -> Life:
 
 def test_what_is_archived_is_found_by_those_who_ask_for_it_only() -> None:
     index = prepared().index
-    assert set(index.search("茶").topics) == {"t1"}
-    assert set(index.search("茶", include_archived=True).topics) == {"t1", "t2"}
+    assert set(index.search(Query("茶")).topics) == {"t1"}
+    assert set(index.search(Query("茶", include_archived=True)).topics) == {"t1", "t2"}
 
 
 def test_what_better_ones_would_fill_the_budget_four_times_with_is_not_found() -> None:
@@ -168,7 +169,7 @@ def test_what_better_ones_would_fill_the_budget_four_times_with_is_not_found() -
     for _ in range(60):
         life.grow(3)
     life.check()
-    weights = [*life.index.search("茶").weights.values()]
+    weights = [*life.index.search(Query("茶")).weights.values()]
     assert 8 < len(weights) < 120
     assert weights[-1] >= 0.2 * weights[0]
 
@@ -176,10 +177,10 @@ def test_what_better_ones_would_fill_the_budget_four_times_with_is_not_found() -
 def test_messages_of_the_days_asked_for_come_first() -> None:
     index = prepared().index
     day = Days(date(2026, 3, 3), date(2026, 3, 3))
-    assert next(iter(index.search("山 海", day).weights)) == "m2"
-    assert index.search("山 海", day).weights["m2"] == 1
+    assert next(iter(index.search(Query("山 海", day)).weights)) == "m2"
+    assert index.search(Query("山 海", day)).weights["m2"] == 1
     elsewhere = Days(date(2020, 1, 1), date(2020, 12, 31))
-    assert index.search("山 海", elsewhere) == index.search("山 海")
+    assert index.search(Query("山 海", elsewhere)) == index.search(Query("山 海"))
 
 
 def test_the_index_ties_rounds_as_if_it_were_made_anew() -> None:

@@ -13,6 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.search.centroids import compute_centroids, sum_vectors
 from topicloom.search.embedder import Vectors
 from topicloom.search.hashing import HashingEmbedder
+from topicloom.search.message_search import Query
 from topicloom.search.vectors import StoredVectors
 from topicloom.state.lifecycle import mark_archived, mark_divided
 from topicloom.state.session import Session
@@ -133,7 +134,7 @@ def test_nor_in_the_same_process(kept: Kept) -> None:
     parts(kept)
     index.update(store.topic_table(kept.session), TopicReader(store, kept.session))
     assert embedder.made == 0
-    assert set(index.search("雨第3次").topics) == {"t2", "t3"}
+    assert set(index.search(Query("雨第3次")).topics) == {"t2", "t3"}
 
 
 def test_a_review_shares_them(kept: Kept) -> None:
@@ -159,7 +160,8 @@ def test_briefs_are_embedded_once_too(kept: Kept) -> None:
     assert kept.opened()[1].texts == ["雨 (2). 雪和雷"]
     index, embedder = kept.opened()
     assert embedder.texts == []
-    assert index.search("雪和雷").topics["t3"] > index.search("雪和雷").topics.get("t2", 0.0)
+    found = index.search(Query("雪和雷")).topics
+    assert found["t3"] > found.get("t2", 0.0)
     kept.brief(second, "海和山")
     assert len(kept.opened()[1].texts) == 1
 
@@ -178,11 +180,11 @@ def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
 
 def test_one_that_is_put_away_is_found_by_its_summary(kept: Kept) -> None:
     topic = kept.brief(kept.topic.model_copy(update={"summary": "海和山"}), "雪和雷")
-    assert kept.opened()[0].search("雪和雷").topics["t1"] == 1.0
+    assert kept.opened()[0].search(Query("雪和雷")).topics["t1"] == 1.0
     kept.brief(mark_archived(topic, (), "2026-03"), "雪和雷")
     for _ in range(2):
         index, _ = kept.opened()
-        found = [index.search(q, include_archived=True).topics for q in ("海和山", "雪和雷")]
+        found = [index.search(Query(q, include_archived=True)).topics for q in ("海和山", "雪和雷")]
         assert found[0]["t1"] == 1.0
         assert found[1].get("t1", 0.0) < 1.0
 

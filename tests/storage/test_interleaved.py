@@ -21,7 +21,7 @@ from topicloom import FileStorage, Storage
 
 pytestmark = pytest.mark.slow
 
-MOVES = ("jsonl.py", "chains.py", "archive.py", "files.py", "disk.py")
+MOVES = ("jsonl.py", "stored_chain.py", "files.py", "disk.py")
 SOURCES = {str(Path(topicloom.storage.__file__).with_name(name)) for name in MOVES}
 CHAIN = "transcript"
 TEXTS = ["a", "b", "c"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import scaled
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 from langgraph.store.memory import InMemoryStore
@@ -112,7 +113,7 @@ class BranchingStore(Branching):
         return StoreStorage(self.store)
 
 
-few = settings(max_examples=60, stateful_step_count=30, deadline=None)
+few = settings(max_examples=scaled(60), stateful_step_count=30, deadline=None)
 TestBranchingFiles = BranchingFiles.TestCase
 TestBranchingFiles.settings = few
 TestBranchingStore = BranchingStore.TestCase

@@ -15,8 +15,8 @@ from topicloom import (
     Topic,
     TransitionError,
 )
-from topicloom.storage.references import read_topic_window
 from topicloom.storage.topic_moves import merge_topics, take_rounds
+from topicloom.storage.topic_windows import read_topic_window
 
 
 def count(round_: Round) -> int:

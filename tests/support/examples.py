@@ -14,6 +14,11 @@ def more(count: int) -> int:
     return count * int(os.environ.get("TOPICLOOM_EXAMPLES", "1"))
 
 
+def scaled(count: int) -> int:
+    """So many, or of them the share that hypothesis draws here of its hundred examples."""
+    return max(1, count * settings().max_examples // 100)
+
+
 def few(examples: int = 3) -> settings:
     """Few examples, a tenth of what others have at most, or `more`."""
     return settings(

@@ -93,6 +93,16 @@ def test_a_model_replies_once(
     assert outcome.out.count("The jar stands in the cellar, on the second shelf.\n") == 1
 
 
+def test_a_server_out_of_order_is_asked_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
+) -> None:
+    openai_server.otherwise(Status(500))
+    monkeypatch.setenv("TOPICLOOM_MODEL", "openai:out-of-order")
+    monkeypatch.setenv("TOPICLOOM_BASE_URL", openai_server.base_url)
+    assert "no answer: " in run("chat").out
+    assert len(openai_server.requests) == 1
+
+
 def test_a_session_in_use(run: Run, tmp_path: Path) -> None:
     with FileStorage(tmp_path / "sessions").lock("busy"):
         outcome = run("chat", "busy", stdin="hello\n")

@@ -95,7 +95,7 @@ def test_one_that_is_as_large_as_conversations_are(tmp_path: Path) -> None:
     ("before", "brackets", "behind"),
     [
         pytest.param('"', "[", '"', id="in a text"),
-        pytest.param("", "[],", "[]", id="lists", marks=pytest.mark.slow),
+        pytest.param("", "[],", "[]", id="lists", marks=pytest.mark.long),
     ],
 )
 def test_an_entry_of_brackets(tmp_path: Path, before: str, brackets: str, behind: str) -> None:

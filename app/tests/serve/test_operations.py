@@ -87,7 +87,7 @@ def test_it_is_not_ready_while_postgres_is_locked_or_gone(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
     with ExitStack() as database:
-        uri = database.enter_context(open_postgres())
+        uri = database.enter_context(open_postgres(alone=True))
         with serve_command(tmp_path, openai_server, "--postgres", uri) as (url, _):
             base = url.removesuffix("/v1")
             assert wait_for(base, 200) == {"status": "ok"}

@@ -40,7 +40,7 @@ from topicloom import (
     default_embedder,
     embedded_roles,
 )
-from topicloom.lab import Graph, SessionIndex, TopicReader, Turn, TurnContext, find_path
+from topicloom.lab import Graph, Query, SessionIndex, TopicReader, Turn, TurnContext, find_path
 from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_app.recordings.records import read_records
 from topicloom_app.recordings.replay import as_message
@@ -237,7 +237,7 @@ class _MessageTopics:
         first, last, _ = turn.before
         read = partial(store.messages, session, first, last) if first else tuple
         context = TurnContext(turn.before, read)
-        about = self._index.search(message.text, context=context).about
+        about = self._index.search(Query(message.text, context=context)).about
         if about:
             self.likeliest[turn.user] = next(iter(about))
 

@@ -93,7 +93,7 @@ _ANSWER_ROOM = 4_000
 """Tokens kept free for an answer; at most a quarter of a small window."""
 _CACHE_POINT = "topicloom_lasting"
 PASSING = "topicloom_passing"
-"""Marks a last message that no later prompt repeats; for `roles/caches.py` as well."""
+"""Marks a last message that no later prompt repeats; for `roles/prompt_caches.py` as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def topic_texts(
 
 
 def cache_point(text: str) -> HumanMessage:
-    """The last message of a part that seldom changes; its mark is for `roles/caches.py` alone."""
+    """The last message of a part that seldom changes; `roles/prompt_caches.py` reads its mark."""
     return HumanMessage(text, additional_kwargs={_CACHE_POINT: True})
 
 

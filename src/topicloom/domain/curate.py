@@ -24,7 +24,7 @@ from topicloom.domain.sources import (
 from topicloom.domain.state import DomainState
 from topicloom.effects import Step, either
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dumped, node, open_turn
+from topicloom.nodes.step import Node, Update, dumped, open_turn
 from topicloom.search.words import words_of
 from topicloom.state.recall import select_notes
 from topicloom.state.session import Session
@@ -55,7 +55,7 @@ def curate(
         layers = {"layers": dumped([made.layer])} if made.layer else {}
         return {"calls": dumped(calls), **layers}
 
-    return node(step, "curate")
+    return Node(step, "curate")
 
 
 async def _wait_for(future: Future[Curation], seconds: float) -> None:

@@ -18,7 +18,7 @@ from topicloom.domain.plan import TurnPlan
 from topicloom.domain.state import DomainState, current_plan
 from topicloom.nodes.activate_topic import never_called
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, node, open_turn
+from topicloom.nodes.step import Node, Update, dump, open_turn
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.journal import JournalEntry
 from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
@@ -69,7 +69,7 @@ def edit(deps: Deps, check: DocumentCheck | None) -> Runnable[DomainState, Updat
             return work.answer_calls(message)
         return work.follow_plan(current_plan(state) or TurnPlan())
 
-    return node(step, "edit")
+    return Node(step, "edit")
 
 
 @dataclass(slots=True)

@@ -40,7 +40,6 @@ from topicloom.roles.markup import find_json_values
 from topicloom.state.journal import JournalEntry
 from topicloom.state.safe_text import clip
 
-Edit = tuple[Any, ...]
 Operation = Literal["SET", "INC", "PUSH", "REMOVE"]
 DocumentCheck = Callable[[Document], list[str]]
 """Gives the faults of a document by a JSON schema, a sentence each."""

@@ -32,7 +32,7 @@ from topicloom.domain.state import DomainState, current_plan
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dumped, node, open_turn
+from topicloom.nodes.step import Node, Update, dumped, open_turn
 from topicloom.state.fence import fence
 from topicloom.state.layers import Layer
 from topicloom.state.recall import select_notes
@@ -186,7 +186,7 @@ def render_skeleton(skeletons: SkeletonService) -> Runnable[DomainState, Update]
         calls = {"calls": dumped([Call(role="skeleton", failure=fault)])} if fault else {}
         return {**layers, **calls}
 
-    return node(step, "skeleton")
+    return Node(step, "skeleton")
 
 
 _ELEMENT = re.compile(r"^<([A-Za-z_][\w-]*)(?: [^<>\n]*)?>$.*?^</\1>$", re.MULTILINE | re.DOTALL)

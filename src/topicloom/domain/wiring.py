@@ -35,7 +35,7 @@ from topicloom.errors import ConfigurationError
 from topicloom.nodes.catch_up import Replay
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.rewriting import rewrite_query
-from topicloom.nodes.step import Update, dump, dumped, node, open_turn
+from topicloom.nodes.step import Node, Update, dump, dumped, open_turn
 from topicloom.roles.calls import ask_first
 from topicloom.search.embedder import Embedder
 from topicloom.state.receipt import Call
@@ -174,4 +174,4 @@ def plan(
             "calls": dumped(calls),
         }
 
-    return node(step, "plan")
+    return Node(step, "plan")

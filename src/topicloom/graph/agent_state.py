@@ -15,8 +15,9 @@ from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from topicloom.errors import ConfigurationError
+from topicloom.graph.given import warn_of_left_out
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
-from topicloom.nodes.runs import Run, warn_of_left_out
+from topicloom.nodes.runs import Run
 from topicloom.state.identity import count_unchanged
 from topicloom.state.message_form import select_usable
 from topicloom.state.session import Session, Turn

@@ -7,17 +7,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.types import Command
 
 from topicloom.errors import InputError, MissingThreadError, TopicLoomWarning, suggest
-from topicloom.nodes.runs import warn_of_left_out, warn_of_part
 from topicloom.nodes.step import NO_THREAD
 from topicloom.state.message_form import make_update_storable, read_messages, select_usable
 from topicloom.state.messages import check_content
 from topicloom.state.safe_text import replace_surrogates
-from topicloom.texts import FilledText
+from topicloom.texts import FilledText, join_texts
 
 
 def check_input(
@@ -94,3 +93,39 @@ def check_thread(data: object, around: Mapping[str, Any], checkpointer: object) 
         )
     elif checkpointer is None and around.get("checkpoint_ns") and isinstance(data, Mapping):
         warn_of_part(data.get("messages") or ())
+
+
+def warn_of_part(messages: Sequence[object]) -> None:
+    """Warn where a part of another graph, of which nothing is kept, is given an older talk."""
+    if any(isinstance(m, AIMessage) and not m.tool_calls for m in messages):
+        warnings.warn(
+            "this session is a part of another graph, which keeps nothing of it: with every run, it"
+            " takes the whole conversation in anew. Compile it with checkpointer=True",
+            TopicLoomWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_left_out(faults: Mapping[str, str]) -> None:
+    """Warn of messages that a graph or an agent around a session keeps, and no turn can take in."""
+    named = join_texts(
+        FilledText("{id!r}: {fault}", id=id_, fault=fault) for id_, fault in faults.items()
+    )
+    warnings.warn(
+        FilledText("left out of the session: {named}", named=named), TopicLoomWarning, stacklevel=4
+    )
+
+
+def warn_of_lost(count: int) -> None:
+    """Warn of messages that a hook of others removed before they were kept."""
+    warnings.warn(
+        FilledText(
+            "a hook of this agent removed {count} messages of the running turn, calls of tools or"
+            " results, before TopicMiddleware kept them: they are in no topic and cannot be"
+            " recalled. Trim what the model is sent in wrap_model_call, or the state in"
+            " after_agent behind it",
+            count=count,
+        ),
+        TopicLoomWarning,
+        stacklevel=4,
+    )

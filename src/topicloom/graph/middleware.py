@@ -25,6 +25,7 @@ from topicloom.errors import ConfigurationError, NoNewMessageError
 from topicloom.extras import name_install
 from topicloom.graph.agent_state import find_loop, find_run, find_searches, read_turn, take_over
 from topicloom.graph.deps import DEFAULT_WINDOW, make_deps
+from topicloom.graph.given import warn_of_lost, warn_of_part
 from topicloom.graph.parts import GraphParts, MemoryOptions
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.graph.session import trace_steps, wire_memory
@@ -33,7 +34,7 @@ from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import check_limits, offers_search
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
-from topicloom.nodes.runs import Run, warn_of_lost, warn_of_part
+from topicloom.nodes.runs import Run
 from topicloom.nodes.step import (
     Update,
     dump,
@@ -77,13 +78,13 @@ set instead. `tests/graph/test_what_langgraph_is_like.py` fails when either chan
 Handler = Callable[[ModelRequest[Any]], Any]
 
 
-class TopicState(AgentState[Any]):
+class AgentTopicState(AgentState[Any]):
     """What is kept of the session in the agent's checkpoints."""
 
     topicloom: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
-class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
+class TopicMiddleware(AgentMiddleware[AgentTopicState, Any, Any]):
     """Endless memory for an agent of LangChain's `create_agent`.
 
     Older messages move into topics, which are read before every turn; what they hand over is quoted
@@ -94,7 +95,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
     It comes first in the list: before what caches prompts, and before what adds to them.
     """
 
-    state_schema = TopicState
+    state_schema = AgentTopicState
 
     def __init__(self, *, name: str = "TopicMiddleware", **options: Unpack[MemoryOptions]) -> None:
         """As `build_session_graph` has it, but for these.
@@ -138,7 +139,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         """Its name in the agent."""
         return self._name
 
-    def _before_agent(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
+    def _before_agent(self, state: AgentTopicState, runtime: Runtime[Any]) -> Step[Update | None]:
         """Take in what is new, and recall what it needs."""
         try:
             update = yield from self._perform(self._memory, state)
@@ -147,7 +148,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         except NoNewMessageError:
             return None  # the agent was called for something else
 
-    def _before_model(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
+    def _before_model(self, state: AgentTopicState, runtime: Runtime[Any]) -> Step[Update | None]:
         """Make the searches that the model called for."""
         update: Update | None = None
         for call in find_searches(state["messages"]):
@@ -160,10 +161,10 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             asked = find_search_request(AIMessage("", tool_calls=[call]), ACTIVATE_TOPIC)
             turn = turn.model_copy(update={"request": asked})
             given = {**state, "topicloom": {**known, **dump(turn=turn)}}
-            update = yield from self._perform(self._memory, cast("TopicState", given))
+            update = yield from self._perform(self._memory, cast("AgentTopicState", given))
         return update
 
-    def _after_agent(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
+    def _after_agent(self, state: AgentTopicState, runtime: Runtime[Any]) -> Step[Update | None]:
         """Keep the replies, and write the receipt."""
         if (known := state.get("topicloom")) is None:
             return None
@@ -175,7 +176,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             warn_of_lost(len(lost))
         return (yield from self._perform(self._finalize, state))
 
-    def _perform(self, work: Runnable[Any, Update], state: TopicState) -> Step[Update]:
+    def _perform(self, work: Runnable[Any, Update], state: AgentTopicState) -> Step[Update]:
         """Have a part of the turn done; the update of the agent's state by that."""
         known, before, messages = take_over(state)
         run, fork = find_run(known)
@@ -209,7 +210,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
         """Have the agent's model reply to the main window."""
-        known = cast("TopicState", request.state).get("topicloom")
+        known = cast("AgentTopicState", request.state).get("topicloom")
         if known is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
         with self._tell_failure(known):
@@ -218,7 +219,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
     def _reply(
         self, request: ModelRequest[Any], handler: Handler, known: dict[str, Any]
     ) -> Step[Any]:
-        state = cast("TopicState", request.state)
+        state = cast("AgentTopicState", request.state)
         deps, counter, options = self.deps, self.deps.window.counter, turn_options()
         run, fork = find_run(known)
         session, turn, workspace = self._take_edits(state, run)
@@ -284,7 +285,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             self.deps.telemetry.report_failure(run.thread, began, error)
             raise
 
-    def _take_edits(self, state: TopicState, run: Run) -> tuple[Session, Turn, Workspace]:
+    def _take_edits(self, state: AgentTopicState, run: Run) -> tuple[Session, Turn, Workspace]:
         """The session behind what hooks of others edited since this turn was taken in."""
         known, _, messages = take_over(state)
         session, turn = read_turn(known)

@@ -23,7 +23,7 @@ from topicloom.state.channels import ReadTask, SessionState, TurnOptions
 from topicloom.state.messages import find_edit_calls, find_other_calls
 from topicloom.state.session import Session, Turn
 
-Graph = StateGraph[Any, TurnOptions, Any, Any]
+GraphBuilder = StateGraph[Any, TurnOptions, Any, Any]
 Next = str | list[str | Send]
 Ends = dict[Hashable, str]
 """The node that each edge leads to, by the label of the edge."""
@@ -94,7 +94,7 @@ class Routes:
             branches["edit"] = (self.after_edit, {**made, RESULT: "main_generate", **called})
         return branches
 
-    def connect(self, graph: Graph) -> None:
+    def connect(self, graph: GraphBuilder) -> None:
         """Add the edges of a session graph, whose nodes are in it."""
         self._add_branches(graph)
         if self.tools:
@@ -102,13 +102,13 @@ class Routes:
         graph.add_conditional_edges(START, self.begin, _BEGINS)
         graph.add_edge("finalize", END)
 
-    def connect_memory(self, graph: Graph) -> None:
+    def connect_memory(self, graph: GraphBuilder) -> None:
         """Add the edges of the part of one that comes before the reply."""
         self._add_branches(graph)
         begins: Ends = {SEARCH: "activate_topic", **_BEGINS}
         graph.add_conditional_edges(START, self.resume, begins)
 
-    def _add_branches(self, graph: Graph) -> None:
+    def _add_branches(self, graph: GraphBuilder) -> None:
         """The edges between the nodes of a graph; those to one that it lacks lead to its end."""
         for node, (route, ends) in self._branches().items():
             if node in graph.nodes:

@@ -27,7 +27,7 @@ from topicloom.graph.compiled import SessionGraph
 from topicloom.graph.deps import make_deps, vary_deps
 from topicloom.graph.parts import GraphParts, SessionOptions
 from topicloom.graph.routes import Routes
-from topicloom.nodes.activate_topic import TopicSearch, activate_topic, amnesia
+from topicloom.nodes.activate_topic import TopicSearch, search_topics
 from topicloom.nodes.apply_changes import apply_changes
 from topicloom.nodes.assemble import assemble
 from topicloom.nodes.deps import Deps
@@ -39,7 +39,7 @@ from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.reconcile import begin_turn, reconcile
 from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.split import split
-from topicloom.nodes.step import Update, node, open_turn, publish_on_failure, turn_options
+from topicloom.nodes.step import Node, Update, open_turn, publish_on_failure, turn_options
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
@@ -153,7 +153,7 @@ def _vary_nodes(nodes: Nodes, make: Callable[[TurnOptions], Nodes]) -> Nodes:
             invoke, ainvoke = partial(chosen.invoke, state), partial(chosen.ainvoke, state)
             return (yield from either(invoke, ainvoke))
 
-        return node(step, name, timed=False)
+        return Node(step, name, timed=False)
 
     return {name: choose(name) for name in nodes}
 
@@ -178,9 +178,9 @@ def _make_memory(
         "estimate": estimate(deps, domain.skeletons.count_tokens if domain else None),
         "split": split(deps),
         "retrieve": retrieve(deps),
-        "amnesia": amnesia(search),
+        "amnesia": search_topics(search, "amnesia"),
         "assemble": assemble(deps),
-        "activate_topic": activate_topic(search),
+        "activate_topic": search_topics(search, "activate_topic"),
         "read_topic": read_topic(deps),
         **(domain.nodes if domain else {}),
     }

@@ -12,6 +12,7 @@ from typing import Literal
 from topicloom.errors import InputError
 from topicloom.memory.values import read_number
 from topicloom.nodes.workspace import enter_all
+from topicloom.search.message_search import Query
 from topicloom.search.time_expressions import Days
 from topicloom.state.lifecycle import TopicState, get_state
 from topicloom.state.recall import parse_message_number
@@ -121,11 +122,12 @@ def _find_place(
     sought = (search.query.strip() if search else "") or said.query or said.text
     days = Days.of(search.days) if search else None
     enter_all(full_index, store, session)
-    weights = full_index.search(sought, days, include_archived=True).weights
+    weights = full_index.search(Query(sought, days, include_archived=True)).weights
     found = list(weights)[:FOUND]
     if message_id not in found:
         return 0, False
-    by_user = full_index.search(sought, days, from_user=not search, include_archived=True)
+    query = Query(sought, days, from_user=not search, include_archived=True)
+    by_user = full_index.search(query)
     # Where the budget ends, a message is worth half as much as the best.
     fits = 2 * weights[message_id] >= weights[found[0]]
     return found.index(message_id) + 1, message_id in by_user.weights or not fits

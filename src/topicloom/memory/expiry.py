@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from time import time
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
@@ -12,7 +11,6 @@ from topicloom.memory.access import Access, open_access
 from topicloom.memory.stored import Graph, find_deps, find_storage
 from topicloom.memory.values import Forgotten
 from topicloom.nodes.runs import name_thread
-from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.ending import end_facts
 from topicloom.state.retention import RetentionPolicy, is_before
 from topicloom.storage.expiry import plan_expiry
@@ -55,7 +53,7 @@ def end_old(
     if dry_run:
         return ended
     watched = access.telemetry.watch_memory("delete_memory", thread)
-    with watched as work, kept.hold_lease(thread, time(), ReflectionPolicy()):
+    with watched as work, kept.hold_lease(thread):
         work.attributes["gen_ai.memory.record.count"] = len(said)
         end = partial(kept.end, thread, changes)
         return replace(ended, left=(yield from access.purge(plan, end)))

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 from topicloom.errors import InputError
 from topicloom.memory.access import OpenSession
-from topicloom.memory.values import MemoryChange, invert_change
-from topicloom.state.changes import TopicChange, explain_refusal, find_undoable
+from topicloom.memory.values import MemoryChange
+from topicloom.state.changes import (
+    REVIEW,
+    ChangeEntry,
+    TopicChange,
+    explain_refusal,
+    find_undoable,
+    invert_topic,
+)
+from topicloom.state.session import Session
+from topicloom.storage.sessions import SessionStore
 from topicloom.texts import FilledText, join_texts
 
 
@@ -44,7 +53,7 @@ def invert_entry(
             "there is nothing to undo by the id {id!r}; `changes` lists them", id=change_id
         )
     entry = journal[change_id]
-    inverse = invert_change(store, session, entry, author, change_id)
+    inverse = _invert(store, session, entry, author, change_id)
     table = store.topic_table(session)
     why = [explain_refusal(c, table, session.active, session.tail) for c in inverse]
     if not inverse or any(why):
@@ -54,3 +63,30 @@ def invert_entry(
         )
     undone = MemoryChange(change_id, entry.author, entry.time, entry.event, True, entry.undoes)
     return undone, inverse
+
+
+def _invert(
+    store: SessionStore, session: Session, entry: ChangeEntry, author: str, change_id: str
+) -> list[TopicChange]:
+    """The changes that undo another one, by the topics before it, after it, and now.
+
+    Where a review moved messages, or anybody merged topics, the topics count as sorted by a person
+    from then on: neither a split nor a review does so again.
+    """
+    now = store.topic_table(session)
+    (before, had), (after, has) = (
+        (store.topic_table(then), store.ranges(then))
+        for roster, ranges in (entry.before, entry.after)
+        for then in [session.model_copy(update={"roster": roster, "ranges": ranges})]
+    )
+    blank = TopicChange(topic="", author=author, undoes=change_id)
+    merged = any(after[t.id].merged_into != t.merged_into for t in before if t.id in after)
+    found = []
+    for was in before:
+        made = after[was.id]
+        if was != made and was.id in now:
+            stay = set(has.numbers(was.id))
+            left = [n for n in had.numbers(was.id) if n not in stay]
+            settle = (merged or entry.author == REVIEW) and was.content != made.content
+            found.append(invert_topic(was, made, now[was.id], left, blank, settle=settle))
+    return [change for change in found if change is not None]

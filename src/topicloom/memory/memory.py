@@ -4,63 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from datetime import date, datetime
+from datetime import datetime
 from functools import partial
-from time import time
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
-from topicloom.memory.absence import Absence, explain_absence
 from topicloom.memory.access import Access, StorageAccess, open_access, open_facts
 from topicloom.memory.expiry import Expired, end_old
-from topicloom.memory.journal import invert_entry, list_changes
-from topicloom.memory.persons import PersonMemory
-from topicloom.memory.provisional import sort_unsplit
-from topicloom.memory.searching import search_messages
+from topicloom.memory.journal import invert_entry
+from topicloom.memory.reading import MemoryReading
 from topicloom.memory.stored import Graph
-from topicloom.memory.user_facts import (
-    correct_fact,
-    forget_fact,
-    get_fact,
-    read_facts,
-)
+from topicloom.memory.user_facts import correct_fact, forget_fact, get_fact
 from topicloom.memory.values import (
     Forgotten,
-    FoundMessage,
     MemoryChange,
     MemoryTopic,
     check_author,
-    check_count,
     check_name,
     find_numbers,
     get_topic,
-    read_day,
-    read_number,
     read_numbers,
-    show_topic,
 )
-from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.facts import Fact
-from topicloom.reflection.persons import see_facts
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.search.embedder import Embedder
 from topicloom.search.encoders import open_embedder
-from topicloom.search.time_expressions import Days
 from topicloom.settings import Settings
 from topicloom.state.changes import TopicChange, explain_refusal, find_month
 from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
-from topicloom.state.receipt import Receipt
 from topicloom.state.retention import RetentionPolicy
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Mark
 from topicloom.state.zones import place_in_zone
 from topicloom.storage.base import Storage
@@ -73,7 +51,7 @@ _REACH = 2_560
 """Tokens that a search without a graph is worth as a turn's recall: 8 % of a window of 32,000."""
 
 
-class Memory:
+class Memory(MemoryReading):
     """What a session remembers. Each method has a form for the event loop: `asearch`.
 
     Each call reads the session anew: its newest checkpoint with what other writers did since, or
@@ -138,154 +116,6 @@ class Memory:
         memory = cls.__new__(cls)
         memory.author, memory._access = check_author(author), open_access(graph, config)
         return memory
-
-    def _session(self) -> Step[Session]:
-        """The session: counters, active topics, heads of chains."""
-        return (yield from self._access.open()).session
-
-    def _topics(self) -> Step[list[MemoryTopic]]:
-        """The topics that hold messages, or did so before they were divided, in their order.
-
-        Loose ends come last.
-        """
-        session, store, _ = yield from self._access.open()
-        table = store.topic_table(session)
-        held = [t for t in table if t.count or t.status == "divided"]
-        return [show_topic(t, table, session, store) for t in sorted(held, key=lambda t: t.loose)]
-
-    def _topic(self, topic_id: str) -> Step[MemoryTopic]:
-        """The topic of that id; one that was merged is empty.
-
-        Raises:
-            InputError: There is none.
-        """
-        session, store, _ = yield from self._access.open()
-        table = store.topic_table(session)
-        return show_topic(get_topic(table, topic_id, session), table, session, store)
-
-    def _provisional(self) -> Step[dict[str, list[StoredMessage]]]:
-        """The messages that are in no topic yet, by the name of the topic that they would open.
-
-        It is worked out anew at each call and without a model; "" has what would be a loose end.
-        """
-        return sort_unsplit((yield from self._access.open()))
-
-    def _search(
-        self,
-        text: str,
-        since: str | date | None = None,
-        until: str | date | None = None,
-        limit: int | None = 20,
-    ) -> Step[list[FoundMessage]]:
-        """The messages that fit a text best, archived ones and those in no topic too, best first.
-
-        One that fits it neither in meaning nor in words is not among them, unless none fits: then
-        up to three that are closest in meaning are returned, with `fits` False.
-
-        Args:
-            text: What to look for, in any words.
-            since: The first day, `2026-03-02`; from the beginning if not given.
-            until: The last day, likewise.
-            limit: How many at most, 1 or more; None for all.
-
-        Raises:
-            InputError: A day cannot be read, or the limit is none.
-        """
-        limit = check_count(limit)
-        days = Days(read_day(since, date.min), read_day(until, date.max))
-        return search_messages((yield from self._access.open()), text, days)[:limit]
-
-    def _quote(self, message_id: str) -> Step[StoredMessage]:
-        """The message of a short id, `m42`, word for word.
-
-        Raises:
-            InputError: There is none.
-        """
-        session, store, _ = yield from self._access.open()
-        return store.message(session, read_number(message_id, session))
-
-    def _history(
-        self, before: str | None = None, limit: int | None = 50
-    ) -> Step[list[StoredMessage]]:
-        """A page of the conversation, in order: the newest messages, or those before one.
-
-        Args:
-            before: Short id of the message to stop at; the page's first one asks for the next page.
-            limit: How many at most, 1 or more; None for all.
-
-        Raises:
-            InputError: There is no such message, or the limit is none.
-        """
-        limit = check_count(limit)
-        session, store, _ = yield from self._access.open()
-        last = read_number(before, session) - 1 if before else session.count
-        return store.messages(session, store.find_first(session, last, limit), last)
-
-    def _receipts(self, newest: int | None = None, skipped: int = 0) -> Step[list[Receipt]]:
-        """The receipts of the newest turns, or of all, in order; the `skipped` last ones not.
-
-        Raises:
-            InputError: `newest` is less than 1, or `skipped` less than 0.
-        """
-        newest, skipped = check_count(newest, "newest"), check_count(skipped, "skipped", 0) or 0
-        session, store, _ = yield from self._access.open()
-        return store.receipts(session, newest, skipped)
-
-    def _why_not(self, turn: int, message_id: str) -> Step[Absence]:
-        """The reason why a turn did not quote a message, by its receipt and by the index of now.
-
-        Raises:
-            InputError: There is no such turn or message.
-        """
-        return explain_absence(turn, message_id, *(yield from self._access.open()))
-
-    def _prompt(self) -> Step[list[BaseMessage]]:
-        """The prompt by which the newest turn was answered, laid out anew of what is kept of it.
-
-        Instructions, tools and a window that were given with that turn alone are not in it.
-
-        Raises:
-            InputError: There is no graph, which knows how prompts are laid out.
-        """
-        return self._access.lay_out()
-
-    def _facts(self, at: str | date | None = None) -> Step[dict[str, Fact]]:
-        """The facts of the user that hold, by key, without those that rest on what was taken back.
-
-        In a thread of a user, all that holds and that the thread may see; see `fact_spans`.
-
-        Args:
-            at: The day on which it has to hold, `2026-03-01`; now if not given. In a thread of
-                nobody, what was known by then and is known today.
-
-        Raises:
-            InputError: The day cannot be read.
-        """
-        opened = yield from self._access.open()
-        return read_facts(self._access, opened, None if at is None else read_day(at, date.max))
-
-    def _fact_spans(self) -> Step[list[FactSpan]]:
-        """All facts of the user that the thread may see, with the spans in which they hold.
-
-        Those that began first are in front.
-        """
-        session, store, _ = yield from self._access.open()
-        return see_facts(self._access.facts, store, session)
-
-    def _person(self) -> Step[PersonMemory]:
-        """Everything of the user that the session belongs to, over all threads and scopes.
-
-        Raises:
-            InputError: It belongs to nobody, or there is no graph, which knows the checkpoints.
-        """
-        session, graph = (yield from self._session()), self._access.graph
-        if graph is None:
-            raise InputError(
-                "only a graph can find all threads of a user: use Memory.of(graph, config)"
-            )
-        if not session.user_id:
-            raise InputError("session {session!r} belongs to no user", session=session.id)
-        return PersonMemory(graph, session.user_id)
 
     def _correct_fact(self, key: str, text: str = "") -> Step[Fact]:
         """Say a fact of the user in other words, or as it is to confirm it; returns it.
@@ -421,10 +251,6 @@ class Memory:
         told = {"topicloom.memory.author": self.author}
         return self._access.telemetry.watch_memory(operation, self._access.thread, **told)
 
-    def _changes(self) -> Step[list[MemoryChange]]:
-        """The changes that people and reviews made to topics, in order."""
-        return list_changes((yield from self._access.open()))
-
     def _undo(self, change_id: str = "") -> Step[MemoryChange]:
         """Undo a change, as far as nothing newer changed the same; returns which.
 
@@ -467,7 +293,7 @@ class Memory:
         gone = (*said, *plan.versions)
         if dry_run:
             return Forgotten(gone, plan.topics, facts)
-        lease = kept.hold_lease(thread, time(), ReflectionPolicy())
+        lease = kept.hold_lease(thread)
         with self._watch("delete_memory") as work, lease:
             work.attributes["gen_ai.memory.record.count"] = len(gone)
             forget = partial(kept.forget, thread, asked)
@@ -503,19 +329,6 @@ class Memory:
         """
         return self._access.delete()
 
-    session, asession = both(_session)
-    topics, atopics = both(_topics)
-    topic, atopic = both(_topic)
-    provisional, aprovisional = both(_provisional)
-    search, asearch = both(_search)
-    quote, aquote = both(_quote)
-    history, ahistory = both(_history)
-    receipts, areceipts = both(_receipts)
-    why_not, awhy_not = both(_why_not)
-    prompt, aprompt = both(_prompt)
-    facts, afacts = both(_facts)
-    fact_spans, afact_spans = both(_fact_spans)
-    person, aperson = both(_person)
     correct_fact, acorrect_fact = both(_correct_fact)
     forget_fact, aforget_fact = both(_forget_fact)
     rename, arename = both(_rename)
@@ -525,7 +338,6 @@ class Memory:
     pin, apin = both(_pin)
     archive, aarchive = both(_archive)
     restore, arestore = both(_restore)
-    changes, achanges = both(_changes)
     undo, aundo = both(_undo)
     forget, aforget = both(_forget)
     expire, aexpire = both(_expire)

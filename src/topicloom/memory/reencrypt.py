@@ -14,7 +14,6 @@ from langgraph.store.base import BaseStore, PutOp
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.memory.freed_pages import name_free_space, rewrite_files
-from topicloom.reflection.own_items import PREFIX
 from topicloom.storage.base import (
     CHANGES,
     EDITS,
@@ -30,7 +29,7 @@ from topicloom.storage.base import (
 from topicloom.storage.encrypted import EncryptedBackend, EncryptedStorage
 from topicloom.storage.encrypted_store import EncryptedStore
 from topicloom.storage.log import PURGES
-from topicloom.storage.store_items import items_in, label
+from topicloom.storage.store_items import PREFIX, items_in, label
 from topicloom.storage.stores import SESSIONS, VECTORS
 from topicloom.texts import FilledText
 

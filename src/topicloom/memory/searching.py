@@ -7,6 +7,7 @@ from datetime import date
 from topicloom.memory.access import OpenSession
 from topicloom.memory.values import FoundMessage
 from topicloom.nodes.workspace import enter_all
+from topicloom.search.message_search import Query
 from topicloom.search.sentences import only_asks
 from topicloom.search.time_expressions import Days
 from topicloom.state.folding import fold
@@ -27,7 +28,7 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
     session, store, full_index = opened
     tail = enter_all(full_index, store, session)
     asked = None if days == _EVER else days
-    hits = full_index.search(text, asked, include_archived=True, priced=False)
+    hits = full_index.search(Query(text, asked, include_archived=True, priced=False))
     numbers = {parse_message_number(i): weight for i, weight in hits.weights.items()}
     said = store.pick(session, numbers)
     found = [

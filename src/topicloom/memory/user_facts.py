@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date, datetime
-from time import time
 
 from topicloom.effects import Step
 from topicloom.errors import InputError
 from topicloom.memory.access import Access, OpenSession
 from topicloom.memory.freed_pages import rewrite_files
-from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.fact_spans import list_said
 from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.persons import end_day, find_facts, see_facts, to_fact
@@ -87,6 +85,6 @@ def _find_holders(access: Access, opened: OpenSession, key: str) -> dict[str, Fa
 def _change_facts(access: Access, changes: Mapping[str, FactChanges]) -> None:
     with ExitStack() as held:
         for thread in sorted(changes):
-            held.enter_context(access.facts.hold_lease(thread, time(), ReflectionPolicy()))
+            held.enter_context(access.facts.hold_lease(thread))
         for thread, change in changes.items():
             access.facts.change_facts(thread, change)

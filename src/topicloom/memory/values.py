@@ -12,7 +12,7 @@ from pydantic import BaseModel, PrivateAttr
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.reflection.facts import Fact
-from topicloom.state.changes import REVIEW, ChangeEntry, TopicChange, invert_topic
+from topicloom.state.changes import REVIEW
 from topicloom.state.hierarchy import build_full_name
 from topicloom.state.lifecycle import TopicState, get_state
 from topicloom.state.recall import find_number
@@ -122,33 +122,6 @@ def show_topic(
     )
     shown._kept = store, session, topic
     return shown
-
-
-def invert_change(
-    store: SessionStore, session: Session, entry: ChangeEntry, author: str, change_id: str
-) -> list[TopicChange]:
-    """The changes that undo another one, by the topics before it, after it, and now.
-
-    Where a review moved messages, or anybody merged topics, the topics count as sorted by a person
-    from then on: neither a split nor a review does so again.
-    """
-    now = store.topic_table(session)
-    (before, had), (after, has) = (
-        (store.topic_table(then), store.ranges(then))
-        for roster, ranges in (entry.before, entry.after)
-        for then in [session.model_copy(update={"roster": roster, "ranges": ranges})]
-    )
-    blank = TopicChange(topic="", author=author, undoes=change_id)
-    merged = any(after[t.id].merged_into != t.merged_into for t in before if t.id in after)
-    found = []
-    for was in before:
-        made = after[was.id]
-        if was != made and was.id in now:
-            stay = set(has.numbers(was.id))
-            left = [n for n in had.numbers(was.id) if n not in stay]
-            settle = (merged or entry.author == REVIEW) and was.content != made.content
-            found.append(invert_topic(was, made, now[was.id], left, blank, settle=settle))
-    return [change for change in found if change is not None]
 
 
 def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> list[int]:

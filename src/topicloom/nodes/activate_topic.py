@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Literal
 
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
@@ -14,7 +15,7 @@ from topicloom.context.transcript import find_named_media
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.read_topic import plan_reading
-from topicloom.nodes.step import Update, dump, emit, load_readings, node, open_turn
+from topicloom.nodes.step import Node, Update, dump, emit, load_readings, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
@@ -28,8 +29,8 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call
 from topicloom.state.session import Lookup, Search, SearchRequest, SearchScope, Session, Turn
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.references import activate_topics
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_moves import activate_topics
 
 ACTIVATE_TOPIC = "activate_topic"
 _DEEP_SHARE = 0.5
@@ -76,17 +77,13 @@ def make_activate_tool(answer: Callable[..., str] = never_called) -> BaseTool:
     )
 
 
-def activate_topic(search: TopicSearch) -> Runnable[SessionState, Update]:
-    """The node that makes the search that the model asked for."""
-    return _search_node(search, "activate_topic")
+def search_topics(
+    search: TopicSearch, name: Literal["activate_topic", "amnesia"]
+) -> Runnable[SessionState, Update]:
+    """The node that makes the search that the model asked for, or, as `amnesia`, the one that a
+    user calls for who says that something was forgotten.
+    """
 
-
-def amnesia(search: TopicSearch) -> Runnable[SessionState, Update]:
-    """The node that searches deeply where the user says that something was forgotten."""
-    return _search_node(search, "amnesia")
-
-
-def _search_node(search: TopicSearch, name: str) -> Runnable[SessionState, Update]:
     def step(state: SessionState) -> Step[Update]:
         session, turn, workspace = open_turn(search.deps.workspaces, state)
         assert turn.request is not None  # the wiring comes here only with a request
@@ -103,7 +100,7 @@ def _search_node(search: TopicSearch, name: str) -> Runnable[SessionState, Updat
         read = {r.topic for r in again if r.source == "model"}
         return (yield from search.search(workspace, session, turn, read))
 
-    return node(step, name)
+    return Node(step, name)
 
 
 def _find_media(store: SessionStore, session: Session, query: str) -> tuple[str, ...]:

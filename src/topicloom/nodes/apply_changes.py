@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.repairs import find_repairs_of_review
-from topicloom.nodes.step import Update, dump, node, open_turn, turn_options
+from topicloom.nodes.step import Node, Update, dump, open_turn, turn_options
 from topicloom.state.activation import INITIAL_RELEVANCE
 from topicloom.state.changes import (
     REVIEW,
@@ -41,7 +41,7 @@ def apply_changes(deps: Deps) -> Runnable[SessionState, Update]:
             changes += find_repairs_of_review(deps, workspace, session)
         return dump(*make_changes(workspace.store, session, turn, changes))
 
-    return node(step, "apply_changes")
+    return Node(step, "apply_changes")
 
 
 def make_changes(

@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, dumped, load_readings, node, open_turn
+from topicloom.nodes.step import Node, Update, dump, dumped, load_readings, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
 from topicloom.roles.reader import read_by_weights
 from topicloom.search.excerpts import RankedSentences
@@ -25,8 +25,8 @@ from topicloom.state.recall import Note, Reading, Stretches, parse_message_numbe
 from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
-from topicloom.storage.references import activate_topics
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_moves import activate_topics
 
 
 def assemble(deps: Deps) -> Runnable[SessionState, Update]:
@@ -65,7 +65,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
             update["readings"] = Overwrite(dumped(known))
         return update | ({"layers": None} if note.layers else {})
 
-    return node(step, "assemble")
+    return Node(step, "assemble")
 
 
 def enter_note(store: SessionStore, session: Session, note: Note, window: MainWindow) -> Session:

@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import show_instructions_and_facts
-from topicloom.nodes.step import Update, dump, graph_store, node, open_turn, turn_options
+from topicloom.nodes.step import Node, Update, dump, graph_store, open_turn, turn_options
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
@@ -73,4 +73,4 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
                 plan = SplitPlan(tail=session.count + 1, view=plan.view)
         return dump(turn=turn.model_copy(update={"plan": plan}))
 
-    return node(step, "estimate")
+    return Node(step, "estimate")

@@ -8,17 +8,16 @@ from topicloom.context.notes import format_facts
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import graph_store, read_store
 from topicloom.nodes.workspace import Workspace
-from topicloom.state import facts
-from topicloom.state.facts import KnownFact
+from topicloom.state.facts import KnownFact, choose_facts
 from topicloom.state.session import Session
 
 
-def choose_facts(deps: Deps, workspace: Workspace, session: Session) -> Session:
+def refresh_facts(deps: Deps, workspace: Workspace, session: Session) -> Session:
     """The session with the facts that its prompts show from now on, as long as the prefix lasts.
 
     They are the newest, and come to no more tokens than a turn may recall.
     """
-    chosen = facts.choose_facts(
+    chosen = choose_facts(
         _read_facts(deps, graph_store(), workspace, session),
         deps.window.counter.text,
         tokens=deps.window.recall,

@@ -11,12 +11,11 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.nodes.ahead import embed_written
 from topicloom.nodes.catch_up import Replay, show_newest, take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
-from topicloom.nodes.step import Update, dump, emit, graph_store, node, open_turn, read_store
-from topicloom.nodes.turn_end import TurnEnd
+from topicloom.nodes.step import Node, Update, dump, emit, graph_store, open_turn, read_store
+from topicloom.nodes.turn_end import TurnEnd, embed_written
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import split_visible
 from topicloom.state.recall import parse_message_number
@@ -67,7 +66,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
 
-    return node(step, "finalize")
+    return Node(step, "finalize")
 
 
 def _read_texts(

@@ -11,13 +11,13 @@ from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.facts import choose_facts
+from topicloom.nodes.facts import refresh_facts
 from topicloom.nodes.rewriting import rewrite_query
 from topicloom.nodes.step import (
+    Node,
     Update,
     dump,
-    node,
-    open_session,
+    open_current,
     place_user,
     read_unfinished,
     turn_options,
@@ -37,7 +37,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that takes in what is new."""
 
     def step(state: SessionState) -> Step[Update]:
-        session, workspace = open_session(deps.workspaces, state)
+        session, workspace = open_current(deps.workspaces, state)
         begun = read_unfinished(state, session) or Turn()
         if begun.first:
             return {}  # it failed at its very end, and is only to be closed
@@ -57,10 +57,10 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         events = (*begun.events, *turn.events)
         turn = turn.model_copy(update={"events": events, "compared": mark_seen(messages)})
         if session.user_id and not session.facts_chosen:
-            session = choose_facts(deps, workspace, session)
+            session = refresh_facts(deps, workspace, session)
         return dump(session, turn, calls=calls)
 
-    return node(step, "ingest")
+    return Node(step, "ingest")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.step import (
+    Node,
     Update,
     dump,
     emit,
     graph_store,
     load_readings,
-    node,
     open_turn,
     publish_on_failure,
     turn_options,
@@ -99,7 +99,7 @@ def main_generate(deps: Deps) -> Runnable[SessionState, Update]:
     its server turns out to take less, it writes nothing, and the turn goes back to the estimate.
     The user's message is kept all the same.
     """
-    return node(_MainWindow(deps).reply, "main_generate")
+    return Node(_MainWindow(deps).reply, "main_generate")
 
 
 @dataclass(frozen=True, slots=True)

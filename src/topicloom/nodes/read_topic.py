@@ -9,7 +9,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, node, open_session
+from topicloom.nodes.step import Node, Update, dump, open_current
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest, TopicWindow
@@ -21,8 +21,8 @@ from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
 from topicloom.state.session import Lookup, Session, Turn
 from topicloom.state.topics import TopicTable
-from topicloom.storage.references import pick_fitting, read_topic_window
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_windows import pick_fitting, read_topic_window
 
 _LATEST = 6
 """Messages of the conversation that are shown beside what the index found: no cache has them."""
@@ -56,7 +56,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
     """The node that has topics read; the embedded reader stands in for one that fails."""
 
     def step(task: ReadTask) -> Step[Update]:
-        session, workspace = open_session(deps.workspaces, task)
+        session, workspace = open_current(deps.workspaces, task)
         store, words = workspace.store, get_wording(session.language)
         lookup = Lookup.model_validate(task["lookup"])
         hits = workspace.look_up(session, lookup)
@@ -88,7 +88,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
             readings = tuple(Reading(topic=w.topic.id, score=0.0, failed=True) for w in windows)
         return dump(calls=calls, readings=_restrict_readings(readings, request, task["search"]))
 
-    return node(step, "read_topic")
+    return Node(step, "read_topic")
 
 
 def _show_whole(

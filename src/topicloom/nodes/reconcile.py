@@ -28,13 +28,13 @@ from topicloom.nodes.catch_up import Replay, find_edits, report_taken, show_newe
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
+    Node,
     Update,
     current_session,
     dump,
     dumped,
     graph_store,
-    node,
-    open_session,
+    open_current,
     place_user,
     read_unfinished,
     turn_options,
@@ -106,7 +106,7 @@ def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState
         anew = {"readings": None, "calls": Overwrite(dumped(calls))}
         return {**dump(session, turn), **anew, **update}
 
-    return node(step, "reconcile")
+    return Node(step, "reconcile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class _Unsettled:
 
 
 def _find_unsettled(deps: Deps, state: SessionState) -> _Unsettled:
-    known, workspace = open_session(deps.workspaces, state)
+    known, workspace = open_current(deps.workspaces, state)
     tips = read_tips(workspace.store)
     owner = find_person(tip.session for tip in tips)
     session = _date_fork(known if owner is None else claim_session(known, owner), state)

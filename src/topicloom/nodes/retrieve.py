@@ -6,13 +6,13 @@ from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.read_topic import plan_reading
-from topicloom.nodes.step import Update, dump, node, open_turn
+from topicloom.nodes.step import Node, Update, dump, open_turn
 from topicloom.roles.reader import READER
 from topicloom.search.time_expressions import asked_for
 from topicloom.state.activation import activate_candidates
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Lookup, SearchRequest, Session, Turn
-from topicloom.storage.references import activate_topics
+from topicloom.storage.topic_moves import activate_topics
 
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
@@ -48,7 +48,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         turn = plan_reading(deps, table, session, turn, topics[: policy.ceiling], hits)
         return dump(session, turn)
 
-    return node(step, "retrieve")
+    return Node(step, "retrieve")
 
 
 def _find_request(deps: Deps, session: Session, turn: Turn) -> SearchRequest | None:

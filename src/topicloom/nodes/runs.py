@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-import warnings
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
@@ -16,17 +15,15 @@ from threading import Lock, current_thread, main_thread
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
 
-from topicloom.errors import SessionBusyError, TopicLoomWarning
+from topicloom.errors import SessionBusyError
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 from topicloom.storage.writers import choose_branch
 from topicloom.telemetry.report import Telemetry
-from topicloom.texts import FilledText, join_texts
 
 
 def name_thread(thread: str, user: str = "", scope: str = "") -> RunnableConfig:
@@ -88,42 +85,6 @@ def current_run() -> Run:
     info = get_runtime().execution_info
     thread = str(info.thread_id or "") if info else ""
     return next((run for run in reversed(_around.get()) if run.thread == thread), Run(thread))
-
-
-def warn_of_part(messages: Sequence[object]) -> None:
-    """Warn where a part of another graph, of which nothing is kept, is given an older talk."""
-    if any(isinstance(m, AIMessage) and not m.tool_calls for m in messages):
-        warnings.warn(
-            "this session is a part of another graph, which keeps nothing of it: with every run, it"
-            " takes the whole conversation in anew. Compile it with checkpointer=True",
-            TopicLoomWarning,
-            stacklevel=4,
-        )
-
-
-def warn_of_left_out(faults: Mapping[str, str]) -> None:
-    """Warn of messages that a graph or an agent around a session keeps, and no turn can take in."""
-    named = join_texts(
-        FilledText("{id!r}: {fault}", id=id_, fault=fault) for id_, fault in faults.items()
-    )
-    warnings.warn(
-        FilledText("left out of the session: {named}", named=named), TopicLoomWarning, stacklevel=4
-    )
-
-
-def warn_of_lost(count: int) -> None:
-    """Warn of messages that a hook of others removed before they were kept."""
-    warnings.warn(
-        FilledText(
-            "a hook of this agent removed {count} messages of the running turn, calls of tools or"
-            " results, before TopicMiddleware kept them: they are in no topic and cannot be"
-            " recalled. Trim what the model is sent in wrap_model_call, or the state in"
-            " after_agent behind it",
-            count=count,
-        ),
-        TopicLoomWarning,
-        stacklevel=4,
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,18 +8,27 @@ from cachetools import cached
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
+from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.facts import choose_facts
-from topicloom.nodes.putting_right import put_right
+from topicloom.nodes.facts import refresh_facts
+from topicloom.nodes.repairs import SPLIT_REPAIRS, find_repairs
 from topicloom.nodes.runs import current_run
-from topicloom.nodes.step import Update, dump, emit, node, open_turn
+from topicloom.nodes.step import Node, Update, dump, emit, open_turn
+from topicloom.nodes.workspace import Workspace
 from topicloom.roles.briefing import write_briefs
 from topicloom.roles.dividing import divide_large
 from topicloom.roles.sorting import sort_tail
 from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import SPLITTER
+from topicloom.search.embedder import Embedder
 from topicloom.state.channels import SessionState
+from topicloom.state.lifecycle import find_survivor
+from topicloom.state.session import Turn
 from topicloom.topics.split_draft import SplitDraft
+
+_YOUNG, _REPAIRED = 256, 32
+"""Messages up to which each split looks for what is filed wrong, and after how many more it does so
+again: in a small window each turn splits, and to look through a long conversation takes time."""
 
 
 def split(deps: Deps) -> Runnable[SessionState, Update]:
@@ -38,14 +47,14 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         work = SplitWork(draft, roles, rooms, deps.adsorber, deps.embedder, deps.waits)
         yield from sort_tail(work, rounds, workspace.indexed, settings.index_topics)
         if roles.by_index(SPLITTER):
-            turn = put_right(draft, workspace, turn, plan.tail, deps.embedder)
+            turn = _put_right(draft, workspace, turn, plan.tail, deps.embedder)
         divided = yield from divide_large(work)
         yield from write_briefs(work, workspace.late_briefs)
         change, done = draft.close(rounds, plan, settings.activation, settings.language)
         session = draft.session
         if not current_run().fork:  # a fork shows what was known at its checkpoint until now
             session = session.model_copy(update={"facts_at": ""})
-        session = choose_facts(deps, workspace, session)
+        session = refresh_facts(deps, workspace, session)
         turn = turn.model_copy(
             update={
                 "activated": change.activated,
@@ -56,4 +65,37 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         )
         return dump(session, turn, calls=work.calls)
 
-    return node(step, "split")
+    return Node(step, "split")
+
+
+def _put_right(
+    draft: SplitDraft, workspace: Workspace, turn: Turn, tail: int, embedder: Embedder
+) -> Turn:
+    """Make the changes that the topics of a split up to `tail`, and those near them, need.
+
+    The rows of topics that the split touched are written; the draft goes on from what the changes
+    made of them.
+    """
+    store = draft.store
+    due = tail <= _YOUNG or tail // _REPAIRED > draft.session.tail // _REPAIRED
+    if not (due and draft.touched):
+        return turn
+    table = store.topic_table(draft.save())
+    changes = find_repairs(
+        workspace, draft.session, draft.touched, embedder, draft.limit, SPLIT_REPAIRS
+    )
+    if not changes:
+        return turn
+    draft.session, turn = make_changes(store, draft.session, turn, changes)
+    after = store.topic_table(draft.session)
+    for topic in after:
+        if table.get(topic.id) != topic:
+            draft.adjusted.pop(topic.id, None)
+            draft.touched.pop(topic.id, None)
+            if topic.status == "open":
+                draft.touched[topic.id] = topic
+    for topic_id in list(draft.moved):
+        heir = find_survivor(after[topic_id], after.topics)
+        if heir != topic_id:
+            draft.moved.setdefault(heir, []).extend(draft.moved.pop(topic_id))
+    return turn

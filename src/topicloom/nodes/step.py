@@ -36,20 +36,13 @@ T = TypeVar("T")
 Update = dict[str, Any]
 
 
-def node(
-    work: Callable[[S], Update | Step[Update]], name: str, *, timed: bool = True
-) -> Runnable[S, Update]:
-    """A node, named for traces. It works in the calling thread, or in a worker thread.
+class Node(Runnable[S, Update]):
+    """A node, named for traces. LangGraph traces it by itself: it needs no run below that."""
 
-    The turn that it passes on says how long it took, if it is `timed`.
-    """
-    return _Node(work, name, timed)
-
-
-class _Node(Runnable[S, Update]):
-    """LangGraph traces a node by itself: this needs no run of its own below that."""
-
-    def __init__(self, work: Callable[[S], Update | Step[Update]], name: str, timed: bool) -> None:
+    def __init__(
+        self, work: Callable[[S], Update | Step[Update]], name: str, *, timed: bool = True
+    ) -> None:
+        """A node; the turn that it passes on says how long it took, if it is `timed`."""
         self._work, self.name, self._timed = work, name, timed
 
     def invoke(self, input: S, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
@@ -123,14 +116,14 @@ def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
     return workspace
 
 
-def open_session(workspaces: Workspaces, state: Any) -> tuple[Session, Workspace]:
+def open_current(workspaces: Workspaces, state: Any) -> tuple[Session, Workspace]:
     """The session of the state, and its workspace."""
     session = current_session(state)
     return session, open_workspace(workspaces, session)
 
 
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
-    session, workspace = open_session(workspaces, state)
+    session, workspace = open_current(workspaces, state)
     return session, Turn.model_validate(state["turn"]), workspace
 
 

@@ -6,18 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from topicloom.background import defer_exit
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.catch_up import Replay, report_taken
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import Update, emit, load_readings, turn_options
 from topicloom.nodes.workspace import Workspace
+from topicloom.search.embedder import CachedEmbedder
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
 from topicloom.state.closing import TurnRecord, close_turn
 from topicloom.state.receipt import Call, PlannedTurn, Receipt
 from topicloom.state.session import Session, Turn
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.writers import Tip, find_same_turn, give_way, read_tips, write_tip
+
+_AHEAD = 16
+"""Turns whose messages may wait to be embedded ahead; those of more are left to later turns."""
 
 
 @dataclass(slots=True)
@@ -74,8 +80,8 @@ class TurnEnd:
     def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
         workspace, settings = self.workspace, self.deps.settings
         store, session = workspace.store, _apply_late_briefs(workspace, session)
-        if workspace.waiting:
-            emit("embedding", left=workspace.waiting)
+        if workspace.index.waiting:
+            emit("embedding", left=workspace.index.waiting)
         plan = self.state.get("plan")
         record = TurnRecord(
             load_readings(self.state),
@@ -103,3 +109,27 @@ def _apply_late_briefs(workspace: Workspace, session: Session) -> Session:
     table = store.topic_table(session)
     topics = apply_brief_updates(table, keep_names_apart(table, late))
     return store.save_topics(session, topics) if topics else session
+
+
+def embed_written(
+    deps: Deps, heard: Sequence[StoredMessage], leaving: Sequence[StoredMessage]
+) -> None:
+    """Begin to embed, while the user reads, what later turns would wait for.
+
+    Args:
+        deps: Has the encoders.
+        heard: Messages that the next one is judged by.
+        leaving: Messages whose lines are needed when they leave the view; none of a session that
+            was never split, as it may end before.
+    """
+    remembers = isinstance(deps.embedder, CachedEmbedder)
+
+    def work() -> None:
+        with defer_exit():
+            deps.adsorber.expect(heard)
+        for message in leaving if remembers else ():
+            with defer_exit():
+                deps.embedder.embed([message.line])
+
+    if deps.ahead.waiting < _AHEAD:
+        deps.ahead.submit(work)

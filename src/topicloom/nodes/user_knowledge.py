@@ -22,6 +22,7 @@ from topicloom.reflection.fact_spans import FactSpan
 from topicloom.reflection.persons import find_facts, see_facts, share_facts
 from topicloom.reflection.store import ReflectionStore
 from topicloom.search.embedder import Embedder
+from topicloom.search.message_search import Query
 from topicloom.search.time_expressions import Days, parse_when, time_in
 from topicloom.search.words import words_of
 from topicloom.state.facts import KnownFact
@@ -166,7 +167,7 @@ class UserKnowledge:
                 continue
             other, workspace = opened
             tail = enter_all(workspace.full_index, workspace.store, other)
-            hits = workspace.full_index.search(query, days, from_user=True)
+            hits = workspace.full_index.search(Query(query, days, from_user=True))
             best = [m for m, weight in hits.weights.items() if weight >= _LEAST_WEIGHT][:_MESSAGES]
             said = list(workspace.store.pick(other, map(parse_message_number, best)).values())
             likeness = self._compare(query, [m.text[:_TEXT] for m in said])

@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.context.layout import Layout
 from topicloom.context.transcript import date_messages
 from topicloom.errors import StorageUnavailableError
-from topicloom.search.message_search import Hits
+from topicloom.search.message_search import Hits, Query
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
@@ -118,14 +118,9 @@ class Workspace:
         shown = find_shown(messages, self.recent(session, messages))
         return session.model_copy(update={"shown": shown})
 
-    @property
-    def waiting(self) -> int:
-        """Messages that are found by their words alone as yet."""
-        return self.index.waiting
-
     def list_trouble(self) -> list[str]:
         """What could not be read or done in the turn, in words."""
-        left, failure = self.waiting, self.index.failure
+        left, failure = self.index.waiting, self.index.failure
         other = f"the encoder is another one now: {left} older messages go by words alone as yet"
         failed = f"the encoder failed, and what was said is found by its words alone: {failure}"
         return [
@@ -139,13 +134,14 @@ class Workspace:
         """What the index finds for a turn: it searches once, and then hands on what it found."""
         first, last, _ = lookup.before
         read = partial(self.store.messages, session, first, last)
-        return self.indexed(session, self.store.topic_table(session)).search(
+        query = Query(
             lookup.query,
             Days.of(lookup.days),
-            context=TurnContext(lookup.before, read) if first else TurnContext(),
-            from_user=lookup.from_user,
-            include_archived=lookup.archived,
+            TurnContext(lookup.before, read) if first else TurnContext(),
+            lookup.from_user,
+            lookup.archived,
         )
+        return self.indexed(session, self.store.topic_table(session)).search(query)
 
     def find_return(self, session: Session, text: str) -> str | None:
         """Id of the open topic that a text returns to, if it does."""

@@ -23,14 +23,16 @@ from pydantic import BaseModel, Field
 
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, is_within
-from topicloom.reflection.own_items import PREFIX, clean, read_item
 from topicloom.storage.store_items import (
+    PREFIX,
     Namespace,
+    clean,
     delete_items,
     find_lock,
     items_in,
     label,
     put_items,
+    read_item,
 )
 
 _LOOKS = 3
@@ -54,7 +56,7 @@ class Leases:
         """The leases of a session that count: since when, by owner."""
         with self._lock:
             items = list(items_in(self.store, _find_leases(session)))
-        read = {item.key: read_item(_Lease, item.value) for item in items}
+        read = {item.key: read_item(_Lease, item) for item in items}
         return {
             owner: lease.since
             for owner, lease in read.items()
@@ -88,16 +90,19 @@ class Leases:
         self._put_own(_find_leases(session), owner, lease.model_dump())
 
     @contextmanager
-    def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[str]:
+    def hold_lease(
+        self, session: str, since: float | None = None, policy: ReflectionPolicy | None = None
+    ) -> Iterator[str]:
         """Keep reflection away from a session while the context lasts, as long as a lease does.
 
-        The value of the context is the owner of the lease, by whom it can be renewed.
+        It begins now, if no other time is given. The value of the context is the owner of the
+        lease, by whom it can be renewed.
 
         Raises:
             SessionBusyError: It is being reflected upon.
         """
-        owner = uuid4().hex
-        if not self.acquire_lease(session, owner, since, policy):
+        owner, since = uuid4().hex, time.time() if since is None else since
+        if not self.acquire_lease(session, owner, since, policy or ReflectionPolicy()):
             raise SessionBusyError(
                 "session {session!r} is being reflected upon; try again when that is over",
                 session=session,

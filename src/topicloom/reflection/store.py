@@ -18,16 +18,25 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from langgraph.store.base import Item, PutOp
+from langgraph.store.base import PutOp
 from pydantic import BaseModel
 
 from topicloom.reflection.due import ReflectionProgress
 from topicloom.reflection.fact_spans import ThreadFact
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.leases import Leases
-from topicloom.reflection.own_items import PREFIX, clean, read_item
 from topicloom.state.persons import Person, sees
-from topicloom.storage.store_items import Namespace, delete_items, items_at, items_in, label
+from topicloom.storage.store_items import (
+    PREFIX,
+    M,
+    Namespace,
+    clean,
+    delete_items,
+    items_at,
+    items_in,
+    label,
+    read_item,
+)
 from topicloom.storage.thread_profiles import delete_profile, delete_profiles, forget_profile
 
 _OWNERS, _ZONES = "%owners", "%zones"
@@ -70,9 +79,8 @@ class ReflectionStore(Leases):
 
     def person(self, session: str) -> Person | None:
         """The person that a session belongs to, as far as anything is kept of its facts."""
-        with self._lock:
-            items = items_at(self.store, (PREFIX, _OWNERS), [label(session)])
-        return next((Person(o.user, o.scope) for o in _read_owners(items)), None)
+        owner = self._read(_Owner, (PREFIX, _OWNERS), session)
+        return Person(owner.user, owner.scope) if owner else None
 
     def set_person(self, session: str, person: Person) -> None:
         """Set the user of a session: from then on its facts are the user's."""
@@ -91,18 +99,14 @@ class ReflectionStore(Leases):
                 self._put_own(people, label(session), shared.model_dump())
 
     def _read_shared(self, session: str, person: Person) -> list[Fact]:
-        with self._lock:
-            items = items_at(self.store, _find_people(person.user), [label(session)])
-        read = (read_item(_Shared, item.value) for item in items)
-        return [fact for shared in read if shared for fact in shared.read_facts()]
+        shared = self._read(_Shared, _find_people(person.user), session)
+        return shared.read_facts() if shared else []
 
     def shared_facts(self, person: Person, but: str = "") -> list[ThreadFact]:
         """The facts of a user's sessions that one in the person's scope may see, `but` its own."""
-        with self._lock:
-            items = list(items_in(self.store, _find_people(person.user)))
-        read = (read_item(_Shared, item.value) for item in items)
+        read = self._read_all(_Shared, _find_people(person.user))
         # A label may be of several very long names: the names themselves are compared.
-        of_user = [s for s in read if s and s.user == person.user and s.session != but]
+        of_user = [s for s in read if s.user == person.user and s.session != but]
         return [
             ThreadFact(shared.session, shared.scope, fact)
             for shared in of_user
@@ -112,16 +116,13 @@ class ReflectionStore(Leases):
 
     def threads(self, user: str) -> dict[str, Person]:
         """The sessions of a user of which facts are kept, whatever their scope."""
-        with self._lock:
-            owners = _read_owners(items_in(self.store, (PREFIX, _OWNERS)))
+        owners = self._read_all(_Owner, (PREFIX, _OWNERS))
         return {o.session: Person(o.user, o.scope) for o in owners if o.user == user}
 
     def timezone(self, user: str) -> str:
         """Where a user is, such as `Europe/Paris`; "" if it was never said."""
-        with self._lock:
-            items = items_at(self.store, (PREFIX, _ZONES), [label(user)])
-        read = (read_item(_Place, item.value) for item in items)
-        return next((place.timezone for place in read if place and place.user == user), "")
+        place = self._read(_Place, (PREFIX, _ZONES), user)
+        return place.timezone if place and place.user == user else ""
 
     def set_timezone(self, user: str, timezone: str) -> None:
         """Keep where a user is; "" for nowhere."""
@@ -134,7 +135,7 @@ class ReflectionStore(Leases):
         people = _find_people(user)
         with self._lock:
             items = list(items_in(self.store, people))
-            known = {item.key: read_item(_Shared, item.value) for item in items}
+            known = {item.key: read_item(_Shared, item) for item in items}
             left = [key for key, shared in known.items() if shared is None or shared.user == user]
             delete_items(self.store, people, left)
             delete_profiles(self.store, user)
@@ -143,10 +144,8 @@ class ReflectionStore(Leases):
 
     def progress(self, session: str) -> ReflectionProgress:
         """The progress of a session; of a damaged item, as if there were none."""
-        with self._lock:
-            items = items_at(self.store, (PREFIX, "%reflected"), [label(session)])
-        read = (read_item(ReflectionProgress, item.value) for item in items)
-        return next(filter(None, read), ReflectionProgress())
+        progress = self._read(ReflectionProgress, (PREFIX, "%reflected"), session)
+        return progress or ReflectionProgress()
 
     def save_progress(self, session: str, progress: ReflectionProgress) -> None:
         self._put_own((PREFIX, "%reflected"), label(session), progress.model_dump(mode="json"))
@@ -188,6 +187,17 @@ class ReflectionStore(Leases):
         facts = self.facts(session).items()
         return {key: fact for key, fact in facts if not set(messages).isdisjoint(fact.messages)}
 
+    def _read(self, kind: type[M], place: Namespace, name: str) -> M | None:
+        """What is kept under a name; None where nothing is, or something damaged."""
+        with self._lock:
+            items = items_at(self.store, place, [label(name)])
+        return next((read_item(kind, item) for item in items), None)
+
+    def _read_all(self, kind: type[M], place: Namespace) -> list[M]:
+        with self._lock:
+            items = list(items_in(self.store, place))
+        return [read for item in items if (read := read_item(kind, item)) is not None]
+
 
 def _find_people(user: str) -> Namespace:
     return (PREFIX, "%people", label(user))
@@ -215,7 +225,3 @@ class _Shared(_Owner, frozen=True):
 
     def read_facts(self) -> list[Fact]:
         return [fact for value in self.facts if (fact := Fact.of(value)) is not None]
-
-
-def _read_owners(items: Iterable[Item]) -> list[_Owner]:
-    return [owner for item in items if (owner := read_item(_Owner, item.value)) is not None]

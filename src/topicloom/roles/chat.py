@@ -26,7 +26,6 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import Prompts
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import A, Answer, Q, RoleName, Usage
-from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.markup import extract_answers
 from topicloom.roles.models import (
@@ -36,6 +35,7 @@ from topicloom.roles.models import (
     get_window_size,
     take_retries,
 )
+from topicloom.roles.prompt_caches import with_cache_hints
 from topicloom.roles.servers import Server, find_server, read_refusal
 from topicloom.roles.spending import Spending
 from topicloom.roles.tracing import make_config

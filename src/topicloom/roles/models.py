@@ -15,6 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable, RunnableBinding, ensure_config
 from langchain_core.runnables.config import var_child_runnable_config
 from langsmith import tracing_context
+from pydantic import Field, SecretStr
 
 from topicloom.errors import ConfigurationError, UnknownModelError, suggest
 from topicloom.extras import name_install
@@ -150,7 +151,6 @@ def _open_openai(
 ) -> BaseChatModel:
     # Imported here because it takes a second, and embedded roles never need it.
     from langchain_openai import ChatOpenAI
-    from pydantic import SecretStr
 
     from topicloom.roles.openai_client import get_loop_client
 
@@ -209,9 +209,9 @@ class RunnableModel(BaseChatModel):
     """
 
     runnable: Any
-    options: dict[str, Any] = {}  # noqa: RUF012 - a field, which pydantic copies
+    options: dict[str, Any] = Field(default_factory=dict)
     """Arguments of every call."""
-    config: dict[str, Any] = {}  # noqa: RUF012
+    config: dict[str, Any] = Field(default_factory=dict)
     model_name: str = ""
 
     @classmethod

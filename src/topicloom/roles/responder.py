@@ -21,8 +21,8 @@ from topicloom.background import DaemonWorker
 from topicloom.context.token_count import ToolLike
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleSpec
-from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
 from topicloom.roles.models import blocks_async, get_model_name, to_chunk
+from topicloom.roles.prompt_caches import CachedPrompt, comes_from, with_cache_hints
 from topicloom.roles.quoted_reply import compose_reply
 from topicloom.roles.servers import find_server, stream_raw
 from topicloom.roles.tracing import make_config

@@ -7,7 +7,6 @@ models, and from the errors that it answers with.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -20,11 +19,9 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
-    SystemMessage,
     merge_message_runs,
 )
 
-from topicloom.roles.models import take_retries
 from topicloom.state.safe_text import clip, describe_error
 from topicloom.state.stored_message import get_text
 
@@ -63,13 +60,6 @@ _SMALLEST = 1_000
 """Tokens of the smallest window."""
 _PATIENCE = 2.0
 """Seconds that a server may take to list its models."""
-_LONGEST_CHECK = 30.0
-"""Seconds that each request of a check may take."""
-_TOOL: Mapping[str, Any] = {
-    "name": "look",
-    "description": "Looks.",
-    "parameters": {"type": "object", "properties": {}},
-}
 _HOSTED = (".openai.com", ".azure.com")
 
 
@@ -78,7 +68,7 @@ class Server:
 
     def __init__(self, model: BaseChatModel | None = None) -> None:
         """Ask nothing yet; without a model there is nobody to ask."""
-        self._model, self._client = model, getattr(model, "root_client", None)
+        self.model, self._client = model, getattr(model, "root_client", None)
         self._name = getattr(model, "model_name", "")
         self._extra = getattr(model, "extra_body", None) or {}
         self.own = self._client is not None and not get_host(model).endswith(_HOSTED)
@@ -147,30 +137,6 @@ class Server:
         unnamed = "" if self._client is None else "incomplete: no end"
         reason = next(filter(None, map(answer.response_metadata.get, _ENDS)), unnamed)
         return clip(str(reason), 40) if _CUT.search(str(reason)) else ""
-
-    def describe(self) -> str:
-        """A line on what one's own server takes, after a request with a tool and one by a schema.
-
-        It says nothing of how well the model uses that. Empty for a model that is served elsewhere.
-        """
-        if self._model is None or not self.own:
-            return ""
-        once, _ = take_retries(self._model)
-        schemas: list[dict[str, str] | None] = [{"type": "object"}, None]
-        while schemas:
-            try:
-                asked = self.shape([SystemMessage("Say yes."), *map(HumanMessage, ("A.", "B."))])
-                bare = schemas[-1] or "tools" in self.refused
-                model = once if bare else once.bind_tools([dict(_TOOL)])
-                model.invoke(asked, **self.limit(1, _LONGEST_CHECK, schemas[-1]))
-                schemas.pop()
-            except Exception as error:  # noqa: BLE001 - a failure is the answer
-                if not self.learn(error, self._context or sys.maxsize):
-                    return f"no answer: {describe_error(error)}"
-        size = f"{self.context:,} tokens" if self.context else "of a size that it does not say"
-        unknown = {*self.refused, "later system", "images"}  # none was sent
-        takes = ", ".join(need for need in _REFUSALS if need not in unknown)
-        return "; ".join([f"context {size}", f"takes {takes}", *self.remarks])
 
     def shape(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Messages as a chat template wants them that insists on user and assistant in turns.

@@ -1,19 +1,24 @@
-"""Sorting rounds into topics: the splitter is asked, and asked again for what it left out."""
+"""Sorting rounds into topics.
+
+Imported chats keep to themselves, an arbiter rules on doubtful boundaries, and the splitter is
+asked, and asked again for what it left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from topicloom.effects import Step
-from topicloom.roles.calls import ask_role
-from topicloom.roles.move_chats import move_chats
-from topicloom.roles.rulings import rule_boundaries
+from topicloom.roles.arbiter import ARBITER
+from topicloom.roles.calls import ask_all, ask_role
 from topicloom.roles.split_work import SplitWork
-from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
-from topicloom.state.hierarchy import add_full_names
+from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter, name_rounds
+from topicloom.search.embedder import Embedder
+from topicloom.state.hierarchy import add_full_names, find_continuation
 from topicloom.state.receipt import Call
-from topicloom.state.rounds import Round
+from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.safe_text import cut
 from topicloom.state.session import Session
 from topicloom.state.splitting import (
@@ -26,13 +31,19 @@ from topicloom.state.splitting import (
     merge_assignments,
     name_opened,
 )
+from topicloom.state.topic_names import make_distinct
 from topicloom.state.topics import Topic, TopicTable, select_shown
+from topicloom.topics.adsorber import LOOK_BACK
+from topicloom.topics.naming import NAME_LIMIT
 from topicloom.topics.session_index import SessionIndex
+from topicloom.topics.split_draft import SplitDraft
 
 _REPEATS = 3
 """Times that a splitter is asked again for what it left out, in halves."""
 _FRUITLESS = 2
 """Calls one after another that sort nothing, past which a splitter is asked no more."""
+_BOUNDARIES = 64
+"""Rulings of an arbiter that a session remembers, for what is put right later."""
 
 
 def sort_tail(
@@ -71,6 +82,66 @@ def sort_tail(
             language=session.language,
         )
         draft.move((yield from sort_rounds(work, request)))
+
+
+def move_chats(work: SplitWork, rounds: Sequence[Round]) -> list[Round]:
+    """Move the rounds of imported chats into the chats' topics; returns the other rounds.
+
+    A topic that gets too large is divided later, like any other.
+    """
+    draft, others, moved = work.draft, list[Round](), set[str]()
+    for chat, run in groupby(rounds, key=lambda round_: round_.chat):
+        if chat is None:
+            others += run
+            continue
+        held = list(run)
+        topic = _find_topic(draft, chat) or _open_topic(draft, chat, held, work.embedder)
+        draft.put(topic, held, fresh=True)
+        moved.add(chat)
+    titles = {chat: t for chat, t in draft.session.titles.items() if chat not in moved}
+    draft.session = draft.session.model_copy(update={"titles": titles})
+    return others
+
+
+def _find_topic(draft: SplitDraft, chat: str) -> Topic | None:
+    """The open topic in which a chat goes on; None for a new one, or if it was archived."""
+    topics = draft.topics
+    opened = [topic.id for topic in topics.values() if topic.chat == chat]
+    return find_continuation(opened[-1], topics) if opened else None
+
+
+def _open_topic(draft: SplitDraft, chat: str, rounds: Sequence[Round], embedder: Embedder) -> Topic:
+    """A topic under the title of the chat, or under a name for it that brief writers may change."""
+    title = draft.session.titles.get(chat, "")
+    name = title or name_rounds(rounds, embedder)
+    taken = [topic.name for topic in draft.topics.values()]
+    topic = draft.open(make_distinct(name, taken, NAME_LIMIT), "")
+    return topic.model_copy(update={"chat": chat, "titled": bool(title)})
+
+
+def rule_boundaries(work: SplitWork, rounds: Sequence[Round]) -> Step[list[Round]]:
+    """The rounds, with the arbiter's rulings on all that the adsorber is in doubt about.
+
+    Where there is none, or it fails, the adsorber's likelier answer stands.
+    """
+    arbiter, draft, tail = work.roles.get(ARBITER), work.draft, work.draft.session.tail
+    if arbiter is None:
+        return list(rounds)
+    before = group_rounds(draft.store.messages(draft.session, tail - LOOK_BACK, tail - 1))
+    doubts = work.adsorber.doubts(before, rounds)
+    outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()), waits=work.waits)
+    work.calls.extend(call for _, call in outcomes)
+    answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
+    ruled = [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
+    boundaries = (*draft.session.boundaries, *(one.first for one in ruled if one.ruling == "opens"))
+    draft.session = draft.session.model_copy(update={"boundaries": boundaries[-_BOUNDARIES:]})
+    return ruled
+
+
+def _to_ruling(continues: float | None) -> Ruling | None:
+    if continues is None:
+        return None
+    return "opens" if continues < 0.5 else "continues"
 
 
 def sort_rounds(

@@ -36,12 +36,10 @@ from topicloom.state.topics import Topic
 from topicloom.topics.belonging import Affinities, rate_rounds
 from topicloom.topics.naming import NAME_LIMIT, make_name, pair_rounds
 
-_MOST_ASSIGNED = 10_000
-"""Messages that one assignment may name."""
+_MOST_ASSIGNED = 20_000
+"""Messages that an answer may assign."""
 _MOST_REFERENCES = 4
 """Other topics that a message may belong to as well."""
-_MOST_ASSIGNMENTS = 20_000
-"""Assignments that are looked at."""
 _KINDS = {"existing_active", "existing_inactive", "new", "small_talk"}
 """Values of `topic` that name no topic by themselves."""
 
@@ -164,7 +162,7 @@ def parse_split(text: str) -> tuple[Assignment, ...]:
 
 def _collect(found: Iterator[Element]) -> tuple[Assignment, ...] | None:
     assignments = chain.from_iterable(map(_assignments_of, found))
-    return tuple(islice(assignments, _MOST_ASSIGNMENTS)) or None
+    return tuple(islice(assignments, _MOST_ASSIGNED)) or None
 
 
 def _assignments_of(element: Element) -> Iterator[Assignment]:

@@ -57,14 +57,20 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search; `SessionIndex.search` says what each part does."""
+    """What is searched for in a session."""
 
     text: str
     days: Days | None = None
+    """When it was written, if the user says so: messages of these days come first."""
     context: TurnContext = field(default_factory=TurnContext)
+    """What the text goes on with: it tells which topics the turn is in."""
     from_user: bool = False
+    """True if it is the user's message, which may need nothing; False if somebody looks for it."""
     include_archived: bool = False
+    """True to find archived topics and their messages too."""
     priced: bool = True
+    """False where nothing is quoted: a long message then comes no later for its length, and topics
+    do not count."""
 
 
 @dataclass(frozen=True, slots=True)

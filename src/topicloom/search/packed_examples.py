@@ -35,22 +35,12 @@ def load_examples() -> dict[str, list[str]]:
     }
 
 
-def pack_vectors(
-    fingerprint: str, texts: Mapping[str, Sequence[str]], vectors: Mapping[str, Vectors]
-) -> None:
-    """Write `PACKED`: each vector in steps of a 127th of its largest number."""
-    steps = {kind: np.abs(rows).max(axis=1, keepdims=True) / 127 for kind, rows in vectors.items()}
-    packed = {kind: np.rint(rows / steps[kind]).astype(np.int8) for kind, rows in vectors.items()}
-    steps = {f"{kind}_steps": rows.astype(np.float32) for kind, rows in steps.items()}
-    np.savez_compressed(PACKED, of=np.array(_digest(fingerprint, texts)), **packed, **steps)
-
-
 def read_packed(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> dict[str, Vectors] | None:
     """The vectors [n, d] by kind; None if they are not those of this encoder and these texts."""
     if not PACKED.is_file():
         return None
     with np.load(PACKED) as file:
-        if str(file["of"]) != _digest(fingerprint, texts):
+        if str(file["of"]) != digest_examples(fingerprint, texts):
             return None
         return {k: unit_rows(file[k].astype(np.float32) * file[f"{k}_steps"]) for k in KINDS}
 
@@ -96,6 +86,7 @@ _LOADED: LRUCache[tuple[str, Language | None], Contrast] = LRUCache(16)
 _LOADING = Lock()
 
 
-def _digest(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> str:
+def digest_examples(fingerprint: str, texts: Mapping[str, Sequence[str]]) -> str:
+    """A digest of the encoder and the texts that vectors are made of."""
     lines = [fingerprint, *(f"{kind}\t{text}" for kind in KINDS for text in texts[kind])]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

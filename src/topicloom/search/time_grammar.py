@@ -20,7 +20,7 @@ _EDGE = r"(?:(?<![a-z0-9])|(?![a-z0-9]))"
 _KIND = re.compile(r"{([a-z]+)}")
 
 
-class Step(NamedTuple):
+class TimeStep(NamedTuple):
     """A step to the time that is meant; `times_en.txt` says what its forms mean."""
 
     kind: str
@@ -32,7 +32,7 @@ class Step(NamedTuple):
     """True if what is meant must have ended."""
 
 
-Steps = tuple[Step, ...]
+Steps = tuple[TimeStep, ...]
 """Steps that fit each other, coarse before fine."""
 _Words = list[tuple[str, str]]
 """Pattern and value of each word of a kind; no value for numbers."""
@@ -114,7 +114,7 @@ def _fit(steps: Steps) -> Steps:
     return steps if all(FRAMES.get(b.kind) == a.unit for a, b in pairwise(steps)) else ()
 
 
-def _parse_step(form: str) -> Step:
+def _parse_step(form: str) -> TimeStep:
     name, *arguments = form.split()
     kind = name.rstrip("!+")
     units = {"back": arguments[0], "year": "year", "months": "season" if arguments[1:] else "month"}
@@ -122,7 +122,7 @@ def _parse_step(form: str) -> Step:
     if kind == "back" and first < 0 < last:  # "in a few weeks": the sign is of both
         first, last = -last, first
     over = name.endswith("!") or kind == "weekdays"
-    return Step(kind, units.get(kind, "day"), first, last, over)
+    return TimeStep(kind, units.get(kind, "day"), first, last, over)
 
 
 def _read_word(text: str, kind: _Words) -> str:

@@ -7,7 +7,7 @@ goes on with, and the better the best of its messages fit. `docs/research/recall
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class TurnContext:
 
     key: tuple[int, int, float] = NOTHING_BEFORE
     """First and last message since a topic began, and how likely it does; see `Turn.before`."""
-    read: Callable[[], Sequence[StoredMessage]] = tuple
+    read: Callable[[], Sequence[StoredMessage]] = field(default=tuple, compare=False)
     """Gives these messages, oldest first; called only where a search is not remembered."""
 
     @property

@@ -12,7 +12,7 @@ import regex
 
 from topicloom.prompts.loader import load_rows, load_words
 from topicloom.state.folding import fold
-from topicloom.state.language import CJK_RUN
+from topicloom.state.language import CJK
 from topicloom.state.safe_text import split_characters
 
 FUNCTION_WORDS = load_words("function_words")
@@ -20,8 +20,6 @@ FUNCTION_WORDS = load_words("function_words")
 _ASKING, _GRAMMAR = (row.split() for row in load_rows("cues/function_words_zh"))
 _ASKED = re.compile("|".join(_ASKING))
 
-CJK = CJK_RUN.pattern.removesuffix("+")
-"""A CJK character, as a pattern."""
 _WORD = regex.compile(r"\w+")
 """Letters with their marks, where `re` would take each mark for the end of a word."""
 _NO_SPACES = f"{CJK[1:-1]}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"

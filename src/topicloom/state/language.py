@@ -33,7 +33,9 @@ CJK_RANGES: tuple[tuple[int, int], ...] = (
 )
 """First and last code point of each Han, Hiragana, Katakana, Bopomofo or Hangul block, sorted."""
 
-CJK_RUN = re.compile(f"[{''.join(f'{chr(low)}-{chr(high)}' for low, high in CJK_RANGES)}]+")
+CJK = f"[{''.join(f'{chr(low)}-{chr(high)}' for low, high in CJK_RANGES)}]"
+"""A CJK character, as a pattern."""
+CJK_RUN = re.compile(f"{CJK}+")
 _HAN = re.compile("[\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
 
 

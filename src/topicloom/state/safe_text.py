@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from topicloom.errors import TopicLoomError
-from topicloom.state.language import CJK_RUN
+from topicloom.state.language import CJK
 
 KEPT = 300
 """Characters that are kept of what somebody else says, where it is no part of the conversation."""
@@ -21,8 +21,7 @@ _SECRETS = re.compile("auth|key|token|secret|cookie", re.I)
 """In the names of headers that hold a key."""
 _KEY = re.compile(r"(?<![\w-])(?=[\w-]*?\d)(?=[\w-]*?[A-Za-z])[\w-]{20,}+")
 """Keys, whoever was sent them: letters and digits that are no word."""
-_CJK = CJK_RUN.pattern.removesuffix("+")
-_WORD = re.compile(rf"{_CJK}|(?:(?!{_CJK})\w)+")
+_WORD = re.compile(rf"{CJK}|(?:(?!{CJK})\w)+")
 _CHARACTER = regex.compile(r"\X")
 _LONGEST_CHARACTER = 64
 """Code points."""

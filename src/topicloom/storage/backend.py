@@ -18,7 +18,7 @@ from topicloom.storage.chain import RawEntry
 from topicloom.storage.topic_files import TopicFiles
 
 
-class Row(Protocol):
+class KeyedRow(Protocol):
     """One row: a `RawEntry` or a `Batch`."""
 
     @property
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     """Keys and vectors, one after the other (`vectors.pack_rows`)."""
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=KeyedRow)
 
 
 class Rows(ABC, Generic[R]):

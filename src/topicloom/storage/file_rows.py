@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from topicloom.storage.backend import Batch, Rows
 from topicloom.storage.disk import append_bytes, reachable, read_file, remove_file, replace_file
-from topicloom.storage.vectors import VectorLog, row_bytes
+from topicloom.storage.vectors import row_bytes
 
 _MAGIC = b"topicloom-vec-1\n"
 _HEADER = struct.Struct("<16sI12x")
@@ -78,11 +77,3 @@ class BatchFile(Rows[Batch]):
 
 def _whole(row: Batch) -> bytes:
     return _HEADER.pack(_MAGIC, row.dimension) + row.rows
-
-
-def vectors_in(path: Path, writing: Callable[[], AbstractContextManager[None]]) -> VectorLog:
-    """The vectors in a file of their own, which need not exist, beside no session.
-
-    In the context of `writing` its folder exists and no one else writes to it.
-    """
-    return VectorLog(BatchFile(path), writing)

@@ -27,7 +27,7 @@ from topicloom.storage.chain import (
     load_body,
     tombstone,
 )
-from topicloom.storage.chains import StoredChain
+from topicloom.storage.stored_chain import StoredChain
 from topicloom.storage.topic_files import TopicFiles
 from topicloom.storage.vectors import VectorLog
 

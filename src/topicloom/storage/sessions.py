@@ -1,80 +1,32 @@
-"""A session's chains in domain terms: messages, topics, notes, days, receipts."""
+"""A session's chains in domain terms: messages, topics, days, and what is purged of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
 
 from topicloom.errors import StorageError
-from topicloom.state.changes import ChangeEntry
-from topicloom.state.journal import JournalEntry
-from topicloom.state.recall import Note
-from topicloom.state.receipt import Receipt
 from topicloom.state.safe_text import digest_text
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.superseding import Edit, fold_edits
 from topicloom.state.topic_ranges import Range, TopicRanges, list_numbers, make_ranges, write_rows
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.base import (
-    CHANGES,
-    EDITS,
-    LEDGER,
-    RANGES,
-    ROSTER,
-    SUPERSEDED,
-    TRANSCRIPT,
-    TURNS,
-)
-from topicloom.storage.caches import ReadCaches, TopicContent, WeighedCache
+from topicloom.storage.base import RANGES, ROSTER, SUPERSEDED, TRANSCRIPT
+from topicloom.storage.caches import TopicContent
 from topicloom.storage.chain import PURGED
-from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, to_row
 from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
+from topicloom.storage.session_records import SessionRecords
 
 
-class SessionStore:
+class SessionStore(SessionRecords):
     """Reads and writes one session's chains.
 
     Every method takes the heads from the `Session` it is given and returns a new one where
     something was appended, so the checkpoint that holds the session stays the authority.
     """
-
-    def __init__(self, log: SessionLog, *, watching: bool = False) -> None:
-        """A session's chains.
-
-        Args:
-            log: The session.
-            watching: True if every reading looks for purges of other processes, by
-                `SessionLog.renew`; False where the caller does so before it reads.
-        """
-        self._log = log
-        self._watching = watching
-        self._caches = ReadCaches(log.renewals)
-        self._reported = 0
-
-    @property
-    def log(self) -> SessionLog:
-        """The session's log."""
-        if self._watching:
-            self._log.renew()
-        return self._log
-
-    @property
-    def _kept(self) -> ReadCaches:
-        """What was read of the session, and nothing that was read before the newest purge."""
-        kept, renewals = self._caches, self.log.renewals
-        if kept.renewals != renewals:
-            kept = self._caches = ReadCaches(renewals)
-        return kept
-
-    def renew(self) -> None:
-        """Have nothing in memory of what was purged by now, whichever process did it."""
-        self._log.renew()
 
     def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
         """Append messages to the transcript; their numbers continue the conversation's."""
@@ -170,24 +122,9 @@ class SessionStore:
         kept, head = self._kept.ranges, session.ranges
         return kept.fetch(head, lambda: self._fold(RANGES, head, kept, TopicRanges.fold))
 
-    def _fold(
-        self,
-        chain: str,
-        head: str | None,
-        kept: WeighedCache[str | None, F],
-        fold: Callable[[Sequence[Row], F | None], F],
-    ) -> F:
-        """The value of a chain at a head, from a value that was folded a little before it."""
-        refs = self.log.refs(chain, head)
-        for back in range(1, min(len(refs), 4_096) + 1):
-            base = kept.get(refs[-back])
-            if base is not None:
-                return fold(self.log.read(chain, refs[len(refs) - back + 1 :]), base)
-        return fold(self.log.read(chain, refs), None)
-
     def save_topics(self, session: Session, topics: Sequence[Topic]) -> Session:
         """Write topics to the roster; a row replaces the earlier ones of its id."""
-        return self._append(session, ROSTER, [_dump(self._digest(session, t)) for t in topics])
+        return self._append(session, ROSTER, [self._digest(session, t) for t in topics])
 
     def assign(
         self, session: Session, topic: Topic, messages: Sequence[StoredMessage]
@@ -387,71 +324,10 @@ class SessionStore:
         refs = self.transcript_refs(session)
         return [refs[number - 1] for number in sorted(set(numbers))]
 
-    def add_note(self, session: Session, note: Note) -> Session:
-        """Append a recall note to the ledger."""
-        return self._append(session, LEDGER, [_dump(note)])
-
-    def notes(self, session: Session) -> Sequence[Note]:
-        """Recall notes since the last split, in order."""
-        read = partial(self._rows, session, LEDGER)
-        return self._kept.notes.fetch(session.ledger, lambda: [*map(Note.model_validate, read())])
-
-    def add_change(self, session: Session, entry: ChangeEntry) -> Session:
-        """Append to the journal of changes to topics."""
-        return self._append(session, CHANGES, [_dump(entry)])
-
-    def changes(self, session: Session) -> dict[str, ChangeEntry]:
-        """The journal of changes to topics, in order, by the ids of its entries."""
-        rows = self._rows(session, CHANGES)
-        refs = self.log.refs(CHANGES, session.changes)
-        return {ref: ChangeEntry.model_validate(r) for ref, r in zip(refs, rows, strict=True)}
-
-    def add_receipt(self, session: Session, receipt: Receipt) -> Session:
-        """Append a receipt to the turn log."""
-        return self._append(session, TURNS, [_dump(receipt)])
-
-    def receipts(
-        self, session: Session, newest: int | None = None, skipped: int = 0
-    ) -> list[Receipt]:
-        """Receipts in order; only the `newest` ones if given, behind some that are `skipped`."""
-        return list(map(Receipt.model_validate, self._rows(session, TURNS, newest, skipped)))
-
-    def last_receipt(self, session: Session) -> Receipt | None:
-        """The newest receipt, read without those before it; None before the first turn ends."""
-        rows = self.log.read(TURNS, [session.turns] if session.turns else [])
-        return Receipt.model_validate(rows[0]) if rows else None
-
-    def add_edits(self, session: Session, entry: JournalEntry) -> Session:
-        """Append to the journal of edits."""
-        return self._append(session, EDITS, [_dump(entry)])
-
-    def journal(self, session: Session) -> list[JournalEntry]:
-        """Edits of the application's document, in order."""
-        return list(map(JournalEntry.model_validate, self._rows(session, EDITS)))
-
-    def new_reports(self) -> list[str]:
-        """Damage found in storage since the last call: each piece is reported once a process."""
-        reports = self.log.reports()[self._reported :]
-        self._reported += len(reports)
-        return reports
-
     @staticmethod
     def _check(session: Session, number: int) -> None:
         if not 1 <= number <= session.count:
             raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
-
-    def _append(self, session: Session, chain: str, rows: Iterable[Row]) -> Session:
-        """Append to a chain of the session, whose head is the session's field of that name."""
-        head = self.log.append(chain, getattr(session, chain), list(rows))
-        return session.model_copy(update={chain: head})
-
-    def _rows(
-        self, session: Session, chain: str, newest: int | None = None, skipped: int = 0
-    ) -> list[dict[str, Any]]:
-        """The rows of a chain of the session, in order; only the `newest` ones if given."""
-        refs = self.log.refs(chain, getattr(session, chain))
-        end = max(0, len(refs) - skipped)
-        return self.log.read(chain, refs[0 if newest is None else max(0, end - newest) : end])
 
     def _read(self, chain: str, refs: Sequence[str]) -> list[StoredMessage]:
         kept = self._kept.messages
@@ -463,9 +339,6 @@ class SessionStore:
         return [found[ref] for ref in refs]
 
 
-F = TypeVar("F")
-
-
 def _fold_topics(rows: Sequence[Row], base: TopicTable | None) -> TopicTable:
     # A topic keeps what it does not know, but is no tombstone once it is written again.
     return TopicTable.fold(({k: v for k, v in r.items() if k != PURGED} for r in rows), base)
@@ -473,7 +346,3 @@ def _fold_topics(rows: Sequence[Row], base: TopicTable | None) -> TopicTable:
 
 def _fold_days(rows: Sequence[Row], base: Sequence[str] | None) -> Sequence[str]:
     return [*(base or ()), *(row["time"][:10] for row in rows)]
-
-
-def _dump(row: BaseModel) -> dict[str, Any]:
-    return row.model_dump(mode="json")

@@ -14,6 +14,7 @@ from langgraph.store.base import BaseStore
 
 from topicloom.state.limits import add_up
 from topicloom.storage.store_items import (
+    PREFIX,
     Namespace,
     delete_items,
     find_lock,
@@ -61,4 +62,4 @@ def delete_spent(store: BaseStore, scope: str, name: str) -> None:
 
 
 def _find(scope: str, name: str) -> Namespace:
-    return ("topicloom", "%spent", scope, label(name))
+    return (PREFIX, "%spent", scope, label(name))

@@ -10,17 +10,21 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
+from pydantic import BaseModel, ValidationError
 
 from topicloom.storage.backend import Batch, R, Rows
 from topicloom.storage.chain import RawEntry
 from topicloom.storage.names import safe_name
 from topicloom.storage.vectors import row_bytes
 
+PREFIX = "topicloom"
+"""The namespace that everything of ours is under."""
 Namespace = tuple[str, ...]
+M = TypeVar("M", bound=BaseModel)
 _PAGE = 500
 _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 """One lock a store: the memory store may not be searched while it is written to."""
@@ -34,6 +38,23 @@ def find_lock(store: BaseStore) -> RLock:
 def label(name: str) -> str:
     """A namespace label for any text: as of `safe_name`, but stores join labels with dots."""
     return safe_name(name).replace(".", "%2E")
+
+
+def read_item(kind: type[M], item: Item) -> M | None:
+    """The value of an item, if it is of a kind; None for one that is damaged."""
+    try:
+        return kind.model_validate(item.value)
+    except ValidationError:
+        return None
+
+
+def clean(value: Any) -> Any:
+    """JSON data without what PostgreSQL refuses: NUL characters and lone surrogates."""
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {key: clean(v) for key, v in value.items()}
+    return [clean(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def items_in(store: BaseStore, namespace: Namespace) -> Iterator[Item]:

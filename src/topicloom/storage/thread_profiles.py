@@ -16,16 +16,18 @@ from collections.abc import Iterable
 import numpy as np
 from langgraph.store.base import BaseStore
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from topicloom.state.persons import Person, sees
 from topicloom.storage.store_items import (
+    PREFIX,
     Namespace,
     delete_items,
     items_at,
     items_in,
     label,
     put_items,
+    read_item,
 )
 
 _WORDS = 600
@@ -83,19 +85,15 @@ def pack_vector(vector: NDArray[np.float32]) -> str:
 
 def read_profiles(store: BaseStore, person: Person, but: str = "") -> list[ThreadProfile]:
     """The profiles of a user's threads that one in the person's scope may see, `but` its own."""
-    found = _read(items_in(store, _find(person.user)))
-    return [
-        profile
-        for profile in found
-        if profile.user == person.user
-        and profile.session != but
-        and sees(person.scope, profile.scope)
-    ]
+    found = (read_item(ThreadProfile, item) for item in items_in(store, _find(person.user)))
+    own = [profile for profile in found if profile and profile.user == person.user]
+    return [p for p in own if p.session != but and sees(person.scope, p.scope)]
 
 
 def read_profile(store: BaseStore, person: Person, session: str) -> ThreadProfile | None:
-    found = _read(items_at(store, _find(person.user), [label(session)]))
-    return next((c for c in found if c.session == session and c.user == person.user), None)
+    items = items_at(store, _find(person.user), [label(session)])
+    found = (read_item(ThreadProfile, item) for item in items)
+    return next((c for c in found if c and (c.session, c.user) == (session, person.user)), None)
 
 
 def write_profile(store: BaseStore, profile: ThreadProfile) -> None:
@@ -118,14 +116,4 @@ def delete_profiles(store: BaseStore, user: str) -> None:
 
 
 def _find(user: str) -> Namespace:
-    return ("topicloom", "%talks", label(user))
-
-
-def _read(items: Iterable[object]) -> list[ThreadProfile]:
-    profiles = list[ThreadProfile]()
-    for item in items:
-        try:
-            profiles.append(ThreadProfile.model_validate(getattr(item, "value", None)))
-        except ValidationError:  # damaged: as if there were none
-            continue
-    return profiles
+    return (PREFIX, "%talks", label(user))

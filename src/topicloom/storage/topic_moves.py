@@ -1,15 +1,40 @@
-"""Merges of topics, and moves of rounds between them, over a session's chains."""
+"""Topics activated and merged, and rounds moved between them, over a session's chains."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container, Mapping
 
-from topicloom.state.activation import transfer_activation
-from topicloom.state.lifecycle import apply_event, merge_topic_rows
+from topicloom.state.activation import (
+    ActivationChange,
+    ActivationPolicy,
+    activate_candidates,
+    transfer_activation,
+)
+from topicloom.state.lifecycle import apply_event, mark_active, merge_topic_rows
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
+
+
+def activate_topics(
+    store: SessionStore,
+    session: Session,
+    relevance: Mapping[str, float],
+    policy: ActivationPolicy,
+    *,
+    asked: Container[str] = (),
+) -> tuple[Session, ActivationChange]:
+    """Activate topics by rank, as far as there is room; others may be deactivated for it.
+
+    Nothing but being `asked` for revives archived topics. Raises `TransitionError` if a topic
+    cannot be activated.
+    """
+    table = store.topic_table(session)
+    change = activate_candidates(session.active, relevance, policy, table.pinned())
+    rows = [mark_active(table[t], session.active, asked=t in asked) for t in change.activated]
+    session = store.save_topics(session, [row for row in rows if row != table[row.id]])
+    return session.model_copy(update={"active": change.active}), change
 
 
 def merge_topics(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from threading import RLock
 
 import numpy as np
@@ -19,8 +19,6 @@ from topicloom.search.message_columns import (
 )
 from topicloom.search.message_search import Hits, MessageSearch, Query
 from topicloom.search.message_table import MessageTable
-from topicloom.search.time_expressions import Days
-from topicloom.search.turn_topics import TurnContext
 from topicloom.search.vectors import StoredVectors
 from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
@@ -42,7 +40,6 @@ _COMPARED, _NEWEST = 6_000, 24
 """Messages that rounds are compared with, about, and of each topic at least: its newest ones."""
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
-_NO_CONTEXT = TurnContext()
 
 
 class SessionIndex:
@@ -90,7 +87,7 @@ class SessionIndex:
         self._archived: list[str] = []
         self._loose: list[str] = []
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
-        self._latest: LRUCache[Hashable, Hits] = LRUCache(_LATEST)
+        self._latest: LRUCache[Query, Hits] = LRUCache(_LATEST)
 
     def update(self, table: TopicTable, reader: TopicReader) -> None:
         """Take in what topics gained.
@@ -154,32 +151,11 @@ class SessionIndex:
         """Messages that the update that goes on has yet to take in."""
         return max(0, self._awaited - len(self._table))
 
-    def search(
-        self,
-        query: str,
-        days: Days | None = None,
-        *,
-        context: TurnContext = _NO_CONTEXT,
-        from_user: bool = False,
-        include_archived: bool = False,
-        priced: bool = True,
-    ) -> Hits:
-        """Rank all messages and topics for a query.
-
-        Args:
-            days: When it was written, if the user says so: messages of these days come first.
-            context: What the query goes on with: it tells which topics the turn is in.
-            from_user: True if the query is the user's message, which may need nothing of all this;
-                False if somebody looks for it.
-            include_archived: True to find archived topics and their messages too.
-            priced: False where nothing is quoted: a long message then comes no later for its
-                length, and topics do not count.
-        """
-        key = (query, days, context.key, from_user, include_archived, priced)
+    def search(self, query: Query) -> Hits:
+        """Rank all messages and topics for a query; the newest queries are remembered."""
         with self._lock:
-            hits = self._latest.get(key)
+            hits = self._latest.get(query)
             if hits is None:
-                asked = Query(query, days, context, from_user, include_archived, priced)
                 search = MessageSearch(
                     self._table,
                     self._centroids,
@@ -189,7 +165,7 @@ class SessionIndex:
                     self._archived,
                     self._loose,
                 )
-                hits = self._latest[key] = search.find(asked) if len(self._table) else Hits()
+                hits = self._latest[query] = search.find(query) if len(self._table) else Hits()
             return hits
 
     def find_return(self, text: str, topics: Container[str]) -> str | None:

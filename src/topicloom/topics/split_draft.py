@@ -89,28 +89,24 @@ class SplitDraft:
         opened = self.open(name, words.about_loose_ends)
         return opened.model_copy(update={"loose": True})
 
-    def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
-        """Write that a topic has some rounds."""
+    def put(self, topic: Topic, rounds: Sequence[Round], *, fresh: bool = False) -> Topic:
+        """Write that a topic has some rounds; `fresh` ones were in no topic before."""
         tokens = topic.tokens + sum(map(self.tokens, rounds))
         messages = [m for round_ in rounds for m in round_.messages]
         self.session, topic = self.store.assign(self.session, topic, messages)
         topic = topic.model_copy(update={"tokens": tokens})
         self.adjusted.pop(topic.id, None)
         self.touched[topic.id] = topic
+        if fresh:
+            self.moved.setdefault(topic.id, []).extend(rounds)
         return topic
 
     def move(self, portions: Iterable[Portion]) -> None:
         """Give each portion to its topic, and references to it to others, which may be new too."""
-        given = [(p, self.give(self._choose_topic(p), p.rounds)) for p in portions]
+        given = [(p, self.put(self._choose_topic(p), p.rounds, fresh=True)) for p in portions]
         named = {portion.name: owner.id for portion, owner in given}
         for portion, owner in given:
             self._refer(portion, owner, named)
-
-    def give(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
-        """The same for rounds that were in no topic before: a brief is written of these."""
-        topic = self.put(topic, rounds)
-        self.moved.setdefault(topic.id, []).extend(rounds)
-        return topic
 
     def before(self, first: int) -> str | None:
         """The open topic that goes on with what the round before a message went to."""

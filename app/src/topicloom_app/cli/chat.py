@@ -63,6 +63,7 @@ from topicloom_app.cli.context import (
 from topicloom_app.cli.editor import COMMANDS, LineEditor, drop_typed_on_failure, read_piped
 from topicloom_app.cli.purge import forget
 from topicloom_app.cli.reflect import render_facts
+from topicloom_app.cli.server_check import describe_server
 from topicloom_app.cli.words import say
 from topicloom_app.session_names import check_session_name
 
@@ -166,7 +167,7 @@ class TerminalChat:
         session, store = self._session()
         print_dim(self.console, describe_model(self.context.settings))
         server = getattr(find_deps(self.graph).roles[RESPONDER], "server", None)
-        if line := server and server.describe():
+        if line := server and describe_server(server):
             print_dim(self.console, to_one_line(line))
         if session.count:
             day = format_day(store.message(session, session.count).day)

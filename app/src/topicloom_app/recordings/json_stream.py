@@ -56,7 +56,7 @@ def read_entries(file: TextIO, holds_conversations: Callable[[Any], bool]) -> It
         lists += text.peek() == "["
         part = lists if text.peek() == "[" else 0
         try:
-            for value in _read_value(text, holds_conversations, top=True):
+            for value in _read_value(text, holds_conversations):
                 number += 1
                 yield Entry(value, f"entry {number}", part)
         except UnicodeDecodeError:
@@ -86,12 +86,10 @@ def _say(error: ValueError) -> str:
     return error.msg if isinstance(error, json.JSONDecodeError) else str(error)
 
 
-def _read_value(
-    text: _Text, holds_conversations: Callable[[Any], bool], *, top: bool = False
-) -> Iterator[Any]:
+def _read_value(text: _Text, holds_conversations: Callable[[Any], bool]) -> Iterator[Any]:
     """The entries of the next value: those of its list, those of lists within it, or itself."""
     start = text.peek()
-    if start == "[" and top:
+    if start == "[":
         yield from _read_list(text)
     elif start == "{":
         yield from _read_object(text, holds_conversations)

@@ -22,7 +22,7 @@ from starlette.responses import (
     Response,
     StreamingResponse,
 )
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from topicloom import InputError, ReflectionOptions, TurnOptions, open_session, reflect_once
@@ -70,54 +70,59 @@ def make_inspector(
         editing: True to take changes from the beginning.
     """
     page = _Inspector(graph, names, first, model, write_page, editing=editing)
-    static = str(files("topicloom_app") / "ui" / "static")
     app = Starlette(
-        routes=[
-            Route("/", lambda _: FileResponse(f"{static}/index.html")),
-            Mount("/static", StaticFiles(directory=static)),
-            Route("/api/editing", page.set_editing, methods=["POST"]),
-            Route("/api/session", page.show_session),
-            *(
-                Route(f"/api/session/{{session}}{path}", endpoint, methods=[method])
-                for method, path, endpoint in (
-                    ("GET", "", page.show_session),
-                    ("GET", "/topics", page.list_topics),
-                    ("GET", "/days", page.count_days),
-                    ("GET", "/tail", page.sort_tail),
-                    ("GET", "/topics/{topic}", page.list_messages_of_topic),
-                    ("GET", "/messages", page.list_messages),
-                    ("GET", "/messages/{message}", page.show_message),
-                    ("GET", "/search", page.search),
-                    ("GET", "/index", page.make_index),
-                    ("GET", "/receipts/{message}", page.show_receipt),
-                    ("GET", "/grounds/{message}", page.show_grounds),
-                    ("GET", "/absences/{turn}/{message}", page.explain_absence),
-                    ("GET", "/cases/{turn}/{message}", page.make_case),
-                    ("GET", "/prompt", page.show_prompt),
-                    ("GET", "/moments", page.list_moments),
-                    ("GET", "/marks", page.list_marks),
-                    ("GET", "/changes", page.list_changes),
-                    ("GET", "/facts", page.list_facts),
-                    ("GET", "/person", page.show_person),
-                    ("GET", "/replay", page.replay_turns),
-                    ("GET", "/page", page.write_session),
-                    ("POST", "/imports", page.take_export),
-                    ("POST", "/changes", page.make_change),
-                    ("POST", "/preview", page.preview),
-                    ("POST", "/forget", page.forget),
-                    ("POST", "/turns", page.take_turn),
-                    ("POST", "/stop", page.stop_turn),
-                    ("POST", "/forks", page.begin_fork),
-                    ("POST", "/reflections", page.reflect),
-                )
-            ),
-        ],
+        routes=_list_routes(page),
         exception_handlers={
             **answer_errors(lambda _, status, message: {"error": message}),
             ValidationError: _explain,
         },
     )
     return Guard(app, key, hosts)
+
+
+def _list_routes(page: _Inspector) -> list[BaseRoute]:
+    static = str(files("topicloom_app") / "ui" / "static")
+    of_session = (
+        ("GET", "", page.show_session),
+        ("GET", "/topics", page.list_topics),
+        ("GET", "/days", page.count_days),
+        ("GET", "/tail", page.sort_tail),
+        ("GET", "/topics/{topic}", page.list_messages_of_topic),
+        ("GET", "/messages", page.list_messages),
+        ("GET", "/messages/{message}", page.show_message),
+        ("GET", "/search", page.search),
+        ("GET", "/index", page.make_index),
+        ("GET", "/receipts/{message}", page.show_receipt),
+        ("GET", "/grounds/{message}", page.show_grounds),
+        ("GET", "/absences/{turn}/{message}", page.explain_absence),
+        ("GET", "/cases/{turn}/{message}", page.make_case),
+        ("GET", "/prompt", page.show_prompt),
+        ("GET", "/moments", page.list_moments),
+        ("GET", "/marks", page.list_marks),
+        ("GET", "/changes", page.list_changes),
+        ("GET", "/facts", page.list_facts),
+        ("GET", "/person", page.show_person),
+        ("GET", "/replay", page.replay_turns),
+        ("GET", "/page", page.write_session),
+        ("POST", "/imports", page.take_export),
+        ("POST", "/changes", page.make_change),
+        ("POST", "/preview", page.preview),
+        ("POST", "/forget", page.forget),
+        ("POST", "/turns", page.take_turn),
+        ("POST", "/stop", page.stop_turn),
+        ("POST", "/forks", page.begin_fork),
+        ("POST", "/reflections", page.reflect),
+    )
+    return [
+        Route("/", lambda _: FileResponse(f"{static}/index.html")),
+        Mount("/static", StaticFiles(directory=static)),
+        Route("/api/editing", page.set_editing, methods=["POST"]),
+        Route("/api/session", page.show_session),
+        *(
+            Route(f"/api/session/{{session}}{path}", endpoint, methods=[method])
+            for method, path, endpoint in of_session
+        ),
+    ]
 
 
 class _Inspector(SessionPages):

@@ -1,12 +1,11 @@
-"""What topics show to their readers, and which are active, over a session's chains."""
+"""The messages that readers of topics are shown, over a session's chains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 
-from topicloom.state.activation import ActivationChange, ActivationPolicy, activate_candidates
-from topicloom.state.lifecycle import mark_active, merge_in_order
+from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.recall import parse_message_number
 from topicloom.state.references import select_newest
 from topicloom.state.rounds import Round, group_rounds
@@ -51,23 +50,3 @@ def pick_fitting(
             room -= price
             shown.append(message)
     return sorted(shown, key=attrgetter("seq"))
-
-
-def activate_topics(
-    store: SessionStore,
-    session: Session,
-    relevance: Mapping[str, float],
-    policy: ActivationPolicy,
-    *,
-    asked: Container[str] = (),
-) -> tuple[Session, ActivationChange]:
-    """Activate topics by rank, as far as there is room; others may be deactivated for it.
-
-    Nothing but being `asked` for revives archived topics. Raises `TransitionError` if a topic
-    cannot be activated.
-    """
-    table = store.topic_table(session)
-    change = activate_candidates(session.active, relevance, policy, table.pinned())
-    rows = [mark_active(table[t], session.active, asked=t in asked) for t in change.activated]
-    session = store.save_topics(session, [row for row in rows if row != table[row.id]])
-    return session.model_copy(update={"active": change.active}), change
