@@ -93,15 +93,20 @@ def test_the_cost_form_gives_what_the_example_of_the_page_does(
 
 
 @pytest.mark.parametrize(
-    ("name", "language", "search"),
-    [("zh/quickstart/", "zh", "查找"), ("start/quickstart/", "en", "Search")],
+    ("name", "language", "search", "tabs"),
+    [
+        ("zh/quickstart/", "zh", "查找", ["首页", "入门", "概念", "指南", "参考", "研究"]),
+        ("start/quickstart/", "en", "Search", ["Home", "Start", "Concepts", "Guides"]),
+    ],
 )
 def test_the_words_around_a_page_are_in_its_language(
-    site: Path, page: Page, name: str, language: str, search: str
+    site: Path, page: Page, name: str, language: str, search: str, tabs: list[str]
 ) -> None:
     page.goto((site / name / "index.html").as_uri())
     assert page.locator("html").get_attribute("lang") == language
     assert page.locator(".md-search").get_attribute("aria-label") == search
+    shown = page.locator(".md-tabs__link").all_inner_texts()
+    assert shown[: len(tabs)] == tabs
     for other in ("en", "zh"):
         link = page.locator(f"a.md-select__link[hreflang={other}]").get_attribute("href")
         assert link is not None

@@ -141,6 +141,15 @@ def test_what_was_said_in_a_question_was_said(said: str, asked: str, fact: str) 
     assert shown_in(first) == shown_in(second), "a question that was only asked says nothing"
 
 
+def test_what_only_asks_comes_last_and_is_no_version() -> None:
+    said = ["How much is my rent?", "He raises the rent from 880 to 940 euros from March."]
+    for order in (said, said[::-1]):
+        _, first, second, _ = talk(*order, "Delete everything about the rent")[-1].splitlines()
+        assert "880" in first
+        assert second.startswith("– ")
+        assert said[0] in second
+
+
 @each_row(
     ("message", "quoted"),
     [

@@ -64,11 +64,11 @@ def open_sample(folder: Path) -> Iterator[CompiledSessionGraph]:
     roles = embedded_roles(default_embedder())
     recorded = RecordedResponder(otherwise=roles[RESPONDER])
     settings = {"window": WINDOW, "recall_share": RECALL}
-    options = {"roles": roles.replace(RESPONDER, recorded), "settings": settings}
-    with open_folder(folder, **options) as graph:
+    with open_folder(folder, roles=roles.replace(RESPONDER, recorded), settings=settings) as graph:
         conversation = load_first_conversation(find_sample(), None)
         for _ in replay_conversation(graph, recorded, conversation, THREAD):
             pass
+    with open_folder(folder, settings=settings) as graph:  # from here on nothing is recorded
         yield graph
 
 

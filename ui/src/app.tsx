@@ -55,6 +55,7 @@ export function App({ first }: { first: Session }) {
   /** Names of topics that were there at some time: what is merged or not there yet still has one. */
   const names = useRef(new Map<string, string>());
 
+  useEffect(() => { if (address.picture) setColumn("why"); }, [address.picture]); // the only one on a phone that has it
   useEffect(() => { document.documentElement.dataset["theme"] = theme; localStorage.setItem("theme", theme); }, [theme]);
   useEffect(() => { localStorage.setItem("developer", developer ? "1" : ""); }, [developer]);
   useEffect(() => { document.documentElement.lang = language; localStorage.setItem("language", language); }, [language]);

@@ -168,7 +168,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
               <h3 class="day" key={`d${m.id}`}>{day(m.time, page.language)}</h3>}
             <Row key={m.id} message={m} />
             {m.role === "assistant" && receipt && m.seq > Number(receipt.user.slice(1)) && ask(shown, n) === picked &&
-              <p class="rests" key={`q${m.id}`}><button class="link" onClick={why}>{rests === undefined ? t("why") : rests ? fillIn(t(rests === 1 ? "restsOnOne" : "restsOn"), rests) : t("neededNothing")} →</button></p>}
+              <p class="rests" key={`q${m.id}`}><button class="link" onClick={why}>{rests === undefined ? t("why") : rests ? fillIn(t(rests === 1 ? "restsOnOne" : "restsOn"), rests) : t("nothingFound")} →</button></p>}
           </Fragment>
         ))}
         {live && <div class="live" aria-live="polite">

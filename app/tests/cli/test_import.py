@@ -481,7 +481,7 @@ def test_an_import_goes_into_a_session_that_its_first_file_names(run: Run, tmp_p
     files = [save(tmp_path / name, [MIXED]) for name in ("Tea, 2025.json", "c.json", "---.json")]
     assert "recorded in session Tea 2025" in run("import", *files).out
     assert stored(run, "Tea 2025")
-    assert_one_line(run("import", files[2]), "'---' cannot name a session")
+    assert_one_line(run("import", files[2]), "'---' cannot name a session", "--session NAME")
     (packed := tmp_path / "boat.json.xz").write_bytes(lzma.compress(Path(files[0]).read_bytes()))
     assert "recorded in session boat" in run("import", str(packed)).out
 

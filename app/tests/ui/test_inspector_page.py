@@ -185,6 +185,9 @@ def test_a_turn_has_an_address(page: Page) -> None:
     page.goto(sent)
     page.reload()
     expect(page.locator(".spoken .user")).to_contain_text("When does the ferry leave?")
+    page.set_viewport_size({"width": 390, "height": 844})  # a phone
+    expect(page.locator(".spoken .user")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(sent.partition("#")[0] + "#/nowhere/%zz/picture")
     page.reload()
     expect(page.locator("#why .head")).to_contain_text("m27")
@@ -214,7 +217,7 @@ def test_topics_keep_their_places(page: Page) -> None:
         assert topics.evaluate_all("all => all.map(e => e.dataset.topic)") == before
 
 
-def test_a_reply_near_no_quote_needed_nothing_from_earlier(page: Page) -> None:
+def test_of_a_reply_near_no_quote_the_page_says_that_none_is_near(page: Page) -> None:
     """However much was quoted in case it was needed, none of it is claimed."""
 
     def answer(route: Route) -> None:
@@ -228,10 +231,10 @@ def test_a_reply_near_no_quote_needed_nothing_from_earlier(page: Page) -> None:
     assert int(re.findall(r"\d", link.inner_text())[0]) == why.locator(".grounds > .ground").count()
     page.route("**/grounds/*", answer)
     page.reload()
-    expect(link).to_have_text("Needed nothing from earlier →")
-    expect(why).to_contain_text("This reply needed nothing from earlier: no quoted sentence")
+    expect(link).to_have_text("No near sentence found →")
+    expect(why).to_contain_text("No sentence that was quoted or in view comes near")
     expect(why.locator(".ground").first).to_be_hidden()
-    why.get_by_text("messages were quoted in case it needed them").click()
+    why.get_by_text("messages were quoted").click()
     expect(why.locator(".ground").first).to_be_visible()
 
 

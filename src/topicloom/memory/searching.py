@@ -8,7 +8,7 @@ from topicloom.memory.access import OpenSession
 from topicloom.memory.values import FoundMessage
 from topicloom.nodes.workspace import enter_all
 from topicloom.search.message_search import Query
-from topicloom.search.sentences import sentences_of
+from topicloom.search.sentences import only_asks
 from topicloom.search.time_expressions import Days
 from topicloom.state.folding import fold
 from topicloom.state.recall import parse_message_number
@@ -42,10 +42,5 @@ def search_messages(opened: OpenSession, text: str, days: Days) -> list[FoundMes
         if n in said and said[n].day in days
     ]
     holding = {hit.message.seq for hit in found if fold(text) in fold(hit.message.text)}
-    found.sort(key=lambda hit: (hit.message.seq not in holding, _only_asks(hit.message.text)))
+    found.sort(key=lambda hit: (hit.message.seq not in holding, only_asks(hit.message.text)))
     return [hit for hit in found if hit.fits] or found[:_CLOSEST]
-
-
-def _only_asks(text: str) -> bool:
-    sentences = [text[begin:end].rstrip() for begin, end in sentences_of(text)]
-    return bool(sentences) and all(sentence.endswith(("?", "？")) for sentence in sentences)

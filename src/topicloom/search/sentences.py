@@ -49,6 +49,12 @@ def passages_of(text: str, size: int = 0) -> list[str]:
     return [text[slice(*span)].strip() for span in found] or [""]
 
 
+def only_asks(text: str) -> bool:
+    """True if each of a text's sentences is a question."""
+    sentences = [text[begin:end].rstrip() for begin, end in sentences_of(text)]
+    return bool(sentences) and all(sentence.endswith(("?", "？")) for sentence in sentences)
+
+
 def _cut(text: str, size: int) -> Iterator[tuple[int, int]]:
     """Where sentences begin and end, those that are blank as well."""
     begin = 0

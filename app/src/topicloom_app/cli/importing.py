@@ -109,7 +109,12 @@ def _choose_session(session: str | None, file: Path, *, each: bool) -> str | Non
     """The session that all messages go into; None if each conversation has its own."""
     if session is None:
         named = Path(file.resolve().name.removesuffix(".xz").removesuffix(".gz")).stem
-        return None if each else check_session_name(make_titled_name(named) or named)
+        name = make_titled_name(named)
+        if not (name or each):
+            raise InputError(
+                "{name!r} cannot name a session: say --session NAME, or --each", name=named
+            )
+        return None if each else name
     if each:
         raise InputError(
             "--session NAME puts all conversations into one session, --each makes a session for"
