@@ -83,7 +83,7 @@ def test_the_table_names_every_path_and_every_method() -> None:
             shown = shown.replace(f"{{{name}}}", example)
         assert shown in table, path
     public = [
-        name for name in vars(Memory) if not name.startswith("_") and f"a{name}" in vars(Memory)
+        name for name in dir(Memory) if not name.startswith("_") and f"a{name}" in dir(Memory)
     ]
     assert len(public) >= 20
     for name in public:
