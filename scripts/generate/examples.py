@@ -6,6 +6,8 @@ and from the encoder that ships.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from topicloom import default_embedder
@@ -22,7 +24,7 @@ def is_current() -> bool:
 def write() -> None:
     """Embed the examples; pack each vector in steps of a 127th of its largest number."""
     embedder, texts = default_embedder(), load_examples()
-    packed = {"of": np.array(digest_examples(embedder.fingerprint, texts))}
+    packed: dict[str, Any] = {"of": np.array(digest_examples(embedder.fingerprint, texts))}
     for kind, examples in texts.items():
         rows = embedder.embed(examples)
         steps = np.abs(rows).max(axis=1, keepdims=True) / 127
