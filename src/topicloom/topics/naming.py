@@ -159,24 +159,24 @@ def rank_phrases(
         held: dict[tuple[str, ...], float] = {}
         for text, weight in ((round_.replied, _REPLIED), (round_.asked, 1.0)):
             for phrase in find_phrases(text[:_READ]):
-                held[phrase.key] = weight
-                spellings.setdefault(phrase.key, Counter())[phrase] += 1
+                held[key := phrase.key] = weight
+                spellings.setdefault(key, Counter())[phrase] += 1
         weights.update(held)
     first = {p.key for r in rounds[:1] for p in find_phrases(r.asked[:_READ])}
     spread = Counter(word for text in others for word in phrase_words(text))
     chinese = detect_language([r.asked for r in rounds]) == "zh"
 
-    def rate(phrase: Phrase) -> float:
+    def rate(key: tuple[str, ...], phrase: Phrase) -> float:
         rarity = sum(
             -math.log(min(1, spread[w.key] / (len(others) + 1) + _EVERYDAY * 2.0**-w.bits))
             for w in phrase.words
         )
-        often = weights[phrase.key] * (opening if phrase.key in first else 1)
+        often = weights[key] * (opening if key in first else 1)
         return often * rarity * phrase.grade * (1 if phrase.cjk == chinese else _FOREIGN)
 
-    best = (max(found, key=lambda p: (found[p], p.text)) for found in spellings.values())
-    rated = sorted(((phrase, rate(phrase)) for phrase in best), key=lambda r: (-r[1], r[0].key))
-    return {phrase: rating for phrase, rating in rated if rating}
+    best = {key: max(found, key=lambda p: (found[p], p.text)) for key, found in spellings.items()}
+    rated = sorted((-rate(key, phrase), key, phrase) for key, phrase in best.items())
+    return {phrase: -rating for rating, _, phrase in rated if rating}
 
 
 def _count_holding(name: str, rounds: Sequence[SpokenRound], share: float) -> int:
