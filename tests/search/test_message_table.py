@@ -172,6 +172,8 @@ def test_what_better_ones_would_fill_the_budget_four_times_with_is_not_found() -
     weights = [*life.index.search(Query("茶")).weights.values()]
     assert 8 < len(weights) < 120
     assert weights[-1] >= 0.2 * weights[0]
+    looked_up = life.index.search(Query("茶", priced=False)).weights
+    assert 1.5 * len(weights) < len(looked_up) < 120, "who looks for something pages through it"
 
 
 def test_messages_of_the_days_asked_for_come_first() -> None:

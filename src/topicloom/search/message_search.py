@@ -69,8 +69,8 @@ class Query:
     include_archived: bool = False
     """True to find archived topics and their messages too."""
     priced: bool = True
-    """False where nothing is quoted: a long message then comes no later for its length, and topics
-    do not count."""
+    """False where nothing is quoted: a long message then comes no later for its length, topics do
+    not count, and twice as much is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,8 @@ class MessageSearch:
         # A longer one is quoted in part, or passed over.
         costs = np.minimum(asked.messages.costs[best], self.budget / PARTS)
         worth = weigh_by_rank(costs, self.budget)
-        found = (worth >= _LIKELY) & (worth * need >= self.least * query.from_user)
+        least = _LIKELY if query.priced else _LIKELY / 2
+        found = (worth >= least) & (worth * need >= self.least * query.from_user)
         best, worth = best[found], worth[found] * rate_sureness(asked)
         ids = [f"m{number}" for number in view.numbers[best].tolist()]
         weights = dict(zip(ids, worth.tolist(), strict=True))
