@@ -109,7 +109,7 @@ def walk(page: Page) -> Iterator[str]:
     yield from open_dialog(page, "ui-beside")
     page.locator(".moments button").first.click()
     expect(page.locator(".moments.past")).to_have_count(0)
-    page.locator("[type=search]").fill("Nell")
+    page.locator("[type=search]").fill("marathon")
     expect(page.locator(".found mark").first).to_be_visible()
     yield "ui-search"
 
