@@ -30,7 +30,7 @@ which lies farther away."""
 _SHOWN, _PASSAGE = 3, 150
 """Messages that are shown at most, and characters of a passage, which is whole up to twice that."""
 _SAME = 0.65
-"""Cosine from which two messages are versions of one statement."""
+"""Cosine from which two passages are versions of one statement."""
 _WISH_TO_FORGET = re.compile("|".join(load_rows("cues/wish_to_forget")), re.I)
 
 
@@ -81,7 +81,8 @@ def _find_closest(
     best = {said[i][0].seq: i for i in np.argsort(closeness, kind="stable").tolist()}
     close = [i for i in best.values() if of_days or closeness[i] >= _CLOSE]
     close = sorted(close, key=lambda i: (said[i][2], -closeness[i]))[:_SHOWN]
-    same = vectors[1:][close] @ vectors[1:][close].T >= _SAME
+    shown = embedder.embed([said[i][1] for i in close])
+    same = shown @ shown.T >= _SAME
     like = [n if said[i][2] else int(same[n].argmax()) for n, i in enumerate(close)]
     order = sorted(range(len(close)), key=lambda n: (like[n], -said[close[n]][0].seq))
     return [
