@@ -74,7 +74,7 @@ class Walk:
             return
         caller, node = around[0][0], ""
         for one, above in around:
-            if one == (FRAME[0], "_Node.invoke"):
+            if one.file == FRAME[0] and one.name.endswith(".invoke"):
                 node = above.f_locals["self"].name
         if node:
             name = "every node" if caller.file in FRAME else node
@@ -117,6 +117,8 @@ def main() -> None:
     walk = Walk()
     with tempfile.TemporaryDirectory() as folder:
         take_turns(Path(folder), walk)
+    if not walk.stays:
+        sys.exit(f"no node was seen: does {FRAME[0]} still run them?")
     table = Table("node", "files", "stays", "all files", "all stays")
     for name, stays in sorted(walk.stays.items(), key=lambda pair: pair[0] != "every node"):
         near = {stay for stay in stays if stay[0].file.startswith(TURN)}

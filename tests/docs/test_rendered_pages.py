@@ -107,6 +107,8 @@ def test_the_words_around_a_page_are_in_its_language(
     assert page.locator(".md-search").get_attribute("aria-label") == search
     shown = page.locator(".md-tabs__link").all_inner_texts()
     assert shown[: len(tabs)] == tabs
+    drawer = page.locator(".md-nav--primary > ul > li > label, .md-nav--primary > ul > li > a")
+    assert [text.strip() for text in drawer.all_text_contents()][: len(tabs)] == tabs
     for other in ("en", "zh"):
         link = page.locator(f"a.md-select__link[hreflang={other}]").get_attribute("href")
         assert link is not None
