@@ -66,7 +66,7 @@ class Phrase(NamedTuple):
 
 
 _LINKS = frozenset(("of", "to", "for", "in"))
-"""Prepositions that a phrase may hold: "trip to Lagos"."""
+"""Prepositions that a phrase may hold before a name: "trip to Lagos", and not "need to search"."""
 _ARTICLES = frozenset(("a", "an", "the", "my", "our", "your", "his", "her", "its", "their"))
 """Words behind which one that may be a verb is a noun: "the sink"."""
 
@@ -166,14 +166,15 @@ def _words(clause: str) -> Iterator[Word | None]:
         if not piece.isascii() and CJK_RUN.match(piece):
             yield from ([*_cjk_words(piece)][counted:])
         else:
-            yield None if counted else _latin_word(piece, before)
+            after = "".join(pieces[place + 1 : place + 2])
+            yield None if counted else _latin_word(piece, before, after)
 
 
-def _latin_word(word: str, before: str) -> Word | None:
+def _latin_word(word: str, before: str, after: str) -> Word | None:
     word = word.replace("’", "'")
     low = word.lower()
     owner = low.removesuffix("'s")
-    if low in _LINKS:
+    if low in _LINKS and after[:1].isupper():
         return Word(low, low, "o", 0)
     if len(owner) < 2 or len(word) > LONGEST_WORD or word.count("-") > 2:
         return None
