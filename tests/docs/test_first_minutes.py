@@ -199,7 +199,11 @@ def install(newcomer: Newcomer, environment: Path, packages: Sequence[str]) -> N
     from uv's cache."""
     if newcomer.online:
         folders = [newcomer.folder / package for package in packages]
-        newcomer.install(environment / "bin" / "python", "-m", "pip", "install", *folders)
+        python = environment / "bin" / "python"
+        if folders[1:]:  # uv reads the same, in a tenth of the time
+            newcomer.install(UV, "pip", "install", "--python", python, *folders)
+        else:
+            newcomer.install(python, "-m", "pip", "install", *folders)
         return
     chosen = {1: ["--package", "topicloom"], 2: ["--extra", "app"], 3: ["--all-packages"]}
     options = ["--frozen", "--no-dev", "--no-editable", "--python", sys.executable]

@@ -79,8 +79,10 @@ def _find_closest(
         for _, text, _ in said
     ]
     best = {said[i][0].seq: i for i in np.argsort(closeness, kind="stable").tolist()}
-    close = [i for i in best.values() if of_days or closeness[i] >= _CLOSE]
-    close = sorted(close, key=lambda i: (said[i][2], -closeness[i]))[:_SHOWN]
+    close = sorted(
+        (i for i in best.values() if of_days or closeness[i] >= _CLOSE),
+        key=lambda i: (said[i][2], -closeness[i]),
+    )[:_SHOWN]
     shown = embedder.embed([said[i][1] for i in close])
     same = shown @ shown.T >= _SAME
     like = [n if said[i][2] else int(same[n].argmax()) for n, i in enumerate(close)]
