@@ -4,7 +4,7 @@ No test reaches out either: connections to anywhere but this machine fail, and s
 Those of a real model, which downloads it, may.
 
 `bin/test` draws fewer examples than `bin/test --all`. `.ci/run` runs a sample (`--sample`), the
-same each time: a quarter of the examples, and of each file every second slow test and the first
+same each time: a quarter of the examples, and of each file every fourth slow test and the first
 long one.
 """
 
@@ -29,7 +29,7 @@ settings.register_profile(
     "sample", settings.get_profile("untimed"), max_examples=25, derandomize=True
 )
 
-SHARE = 2
+SHARE = 4
 """Of so many slow tests a sample has one."""
 _HERE = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}
 _reached_out: list[str] = []
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample",
         action="store_true",
-        help="of each file run every second slow test and the first long one, and"
+        help="of each file run every fourth slow test and the first long one, and"
         " draw a quarter of the examples, the same ones each time",
     )
 
@@ -81,7 +81,7 @@ def _is(mark: str, item: pytest.Item) -> bool:
 
 
 def _choose_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """What is quick; of each file every second slow test and the first long one."""
+    """What is quick; of each file every fourth slow test and the first long one."""
     files = defaultdict[Path, list[pytest.Item]](list)
     for item in items:
         files[item.path].append(item)

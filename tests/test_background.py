@@ -41,6 +41,7 @@ def test_it_cannot_be_cancelled_and_nobody_waits_for_it() -> None:
     assert begun.result(PATIENCE).daemon
 
 
+@pytest.mark.slow
 def test_a_worker_makes_its_calls_in_one_thread_that_ends_with_it() -> None:
     worker = DaemonWorker()
     thread = worker.submit(current_thread).result(PATIENCE)

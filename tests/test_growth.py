@@ -103,6 +103,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join))
 @settings(max_examples=300)
 def test_fence_does_what_it_says(text: str) -> None:

@@ -130,6 +130,7 @@ async def test_the_mcp_server_answers_over_http(url: str) -> None:
         await look_around(client)
 
 
+@pytest.mark.slow
 async def test_what_is_asked_wrongly_is_said(memory: Memory) -> None:
     async with Client(make_mcp_server(memory)) as client:
         assert "no topic 't9' (there: t1 to t2)" in await call(client, "read_topic", topic="t9")
@@ -164,6 +165,7 @@ def test_servers_begin_at_ports_of_their_own() -> None:
     assert (len(ports), len(set(ports))) == (3, 3)
 
 
+@pytest.mark.slow
 async def test_long_messages_are_cut_in_lists_and_whole_in_quotes(memory: Memory) -> None:
     async with Client(make_mcp_server(memory)) as client:
         hits = {h["id"]: h for h in await call(client, "search", text="山：很长很长", limit=50)}

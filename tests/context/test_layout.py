@@ -521,6 +521,7 @@ rounds = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rounds, st.integers(1, 400))
 def test_the_ledger_only_grows_at_its_end(
     turns: list[tuple[HumanMessage, list[BaseMessage], bool]], cap: int
@@ -604,6 +605,7 @@ class TestRunningTurn:
         kept = [b[: len(a) - 1] == a[:-1] for a, b in itertools.pairwise(found)]
         assert kept.count(False) <= 12
 
+    @pytest.mark.slow
     def test_of_the_oldest_calls_a_line_is_left(self) -> None:
         first, *rest = prompts_of_a_turn(60)[-1]
         assert "earlier messages are not shown --" in first.text
@@ -621,6 +623,7 @@ steps = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(texts, st.lists(steps, max_size=3)), min_size=2, max_size=4))
 def test_so_it_does_within_a_turn_and_into_the_next(
     turns: list[tuple[str, list[list[BaseMessage]]]],

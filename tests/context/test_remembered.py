@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -26,6 +27,7 @@ class Watched(EstimatingCounter):
         return super().text(text)
 
 
+@pytest.mark.slow
 @given(text=st.text(), times=st.integers(1, 60))
 def test_counts_are_those_of_the_counter(text: str, times: int) -> None:
     said: list[BaseMessage] = [HumanMessage(text * times, name="Ada"), AIMessage(text)]

@@ -148,6 +148,7 @@ RECORDS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(
     said=RECORDS,
     cut=st.integers(0, 14),
@@ -282,6 +283,7 @@ def test_the_end_of_the_topic_is_marked_as_lasting() -> None:
     assert [is_cache_point(m) for m in messages] == [False, False, False, True, False, False, False]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=60),

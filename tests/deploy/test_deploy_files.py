@@ -85,6 +85,7 @@ def test_hadolint_finds_nothing() -> None:
     assert run("hadolint", DEPLOY / "Dockerfile") == ""
 
 
+@pytest.mark.slow
 def test_the_services_fit_the_schema_of_compose() -> None:
     run("check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
 

@@ -154,6 +154,7 @@ def look_after(folder: str) -> list[str]:
     return [*names, *reviewed.reviewed, *storage.sessions()]
 
 
+@pytest.mark.slow
 def test_the_application_of_the_docs_runs(tmp_path: Path) -> None:
     folder = str(tmp_path)
     assert talk(folder, "My mother has gout.").startswith("Kept.")

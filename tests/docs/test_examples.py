@@ -94,6 +94,7 @@ def blocks(page: str, language: str) -> list[str]:
     return [dedent(block) for block in found]  # those of tabs are indented
 
 
+@pytest.mark.slow
 @each_row("page", PAGES)
 def test_commands_of_a_page_are_there_with_their_options(page: str, run: Run) -> None:
     for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():

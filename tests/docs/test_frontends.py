@@ -146,6 +146,7 @@ async def test_the_chainlit_example_answers(folder: Path) -> None:
             assert any("Tom" in one for one in await wait_for("Tom"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_ag_ui_example_streams_a_turn(folder: Path) -> None:
     from starlette.testclient import TestClient

@@ -37,6 +37,7 @@ def block(language: str, talk: Talk) -> str:
     return str(found).replace("http://127.0.0.1:8321", talk.url.removesuffix("/v1"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not shutil.which("curl"), reason="curl is not installed: ITS LINES ARE NOT TESTED"
 )

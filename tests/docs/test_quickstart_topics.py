@@ -10,6 +10,7 @@ import pytest
 PAGES = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["start/quickstart.md", "zh/quickstart.md"])
 def test_its_two_subjects_come_out_as_two_topics(
     page: str,

@@ -38,6 +38,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAI
     return run
 
 
+@pytest.mark.slow
 def test_a_session_inside_a_graph_streams_and_is_read_by_the_outer_graph(
     begin: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

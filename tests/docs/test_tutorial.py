@@ -23,6 +23,7 @@ def plain(text: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d", "DAY", " ".join(text.split()))
 
 
+@pytest.mark.slow
 def test_the_chat_of_the_tutorial_is_what_the_command_prints(run: Run) -> None:
     typed = re.findall(r"^› (.*)$", read_block("a chat"), re.M)
     shown = run("chat", "yue", stdin="\n".join([*typed, "n"])).out

@@ -138,6 +138,7 @@ class TestInTime:
             responder
         )
 
+    @pytest.mark.slow
     def test_briefs_of_dormant_topics_are_a_source(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_world(tmp_path, responder=responder, lore=(), activation={"base": 0.99})
@@ -280,6 +281,7 @@ class TestLate:
         assert "opens the temple" in said(responder)
         assert len(selector.requests) == asked
 
+    @pytest.mark.slow
     def test_what_was_forgotten_meanwhile_does_not_come_back(self, tmp_path: Path) -> None:
         selector, responder = Waiting(), ScriptedResponder()
         graph = open_world(

@@ -74,6 +74,7 @@ class TestWeights:
 
 
 class TestMerged:
+    @pytest.mark.slow
     @given(found=st.lists(st.lists(candidates)), limit=st.integers(1, 6))
     def test_one_row_best_first_each_once(self, found: list[list[Candidate]], limit: int) -> None:
         row = merge_candidates(found, dict.fromkeys(KINDS, 1.0), limit)

@@ -276,6 +276,7 @@ class TestBounds:
         waiting.free.clear()
         assert collected(curator, 3, curator.begin(work(3)))[0].entries
 
+    @pytest.mark.slow
     def test_sessions_that_nobody_asks_for_are_dropped(self) -> None:
         curator = Curator(ready(), DEADLINE)
         for number in range(1_010):

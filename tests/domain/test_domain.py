@@ -121,6 +121,7 @@ class TestSkeleton:
         say(graph, "Go on")
         assert said_by_user(responder) == "Go on"
 
+    @pytest.mark.slow
     def test_prompts_grow_at_their_end(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_domain(tmp_path, fake_roles(responder), window=32_000)
@@ -131,6 +132,7 @@ class TestSkeleton:
         for earlier, later in pairwise(prompts):
             assert later[: len(earlier)] == earlier
 
+    @pytest.mark.slow
     def test_after_a_split_it_is_whole_again(self, tmp_path: Path) -> None:
         responder, reader = ScriptedResponder(), SteadyReader()
         graph = open_domain(tmp_path, fake_roles(responder, reader=reader))

@@ -262,6 +262,7 @@ class TestByTheMainModel:
         state = say(graph, "Hello", the_document())
         assert reply_of(state) == "Up."
 
+    @pytest.mark.slow
     def test_before_a_split_as_after(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_domain(tmp_path, fake_roles(responder))

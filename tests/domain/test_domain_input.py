@@ -187,6 +187,7 @@ def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[Any, 
 
 
 class TestCrashes:
+    @pytest.mark.slow
     def test_a_story_without_crashes_ends_as_it_has_to(self, tmp_path: Path) -> None:
         storage = FailingStorage(tmp_path)
         document, journal, texts = story(tmp_path, storage, "sync")

@@ -137,6 +137,7 @@ def test_the_planner_is_sent_document_talk_and_message(
     assert message == f"{words.message}\n{REQUEST.query}"
 
 
+@pytest.mark.slow
 def test_a_large_document_is_cut(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply(PLANNED))
     items = [{"id": f"item_{n}", "name": "Something of a name"} for n in range(20_000)]

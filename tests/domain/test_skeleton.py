@@ -50,14 +50,17 @@ def body(text: str, name: str) -> str:
 
 
 class TestYaml:
+    @pytest.mark.slow
     @given(documents)
     def test_what_is_read_is_what_was_written(self, value: dict[str, Any]) -> None:
         assert yaml.safe_load(format_yaml(value, {})) == json.loads(json.dumps(value))
 
+    @pytest.mark.slow
     @given(documents)
     def test_the_order_of_keys_does_not_matter(self, value: dict[str, Any]) -> None:
         assert format_yaml(value, {}) == format_yaml(shuffled(value), {})
 
+    @pytest.mark.slow
     @given(documents)
     def test_no_tag_is_in_it(self, value: dict[str, Any]) -> None:
         text = format_yaml(value, {})
@@ -105,6 +108,7 @@ class TestSkeletons:
         assert [e["id"] for e in yaml.safe_load(body(text, "active_events"))] == ["q_001", "q_002"]
         assert yaml.safe_load(body(text, "guidance")) == {"current_goal": "Go on."}
 
+    @pytest.mark.slow
     @given(documents, texts)
     @example({"": [[]], "id": {"": None, "0": None}}, "")
     def test_it_says_all_of_the_document_and_nothing_else(

@@ -119,6 +119,7 @@ def test_threads_at_once_do_not_mix(tmp_path: Path) -> None:
             assert said == [chatter(name, n) for n in range(12)]
 
 
+@pytest.mark.slow
 def test_runs_of_one_thread_at_once_lose_nothing(tmp_path: Path) -> None:
     agent = open_agent(ScriptedModel(), remember(tmp_path))
     say(agent, thread(), "雨：一")
@@ -129,6 +130,7 @@ def test_runs_of_one_thread_at_once_lose_nothing(tmp_path: Path) -> None:
     assert sorted(said) == sorted(["雨：一", *(chatter("茶", n) for n in range(4)), "雨：二"])
 
 
+@pytest.mark.slow
 def test_the_model_searches_by_an_ordinary_tool(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path))
@@ -206,6 +208,7 @@ def test_what_is_forgotten_of_an_agent_stands_in_no_prompt(tmp_path: Path) -> No
     assert "4711" not in model.prompt
 
 
+@pytest.mark.slow
 def test_after_a_removal_nothing_is_doubled(tmp_path: Path) -> None:
     agent = open_agent(ScriptedModel(), remember(tmp_path))
     first = say(agent, thread(), *(f"茶：第{n}句" for n in range(12)))
@@ -237,6 +240,7 @@ def test_after_an_error_of_the_model_nothing_is_lost(tmp_path: Path) -> None:
     assert [m.text for m in kept_of(tmp_path, agent, thread())] == texts
 
 
+@pytest.mark.slow
 def test_after_an_error_a_long_conversation_stays_whole_and_can_be_edited(tmp_path: Path) -> None:
     agent = open_agent(model := ScriptedModel(), remember(tmp_path))
     first = say(agent, thread(), *(f"茶：第{n}句" for n in range(14)))

@@ -87,6 +87,7 @@ def test_what_was_said_is_kept_where_the_model_fails_beside_another_turn(tmp_pat
     assert sorted(said) == sorted(["茶一。", "茶二。", "茶三。", "茶四。"])
 
 
+@pytest.mark.slow
 def test_beside_a_to_do_list_a_retry_and_a_cache(tmp_path: Path) -> None:
     failed = list[str]()
     seen = list[Any]()

@@ -153,6 +153,7 @@ def found(receipt: Receipt) -> tuple[str, ...]:
 
 
 class TestHandingOver:
+    @pytest.mark.slow
     def test_a_document_for_each_exchange_and_one_for_the_summary(self, world: World) -> None:
         report = world.review()
         tea = world.id_of("茶")
@@ -184,6 +185,7 @@ class TestHandingOver:
             ("4 added",),
         )
 
+    @pytest.mark.slow
     def test_again_adds_nothing(self, world: World) -> None:
         world.review()
         before, made = {d.id for d in held(world)}, embedded(world)
@@ -192,6 +194,7 @@ class TestHandingOver:
         assert {d.id for d in held(world)} == before
         assert embedded(world) == made
 
+    @pytest.mark.slow
     def test_what_is_revived_is_taken_out(self, world: World) -> None:
         world.review()
         assert found(ask(world))
@@ -200,6 +203,7 @@ class TestHandingOver:
         assert [c.remarks for c in report.calls if c.role == "router"] == [("4 removed",)]
         assert world.review().calls == ()
 
+    @pytest.mark.slow
     def test_what_is_archived_once_more_comes_back(self, simple: World) -> None:
         simple.review()
         before = {d.id for d in held(simple)}
@@ -210,6 +214,7 @@ class TestHandingOver:
         simple.review()
         assert {d.id for d in held(simple)} >= before
 
+    @pytest.mark.slow
     def test_a_purge_reaches_it(self, world: World) -> None:
         world.review()
         assert world.index is not None
@@ -223,6 +228,7 @@ class TestHandingOver:
         assert len(left) == 3
         assert not any(r.text in text for r in gone for text in left)
 
+    @pytest.mark.slow
     def test_a_purge_that_nobody_told_of_is_seen_by_the_next_review(self, world: World) -> None:
         world.review()
         store, tea = world.store, world.topic_table[world.id_of("茶")]
@@ -233,6 +239,7 @@ class TestHandingOver:
         assert len(left) == 3
         assert not any(r.text in text for r in gone for text in left)
 
+    @pytest.mark.slow
     def test_a_store_that_does_not_say_what_it_holds(self, simple: World) -> None:
         simple.index = Untold(Hashed())
         simple.review()
@@ -242,6 +249,7 @@ class TestHandingOver:
         simple.review()
         assert held(simple) == []
 
+    @pytest.mark.slow
     def test_a_store_out_of_order_is_told_of_and_made_up_for(self, simple: World) -> None:
         whole = simple.index
         simple.index = broken = OutOfOrder(Hashed(), after=2)
@@ -272,6 +280,7 @@ class TestHandingOver:
         assert simple.review(dry_run=True).archived
         assert held(simple) == []
 
+    @pytest.mark.slow
     def test_on_the_event_loop(self, world: World) -> None:
         again = partial(areview_session, world.graph, CONFIG, archive_index=world.index)
         report = asyncio.run(again())
@@ -281,6 +290,7 @@ class TestHandingOver:
 
 
 class TestAskedLast:
+    @pytest.mark.slow
     def test_its_hits_lead_to_the_originals(self, world: World) -> None:
         world.review()
         receipt = ask(world)
@@ -294,6 +304,7 @@ class TestAskedLast:
         original = next(r for r in world.checked() if r.text.startswith("茶"))
         assert original.text in "\n".join(world.responder.prompts[-1])
 
+    @pytest.mark.slow
     def test_what_it_says_itself_is_never_quoted(self, simple: World) -> None:
         simple.review()
         index = simple.index
@@ -303,6 +314,7 @@ class TestAskedLast:
         assert found(ask(simple))
         assert "something else" not in "\n".join(simple.responder.prompts[-1])
 
+    @pytest.mark.slow
     def test_a_complaint_leads_to_it_too(self, world: World) -> None:
         world.review()
         world.awake = {"floor": 0, "usual": 4, "ceiling": 4}
@@ -310,6 +322,7 @@ class TestAskedLast:
         receipt = last_receipt(world.folder, world.graph, CONFIG)
         assert found(receipt) == (world.id_of("茶"),)
 
+    @pytest.mark.slow
     def test_on_the_event_loop(self, world: World) -> None:
         world.review()
         world.responder.script = [make_topic_search("茶"), "Well."]
@@ -318,12 +331,14 @@ class TestAskedLast:
         receipt = last_receipt(world.folder, world.graph, CONFIG)
         assert found(receipt) == (world.id_of("茶"),)
 
+    @pytest.mark.slow
     def test_not_if_anything_else_was_found(self, simple: World) -> None:
         simple.review()
         simple.router = NameRouter({"雨": 0.9})
         assert [c.model for c in ask(simple).calls if c.role == "router"] == ["embedded"]
         assert simple.named()["茶"] == "archived"
 
+    @pytest.mark.slow
     def test_what_it_was_searched_for_was_searched(self, simple: World) -> None:
         """Whether or not it leads anywhere; where it fails, nobody looked."""
         simple.review()
@@ -334,14 +349,17 @@ class TestAskedLast:
         simple.index = index
         assert found(ask(simple)) == (simple.id_of("茶"),)
 
+    @pytest.mark.slow
     def test_not_without_anything_archived(self, simple: World) -> None:
         assert [c.model for c in ask(simple).calls if c.role == "router"] == ["embedded"]
 
+    @pytest.mark.slow
     def test_only_what_was_talked_about_then(self, simple: World) -> None:
         simple.review()
         assert found(ask(simple, when="2025-11")) == ()
         assert found(ask(simple, when="2026-03-02")) == (simple.id_of("茶"),)
 
+    @pytest.mark.slow
     def test_a_store_out_of_order_costs_its_lead(self, simple: World) -> None:
         simple.review()
         simple.index = OutOfOrder(Hashed())
@@ -353,6 +371,7 @@ class TestAskedLast:
         assert receipt.searches[0].reason
         simple.checked()
 
+    @pytest.mark.slow
     def test_a_late_one_is_not_waited_for(self, simple: World) -> None:
         simple.review()
         graph = simple.graph
@@ -394,6 +413,7 @@ class TestTenants:
         assert "别人" not in "\n".join(world.responder.prompts[-1])
         world.checked()
 
+    @pytest.mark.slow
     def test_nothing_of_another_session_though_the_ids_are_the_same(self, tmp_path: Path) -> None:
         index = Everyones(Hashed())
         world = World(tmp_path, index=index, router=NameRouter({}))
@@ -403,6 +423,7 @@ class TestTenants:
             row["metadata"] = {**row["metadata"], "session": "another"}
         assert found(ask(world)) == ()
 
+    @pytest.mark.slow
     def test_nothing_of_another_branch(self, simple: World) -> None:
         simple.review()
         index = simple.index
@@ -411,6 +432,7 @@ class TestTenants:
             row["metadata"] = {**row["metadata"], "ref": "0" * 16}
         assert found(ask(simple)) == ()
 
+    @pytest.mark.slow
     def test_nothing_of_what_is_not_archived(self, simple: World) -> None:
         simple.review()
         index = simple.index
@@ -431,6 +453,7 @@ class TestTenants:
         receipt = ask(simple)
         assert (found(receipt), receipt.failures) == ((), ())
 
+    @pytest.mark.slow
     def test_ids_follow_from_session_and_messages(self, simple: World) -> None:
         simple.review()
         topic = simple.topic_table[simple.id_of("茶")]

@@ -92,6 +92,7 @@ def test_its_day_is_enough(world: World, question: str) -> None:
     assert search.days[0] <= "2026-03-02" <= search.days[1]
 
 
+@pytest.mark.slow
 def test_what_was_said_on_that_day_comes_first(world: World) -> None:
     tell(world.graph, CONFIG, "What did we talk about on 2 March?")
     quoted = last_receipt(world.folder, world.graph, CONFIG).quoted
@@ -100,6 +101,7 @@ def test_what_was_said_on_that_day_comes_first(world: World) -> None:
     assert days.count("2026-03-02") >= min(said, len(days)) - 1
 
 
+@pytest.mark.slow
 def test_all_of_a_day_is_listed(world: World) -> None:
     words = get_wording("zh")
     tell(world.graph, CONFIG, "What did we talk about on 2 March?")
@@ -109,6 +111,7 @@ def test_all_of_a_day_is_listed(world: World) -> None:
     assert "问问" not in listed, "nothing is to be asked"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [{"茶": 0.9}, {"月": 0.9}, {}])
 def test_all_of_a_day_is_listed_whatever_a_router_names(
     tmp_path: Path, named: dict[str, float]
@@ -119,6 +122,7 @@ def test_all_of_a_day_is_listed_whatever_a_router_names(
     assert set(search.listed) == {world.id_of("茶"), world.id_of("雨")}
 
 
+@pytest.mark.slow
 def test_a_small_window_has_room_for_the_whole_list(tmp_path: Path) -> None:
     """By names and days alone, where briefs have no room."""
     responder, clock, tags = ScriptedResponder(), Clock(), "茶雨花月山海"
@@ -131,6 +135,7 @@ def test_a_small_window_has_room_for_the_whole_list(tmp_path: Path) -> None:
     assert all(f"- {tag} (" in listed for tag in tags)
 
 
+@pytest.mark.slow
 def test_it_is_said_how_what_was_put_away_can_be_searched(world: World) -> None:
     """Never by the very search that was just made."""
     words = get_wording("zh")
@@ -163,11 +168,13 @@ def test_what_a_note_says_of_a_search(language: Language) -> None:
     assert all(part in undated for part in ("4", "activate_topic", "include_archived", "when"))
 
 
+@pytest.mark.slow
 def test_its_words_are_enough_too(world: World) -> None:
     tell(world.graph, CONFIG, "我们聊过茶的事情吗？")
     assert world.named()["茶"] == "open"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [

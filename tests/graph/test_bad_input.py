@@ -179,6 +179,7 @@ class TestContentBlocks:
         tell(graph, CONFIG, "And?", keep=0)
         assert checked(tmp_path, graph)[0].message.content == [block]
 
+    @pytest.mark.slow
     def test_lone_surrogates_anywhere(self, tmp_path: Path) -> None:
         """A model may cut a character in two in its JSON, and so may a client in a name."""
         responder = ScriptedResponder(
@@ -212,6 +213,7 @@ class TestIds:
         tell(graph, CONFIG, "And now?")
         assert said(tmp_path, graph) == ["Hello", REPLY, "And now?", REPLY]
 
+    @pytest.mark.slow
     def test_the_whole_history_may_be_passed_every_time(self, tmp_path: Path, graph: Graph) -> None:
         history: list[AnyMessage] = []
         for n in range(20):
@@ -370,6 +372,7 @@ class TestDamage:
     def files(folder: Path) -> list[Path]:
         return sorted(folder.rglob("*.jsonl"))
 
+    @pytest.mark.slow
     def test_half_a_line_is_set_aside_and_reported(self, tmp_path: Path) -> None:
         saver = InMemorySaver()
         graph = open_graph(tmp_path, checkpointer=saver)

@@ -52,6 +52,7 @@ def talk(
     return last_receipt(folder, graph, CONFIG).sections
 
 
+@pytest.mark.slow
 def test_without_a_model_what_lies_between_is_shown_in_segments(tmp_path: Path) -> None:
     responder = Listening()
     sections = talk(tmp_path, responder, window=8_000)
@@ -65,12 +66,14 @@ def test_without_a_model_what_lies_between_is_shown_in_segments(tmp_path: Path) 
     assert sections["summaries"] > 0
 
 
+@pytest.mark.slow
 def test_the_reply_may_still_quote_all_of_it(tmp_path: Path) -> None:
     responder = Listening()
     talk(tmp_path, responder, window=8_000)
     assert [r.seq for r in responder.requests[-1].sources] == list(range(2 * ROUNDS - 2, 0, -1))
 
 
+@pytest.mark.slow
 def test_a_model_is_shown_all_of_it(tmp_path: Path) -> None:
     responder = ScriptedResponder()
     sections = talk(tmp_path, responder, window=8_000)

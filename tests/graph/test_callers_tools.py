@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from sessions import chatter, check_kept, open_graph, prompt_of, tell, thread, transcript_of
 
@@ -51,6 +52,7 @@ def test_without_them_a_call_is_no_call(tmp_path: Path) -> None:
     assert not state["messages"][-1].tool_calls
 
 
+@pytest.mark.slow
 def test_what_was_recalled_for_the_message_is_not_recalled_again(tmp_path: Path) -> None:
     reader, responder = SteadyReader(), ScriptedResponder()
     graph = open_graph(tmp_path, fake_roles(responder, reader=reader), window=8_000)

@@ -118,6 +118,7 @@ def check(folder: Path, graph: Any, listeners: Listeners) -> None:
     assert SECRET not in repr([(t, store.topic_messages(session, t)) for t in table])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [None, 2])
 @pytest.mark.parametrize("by_update", [False, True])
 def test_a_message_that_is_removed(
@@ -141,6 +142,7 @@ def test_a_message_that_is_removed(
     assert SECRET in kept(tmp_path, session).originals(session)[0].text
 
 
+@pytest.mark.slow
 def test_a_message_that_was_recalled_is_removed(tmp_path: Path, listeners: Listeners) -> None:
     graph = open_graph(tmp_path, listeners.roles, window=20_000, visible_messages=20)
     begin(graph)
@@ -151,6 +153,7 @@ def test_a_message_that_was_recalled_is_removed(tmp_path: Path, listeners: Liste
     check(tmp_path, graph, listeners)
 
 
+@pytest.mark.slow
 def test_all_are_removed_whatever_the_channel_showed(tmp_path: Path, listeners: Listeners) -> None:
     graph = open_graph(tmp_path, listeners.roles)
     begin(graph, keep=2, rounds=6)
@@ -163,6 +166,7 @@ def test_all_are_removed_whatever_the_channel_showed(tmp_path: Path, listeners: 
     check(tmp_path, graph, listeners)
 
 
+@pytest.mark.slow
 def test_all_are_removed_by_an_input_alone(tmp_path: Path, listeners: Listeners) -> None:
     graph = open_graph(tmp_path, listeners.roles)
     begin(graph, keep=2, rounds=6)
@@ -218,6 +222,7 @@ def test_a_client_that_sends_all_again(tmp_path: Path, listeners: Listeners, ids
     check(tmp_path, graph, listeners)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [None, 2])
 def test_a_reply_that_is_changed(tmp_path: Path, listeners: Listeners, keep: int | None) -> None:
     listeners.all[0].script = [f"noted {SECRET}"]
@@ -237,6 +242,7 @@ def test_a_reply_that_is_changed(tmp_path: Path, listeners: Listeners, keep: int
     check(tmp_path, graph, listeners)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [None, 0])
 def test_a_message_that_is_said_anew(
     tmp_path: Path, listeners: Listeners, keep: int | None
@@ -323,6 +329,7 @@ def test_edits_that_purge(tmp_path: Path, listeners: Listeners, keep: int | None
     check(tmp_path, graph, listeners)
 
 
+@pytest.mark.slow
 def test_what_is_in_topics_stays_there_where_all_behind_it_is_removed(
     tmp_path: Path, listeners: Listeners
 ) -> None:

@@ -86,6 +86,7 @@ class TestReaders:
         if not isinstance(reader, FixedRole):
             assert set(failures(tmp_path, graph)) == {"reader"}
 
+    @pytest.mark.slow
     async def test_a_late_reader_on_the_event_loop(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(reader=SlowRole()))
         record(graph, CONFIG, *past("茶", "雨", rounds=6))
@@ -230,6 +231,7 @@ class TestOthers:
         tell(graph, CONFIG, "You forgot the tea!")
         check(tmp_path, graph)
 
+    @pytest.mark.slow
     def test_turns_without_a_reply_leave_nothing_behind_that_grows(self, tmp_path: Path) -> None:
         down = ScriptedResponder("Hello.", otherwise=ConnectionError("refused"))
         graph = asked(tmp_path, fake_roles(down, rewriter=FixedRole("How hot is the tea?")))
@@ -269,6 +271,7 @@ class TestOthers:
         assert responder.requests[-1].messages[-1].type == "human"
         assert "How hot should it be?" in prompt_of(responder.requests[-1])
 
+    @pytest.mark.slow
     def test_everything_fails_at_once(self, tmp_path: Path) -> None:
         broken = FailingRole()
         roles = fake_roles(
@@ -368,6 +371,7 @@ class TestReply:
         kinds = [m.type for m in responder.requests[-1].messages]
         assert kinds == ["system", "human", "ai", "tool", "human"]
 
+    @pytest.mark.slow
     def test_a_failed_turn_in_which_much_was_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))
         graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), reply_attempts=1)

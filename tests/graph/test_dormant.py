@@ -78,6 +78,7 @@ def test_it_goes_on_sleeping(tmp_path: Path) -> None:
     assert len([c for c in receipt.calls if c.role == "reader"]) == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_fails_takes_nothing_away(tmp_path: Path) -> None:
     graph, _ = asked(tmp_path, FailingRole())
     assert {t.name for t in last_receipt(tmp_path, graph, CONFIG).quoted} == set(TAGS)
@@ -108,6 +109,7 @@ def test_a_model_also_reads_what_is_found_in_topics_that_are_not_read_whole(
     assert (note.topic, note.score) == (first.topic.id, 0.5)
 
 
+@pytest.mark.slow
 def test_what_the_index_suggests_is_read_whole_however_many_topics_are_active(
     tmp_path: Path,
 ) -> None:
@@ -119,6 +121,7 @@ def test_what_the_index_suggests_is_read_whole_however_many_topics_are_active(
         assert [w.topic.name for w in windows_of(reader) if w.whole] == [tag]
 
 
+@pytest.mark.slow
 def test_a_dormant_topic_is_woken_by_its_reader_and_by_nothing_else(tmp_path: Path) -> None:
     room = FEW | {"usual": 3, "ceiling": 3}
     for otherwise, woken in ((0.05, False), (0.9, True)):
@@ -140,6 +143,7 @@ def test_it_is_not_called_where_there_is_nothing_to_read(tmp_path: Path) -> None
     assert sorted(w.topic.name for w in windows_of(reader)) == ["planting", "repairs"]
 
 
+@pytest.mark.slow
 def test_what_it_reads_fits_what_a_turn_may_quote(tmp_path: Path) -> None:
     read = []
     for recall in (900, 100):
@@ -165,6 +169,7 @@ def quoted_for(folder: Path, graph: Graph, question: str) -> set[str]:
     return {t.topic for t in last_receipt(folder, graph, CONFIG).quoted}
 
 
+@pytest.mark.slow
 def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
     graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
     away = put_away(tmp_path, graph)
@@ -173,6 +178,7 @@ def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
     assert away not in quoted
 
 
+@pytest.mark.slow
 def test_but_it_is_for_those_who_ask_what_was_said_before(tmp_path: Path) -> None:
     """Even if there is no room to wake it beside all that was said that day."""
     graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER], recall=1_500)

@@ -50,6 +50,7 @@ def stored(folder: Path) -> str:
     return "".join(p.read_text("utf-8", "replace") for p in folder.rglob("*") if p.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [None, 2])
 @pytest.mark.parametrize("first", ["edit", "talk"])
 def test_of_two_writers(tmp_path: Path, first: str, keep: int | None) -> None:
@@ -132,6 +133,7 @@ def test_a_purge_follows(tmp_path: Path, again: bool, keep: int | None) -> None:
     assert "（" not in texts(tmp_path, graph)[0]
 
 
+@pytest.mark.slow
 def test_a_topic_is_purged_with_what_left_it(tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
     begin(graph, keep=0)

@@ -107,6 +107,7 @@ print(call.failure)
 """
 
 
+@pytest.mark.slow
 def test_a_late_call_does_not_keep_the_process_from_ending() -> None:
     done = subprocess.run(
         [sys.executable, "-c", LATE], capture_output=True, text=True, check=True, timeout=45

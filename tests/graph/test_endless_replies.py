@@ -87,6 +87,7 @@ def open_noting(server: OpenAIServer, folder: Path) -> Graph:
     return built.compile(checkpointer=InMemorySaver())
 
 
+@pytest.mark.slow
 @ways
 def test_arguments_that_nobody_can_parse(
     openai_server: OpenAIServer, tmp_path: Path, how: str

@@ -82,6 +82,7 @@ def test_no_reply_comes_from_langchains_cache(tmp_path: Path) -> None:
         set_llm_cache(None)
 
 
+@pytest.mark.slow
 async def test_roles_are_there_for_whoever_asks(graph: Graph) -> None:
     asked: RunnableConfig = {**thread(), "metadata": {"topicloom_roles": True}}
     begun = [e for e in await events_of(graph, asked) if e["event"] == "on_chat_model_start"]
@@ -120,6 +121,7 @@ def test_tracers_see_every_call_once(graph: Graph, streamed: bool) -> None:
     assert reply.response_metadata["turn_usage"]["input_tokens"] == spent["input_tokens"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`get_config_jsonschema`")
 async def test_a_front_end_over_ag_ui_gets_the_reply_once(graph: Graph) -> None:
     agent = LangGraphAgent(name="topicloom", graph=graph)

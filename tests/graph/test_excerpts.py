@@ -15,6 +15,7 @@ CONFIG = thread()
 MARK = re.compile(r"\[\.\.\. .* characters of m3 .*\]|\[……此处省略 m3 .*\]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filler", "secret", "question", "characters"),
     [

@@ -107,6 +107,7 @@ def test_the_memory_of_a_part_is_found_by_the_graph_around_it(tmp_path: Path, ho
     assert "I love oak." not in str(model.prompts[-1])
 
 
+@pytest.mark.slow
 def test_a_graph_around_that_removes_messages_sends_no_old_ones_as_new(tmp_path: Path) -> None:
     part = build(tmp_path, model := ScriptedModel()).compile(checkpointer=True)
     around = StateGraph(MessagesState)

@@ -26,6 +26,7 @@ SAID: Any = {"messages": [("user", "茶呢？")]}
 pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 
 
+@pytest.mark.slow
 async def test_receipts_are_a_typed_stream(tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
     record(graph, thread(), *past("茶", "雨", rounds=8))

@@ -85,6 +85,7 @@ def asked(server: OpenAIServer) -> int:
     return len(server.requests)
 
 
+@pytest.mark.slow
 def test_roles_rest_first_and_then_the_reply_is_refused(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
@@ -137,6 +138,7 @@ def test_the_day_is_the_users(tmp_path: Path, server: OpenAIServer) -> None:
     graph.invoke({"messages": [("user", "aloha")]}, CONFIG)
 
 
+@pytest.mark.slow
 def test_processes_and_threads_share_the_count_of_a_user(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
@@ -184,6 +186,7 @@ def test_money_goes_by_prices_and_every_model_needs_one(
         tell(graph, CONFIG, "在吗？")
 
 
+@pytest.mark.slow
 def test_what_nobody_waits_for_is_done_another_day(tmp_path: Path, server: OpenAIServer) -> None:
     place = Place(tmp_path, server, session=200, rest_at=0.01)
     graph = place.fill()
@@ -248,6 +251,7 @@ def test_an_agent_is_refused_too(tmp_path: Path, server: OpenAIServer) -> None:
         agent.invoke(said, CONFIG)
 
 
+@pytest.mark.slow
 def test_what_was_counted_goes_with_the_session_and_the_user(
     tmp_path: Path, server: OpenAIServer
 ) -> None:

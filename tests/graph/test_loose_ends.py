@@ -40,6 +40,7 @@ def started(folder: Path, *parts: list[Any]) -> tuple[Graph, Session, SessionSto
     return graph, session, store, store.topic_table(session)
 
 
+@pytest.mark.slow
 def test_a_single_question_is_a_loose_end_that_no_reader_reads(tmp_path: Path) -> None:
     question = [HumanMessage(SINGLE), AIMessage("Ulaanbaatar.")]
     graph, session, store, table = started(
@@ -76,6 +77,7 @@ def test_loose_ends_are_no_topic_for_a_person_either(tmp_path: Path) -> None:
     assert (memory.topic(loose.id).name, memory.topic(loose.id).loose) == ("Loose ends", True)
 
 
+@pytest.mark.slow
 def test_loose_ends_that_were_emptied_leave_their_name(tmp_path: Path) -> None:
     """What they are called is not taken by what has been merged."""
     question = [HumanMessage(SINGLE), AIMessage("Ulaanbaatar.")]
@@ -92,6 +94,7 @@ def test_loose_ends_that_were_emptied_leave_their_name(tmp_path: Path) -> None:
     assert (again.name, again.id != loose.id) == ("Loose ends", True)
 
 
+@pytest.mark.slow
 def test_loose_ends_become_a_topic_once_they_gather(tmp_path: Path) -> None:
     _, session, store, table = started(
         tmp_path,

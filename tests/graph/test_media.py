@@ -45,6 +45,7 @@ def blocks_of(request: ReplyRequest) -> list[Any]:
     return [b for m in request.messages if isinstance(m.content, list) for b in m.content]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_quoted_image_is_a_line_and_can_be_asked_for(tmp_path: Path, language: str) -> None:
     responder, saver = ScriptedResponder(), InMemorySaver()
@@ -79,6 +80,7 @@ def test_a_quoted_image_is_a_line_and_can_be_asked_for(tmp_path: Path, language:
     assert max(rows) < 48_000, "the image itself is in storage alone"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "shown"), [(4_000, 1), (8_000, 2), (16_000, 5)])
 def test_of_many_images_those_that_fit_come_back(tmp_path: Path, window: int, shown: int) -> None:
     responder = ScriptedResponder()
@@ -90,6 +92,7 @@ def test_of_many_images_those_that_fit_come_back(tmp_path: Path, window: int, sh
     assert blocks_of(responder.requests[-1]).count(IMAGE) == shown
 
 
+@pytest.mark.slow
 def test_what_is_in_view_or_unknown_is_looked_for_as_ever(tmp_path: Path) -> None:
     responder = ScriptedResponder()
     graph = open_graph(tmp_path, fake_roles(responder), window=8_000, recall_tokens=900)

@@ -287,6 +287,7 @@ def test_a_history_of_any_form(tmp_path: Path, name: str, kind: Kind) -> None:
             build_payload(provider, prompt)
 
 
+@pytest.mark.slow
 def test_the_rules_refuse() -> None:
     """What the histories are is refused as it is, by one provider at least."""
     refused = set[str]()

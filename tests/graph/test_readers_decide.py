@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from openai_behaviours import Reply, Request
 from openai_server import OpenAIServer
 from sessions import last_receipt, open_after, past, prompt_of, tell, thread
@@ -85,6 +86,7 @@ def quotes(receipt: Receipt) -> list[str]:
     return [i for note in receipt.quoted for i in note.quotes]
 
 
+@pytest.mark.slow
 def test_where_all_readers_refuse_three_originals_are_quoted_at_most(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -94,6 +96,7 @@ def test_where_all_readers_refuse_three_originals_are_quoted_at_most(
     assert len(quotes(receipt)) <= 3
 
 
+@pytest.mark.slow
 def test_what_one_reader_finds_is_nearly_all_that_is_quoted(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -112,6 +115,7 @@ def test_what_one_reader_finds_is_nearly_all_that_is_quoted(
     assert best.summary == "合计 240 元。"
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_named_whole_is_quoted_whole(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -128,6 +132,7 @@ def test_a_topic_that_is_named_whole_is_quoted_whole(
     assert set(whole) <= set(quotes(receipt))
 
 
+@pytest.mark.slow
 def test_answers_that_name_what_is_not_there_cost_nothing(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -144,6 +149,7 @@ def test_answers_that_name_what_is_not_there_cost_nothing(
             assert quotes(receipt) == quotes(alone)
 
 
+@pytest.mark.slow
 def test_small_topics_are_read_together_and_whole(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -154,6 +160,7 @@ def test_small_topics_are_read_together_and_whole(
     assert receipt.scores.keys() == shown(request).keys()
 
 
+@pytest.mark.slow
 def test_a_reader_is_shown_each_message_once_and_the_proposals_last(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -166,6 +173,7 @@ def test_a_reader_is_shown_each_message_once_and_the_proposals_last(
         assert set(proposed) <= {i for own in shown(request).values() for i in own}
 
 
+@pytest.mark.slow
 def test_a_search_for_the_same_words_reads_nothing_again(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from sessions import last_receipt, open_graph, past, record, tell, thread
 
 from topicloom import Answer, LocalRole, Quote, Reader, Reading, ReadRequest, Receipt, Usage
@@ -46,6 +47,7 @@ def list_quotes(receipt: Receipt) -> set[str]:
     return {i for note in receipt.quoted for i in note.quotes}
 
 
+@pytest.mark.slow
 def test_it_says_what_was_added_kept_out_and_summed_up(tmp_path: Path) -> None:
     alone = answer(tmp_path / "alone", EmbeddedReader())
     assert (alone.reading, alone.reading_tokens) == (None, 0)

@@ -112,6 +112,7 @@ def test_a_graph_around_it_keeps_what_it_was_given(tmp_path: Path) -> None:
     assert [m.text for m in graph.get_state(thread()).values["messages"]][-1] == REPLY
 
 
+@pytest.mark.slow
 def test_a_tool_that_gives_one(tmp_path: Path) -> None:
     def give(query: str) -> Any:
         """Give a message."""

@@ -80,6 +80,7 @@ def talk(tmp_path: Path) -> Talk:
 WRONG = [{"oak"}, {"lisbon", "piano"}, {"piano"}]
 
 
+@pytest.mark.slow
 def test_a_review_moves_what_is_filed_wrong(talk: Talk) -> None:
     assert talk.held() == WRONG
     told = review_session(talk.graph, CONFIG, roles=ROLES, dry_run=True).repaired
@@ -92,6 +93,7 @@ def test_a_review_moves_what_is_filed_wrong(talk: Talk) -> None:
     assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == ()
 
 
+@pytest.mark.slow
 def test_what_a_person_undid_stays_undone(talk: Talk) -> None:
     review_session(talk.graph, CONFIG, roles=ROLES)
     memory = talk.memory
@@ -107,12 +109,14 @@ def test_what_a_person_undid_stays_undone(talk: Talk) -> None:
     assert {"lisbon", "piano"} in talk.held()
 
 
+@pytest.mark.slow
 def test_what_a_person_settled_stays(talk: Talk) -> None:
     talk.memory.pin("t2")
     assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == ()
     assert {"lisbon", "piano"} in talk.held()
 
 
+@pytest.mark.slow
 def test_what_a_person_merged_stays_together(talk: Talk) -> None:
     assert talk.memory.merge("t3", into="t2").by_hand == ("sorted",)
     merged = talk.held()
@@ -141,6 +145,7 @@ def test_a_review_merges_what_nobody_parted(tmp_path: Path) -> None:
     assert talk.held() == [{"oak"}, {"piano"}]
 
 
+@pytest.mark.slow
 def test_where_a_model_splits_nothing_is_put_right(talk: Talk) -> None:
     assert review_session(talk.graph, CONFIG).repaired == ()  # the graph's own splitter
     assert talk.held() == WRONG

@@ -38,6 +38,7 @@ def ask(graph: Graph, **context: Any) -> None:
     graph.invoke(said, thread(), context=cast("TurnOptions", context))
 
 
+@pytest.mark.slow
 def test_each_run_has_its_own(tmp_path: Path, graph: Graph, openai_server: OpenAIServer) -> None:
     ask(graph)
     assert {r["model"] for r in openai_server.requests} == {"strong"}

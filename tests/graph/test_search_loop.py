@@ -156,6 +156,7 @@ class TestModelAsks:
         assert [rain in prompt_of(r) for r in responder.requests[-2:]] == [False, True]
         assert set(last_receipt(tmp_path, graph, CONFIG).scores) == {"t1", "t2"}
 
+    @pytest.mark.slow
     def test_what_the_turn_itself_split_is_read(self, tmp_path: Path) -> None:
         """Out of view now, though there is no room to activate it."""
         reader = SteadyReader()
@@ -238,6 +239,7 @@ class TestModelAsks:
         assert [(s.query, s.found) for s in receipt.searches] == [("unicorns", ())]
         assert receipt.searches[0].reason
 
+    @pytest.mark.slow
     def test_a_search_that_adds_nothing_says_so(self, tmp_path: Path) -> None:
         """Otherwise the model would be asked the very same again, and search again."""
         responder = ScriptedResponder("Fine.", make_topic_search("tea"), "I know no more.")
@@ -404,6 +406,7 @@ class TestAmnesia:
         roles = [c.role for c in receipt.calls]
         assert roles.index("router") < roles.index("reader") < roles.index("responder")
 
+    @pytest.mark.slow
     def test_the_threshold_is_relaxed(self, tmp_path: Path) -> None:
         router = NameRouter({"茶": 0.5})
         responder = ScriptedResponder(make_topic_search("tea"), "No.")
@@ -459,6 +462,7 @@ class TestAmnesia:
         tell(graph, CONFIG, "¡Te lo dije!")
         assert len(router.requests) == 1
 
+    @pytest.mark.slow
     def test_a_sleeping_topic_wakes_by_what_is_said(self, tmp_path: Path) -> None:
         """By its reader, which the index suggests: nobody asks a router."""
         router, reader = NameRouter({}), SteadyReader()

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import pytest
 from sessions import last_receipt, open_graph, tell, thread
 
 from topicloom import FileStorage, Session, SessionStore, StoredMessage
@@ -65,6 +66,7 @@ def test_two_runs_of_a_session_at_once_count_what_each_shows(tmp_path: Path) -> 
     assert other == [shown(3, 5)]
 
 
+@pytest.mark.slow
 def test_a_split_counts_the_lines_of_days(tmp_path: Path) -> None:
     """A long time of few words: the lines of the days are most of the prompt, which has to fit."""
     roles = fake_roles(ScriptedResponder(otherwise="嗯"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import pytest
 from sessions import open_after, past, tell, thread
 
 from topicloom import (
@@ -41,6 +42,7 @@ def newest_receipt(graph: Graph) -> Receipt:
     return Memory.of(graph, CONFIG).receipts(1)[0]
 
 
+@pytest.mark.slow
 def test_the_first_turn_waits_one_deadline_and_the_next_ones_none(tmp_path: Path) -> None:
     roles = fake_roles(reader=slow()).replace(SPLITTER, slow()).replace(BRIEF, slow())
     graph = open_split(tmp_path, roles)
@@ -58,6 +60,7 @@ def test_the_first_turn_waits_one_deadline_and_the_next_ones_none(tmp_path: Path
         assert set(receipt.scores) == {t.id for t in Memory.of(graph, CONFIG).topics()}
 
 
+@pytest.mark.slow
 async def test_so_it_is_on_the_event_loop(tmp_path: Path) -> None:
     roles = fake_roles(reader=slow()).replace(SPLITTER, slow()).replace(BRIEF, slow())
     graph = open_split(tmp_path, roles)

@@ -103,6 +103,7 @@ def count_sorted(graph: Graph) -> int:
 GOLD = {f"About the {s}": [s] for s in SUBJECTS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [10_000, 100], ids=["whole answers", "answers that are cut"])
 def test_there_are_the_topics_that_it_names_and_no_others(
     openai_server: OpenAIServer, tmp_path: Path, most: int
@@ -114,6 +115,7 @@ def test_there_are_the_topics_that_it_names_and_no_others(
     assert all("max_tokens" not in r and "max_completion_tokens" not in r for r in asked)
 
 
+@pytest.mark.slow
 def test_what_it_never_sorts_goes_on_with_what_it_sorted(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -125,6 +127,7 @@ def test_what_it_never_sorts_goes_on_with_what_it_sorted(
     assert "no answer sorted" in str(Memory.of(graph, CONFIG).receipts(1))
 
 
+@pytest.mark.slow
 def test_small_talk_becomes_no_topic(openai_server: OpenAIServer, tmp_path: Path) -> None:
     chat = [HumanMessage("Good morning!"), AIMessage("Good morning, what a day.")]
 
@@ -136,6 +139,7 @@ def test_small_talk_becomes_no_topic(openai_server: OpenAIServer, tmp_path: Path
     assert count_sorted(graph) == 50
 
 
+@pytest.mark.slow
 def test_a_topic_may_refer_to_one_that_the_same_answer_opens(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -149,6 +153,7 @@ def test_a_topic_may_refer_to_one_that_the_same_answer_opens(
     assert list(store.ranges(session).references(kitchen.id)) == [(5, 6)]
 
 
+@pytest.mark.slow
 def test_a_name_where_an_id_was_meant_is_that_topic(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -158,6 +163,7 @@ def test_a_name_where_an_id_was_meant_is_that_topic(
     assert subjects_of(split(openai_server, tmp_path, talk(48), sort_by(name))) == GOLD
 
 
+@pytest.mark.slow
 def test_without_an_arbiter_nothing_is_said_of_boundaries(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -166,6 +172,7 @@ def test_without_an_arbiter_nothing_is_said_of_boundaries(
     assert not [r for r in asked if "another matter" in str(r["messages"][1]["content"])]
 
 
+@pytest.mark.slow
 def test_where_its_server_is_down_the_index_sorts(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -173,6 +180,7 @@ def test_where_its_server_is_down_the_index_sorts(
     assert "no answer sorted" in str(Memory.of(graph, CONFIG).receipts(1))
 
 
+@pytest.mark.slow
 def test_a_brief_writer_sees_what_the_topic_has_to_be_told_from(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -183,6 +191,7 @@ def test_a_brief_writer_sees_what_the_topic_has_to_be_told_from(
     assert {line.partition(":")[0] for line in lines[1:6]} == set(GOLD) - {lines[-2]}
 
 
+@pytest.mark.slow
 def test_where_the_brief_writer_fails_the_names_of_the_splitter_stand(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -161,6 +161,7 @@ class TestDivision:
         seen = [r.seq for t in table.open() for r in store.topic_messages(session, t)]
         assert seen == sorted(seen), "each part is a part of the conversation"
 
+    @pytest.mark.slow
     def test_without_a_splitter_that_works(self, tmp_path: Path) -> None:
         broken = FailingRole()
         roles = fake_roles().replace(SPLITTER, broken, stand_in=broken)
@@ -181,6 +182,7 @@ class TestDivision:
         assert [t for t in table if t.status == "divided"]
         check_sizes(store, session, table)
 
+    @pytest.mark.slow
     def test_a_message_that_is_too_large_stays_a_topic(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
         huge = "茶：" + "很长的一段话，" * 400
@@ -233,6 +235,7 @@ class TestAfterwards:
         assert store.ranges(session).topic_of(session.tail - 1) in {t.id for t in table.open()}
         assert all(len(t.name) < 20 for t in table)
 
+    @pytest.mark.slow
     def test_parts_take_the_place_of_an_active_topic(self, tmp_path: Path) -> None:
         # Too many active topics for new ones to wake; parts of an active one need not.
         activation = {"floor": 1, "usual": 1, "ceiling": 20}

@@ -107,6 +107,7 @@ def test_a_split_is_a_step_with_the_calls_that_it_made(exported: Exported, tmp_p
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["numbers", "contents"])
 def test_what_was_said_is_told_only_if_a_setting_says_so(
     exported: Exported, openai_server: OpenAIServer, tmp_path: Path, told: str

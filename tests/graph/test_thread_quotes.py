@@ -38,6 +38,7 @@ def people(tmp_path: Path) -> People:
     return people
 
 
+@pytest.mark.slow
 def test_it_is_quoted_word_for_word(people: People) -> None:
     prompt = people.say("slack", ASKED)
     assert f"Said elsewhere, 2 March 2026:\n“{BOILER}”" in prompt
@@ -75,6 +76,7 @@ def test_nothing_is_known_where_it_is_off(tmp_path: Path) -> None:
     assert "nuts" not in people.say("slack", "What am I allergic to?")
 
 
+@pytest.mark.slow
 def test_nothing_of_other_users_or_scopes_is_quoted(people: People) -> None:
     people.say("work", "The boiler in Ghent has the secret part ZZ-9.", scope="work")
     people.say("of bob", "The boiler in Ghent has part BB-7.", user="bob")
@@ -114,6 +116,7 @@ GOING: list[Callable[[People], object]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("go", GOING)
 def test_what_is_gone_there_is_gone_here(people: People, go: Callable[[People], object]) -> None:
     """From notes that quoted it, and from what is found next."""
@@ -144,6 +147,7 @@ def test_cards_are_made_anew(people: People) -> None:
     assert known.profiles.remake(people.store, "ann") == 4
 
 
+@pytest.mark.slow
 def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     people = open_all(tmp_path, open_sessions=1)
     for number in range(8):
@@ -160,6 +164,7 @@ def test_a_turn_opens_three_others_at_most(tmp_path: Path, monkeypatch: pytest.M
     assert len(opened - {"slack"}) == 3
 
 
+@pytest.mark.slow
 def test_it_has_a_share_of_the_recall(tmp_path: Path) -> None:
     people = open_all(tmp_path, recall_tokens=200)
     people.say("web", f"{BOILER} " + "It drips and drips, day and night. " * 60)

@@ -214,6 +214,7 @@ class TestAnotherReader:
             )
         reader.check_whole()
 
+    @pytest.mark.slow
     def test_a_round_that_is_too_large_is_left_as_it_is(self, tmp_path: Path) -> None:
         reader = WatchedReader()
         graph = open_graph(tmp_path, fake_roles(reader=reader))

@@ -63,6 +63,7 @@ def test_a_turn_searches_with_what_it_goes_on_with(
     assert 0.5 < sum(about.values()) <= 1.01
 
 
+@pytest.mark.slow
 def test_a_message_that_needs_nothing_is_about_nothing(tmp_path: Path) -> None:
     roles = embedded_roles(default_embedder()).replace(SPLITTER, TaggedSplitter())
     least = Settings.model_fields["recall_least"].default
@@ -74,6 +75,7 @@ def test_a_message_that_needs_nothing_is_about_nothing(tmp_path: Path) -> None:
     assert receipt.about == {}
 
 
+@pytest.mark.slow
 def test_the_receipt_says_to_which_topic_a_message_returns(tmp_path: Path) -> None:
     roles = embedded_roles(default_embedder()).replace(SPLITTER, TaggedSplitter())
     graph = open_graph(tmp_path, roles, window=16_000)

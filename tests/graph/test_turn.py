@@ -122,6 +122,7 @@ class TestSplit:
             *(r.text for r in view[1:-1]),
         ]
 
+    @pytest.mark.slow
     def test_later_messages_join_the_topics_there_are(self, tmp_path: Path) -> None:
         graph = open_after(past("茶", "雨"), tmp_path)
         for n in range(1, 15):
@@ -233,6 +234,7 @@ class TestFanOut:
             assert heading < system.index(chatter("茶", 1, characters=120))
             assert all("<memory>" not in get_text(m) for m in request.messages[1:])
 
+    @pytest.mark.slow
     def test_topics_that_are_never_relevant_fall_asleep(self, tmp_path: Path) -> None:
         reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0)
         activation = {"floor": 1}
@@ -304,6 +306,7 @@ class TestTools:
             "assistant",
         ]
 
+    @pytest.mark.slow
     def test_tool_calls_and_results_move_together(self, tmp_path: Path) -> None:
         script: list[ScriptedReply] = []
         for _ in range(12):

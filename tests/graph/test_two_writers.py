@@ -146,6 +146,7 @@ class TestInOneProcess:
         assert sorted(users(tmp_path, graph)) == sorted(said)
         assert len(texts(tmp_path, graph)) == 48
 
+    @pytest.mark.slow
     async def test_tasks_and_threads_beside_each_other(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path)
         asked = [graph.ainvoke({"messages": [HumanMessage(f"task {n}")]}, CONFIG) for n in range(6)]

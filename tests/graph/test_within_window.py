@@ -64,6 +64,7 @@ def test_what_is_no_text_is_in_part_once_it_is_said(
     assert max(sizes[:loop] + sizes[loop + 1 :]) < 4_000
 
 
+@pytest.mark.slow
 def test_so_it_is_in_an_agent(tmp_path: Path) -> None:
     long = call("write_file", 1, path="a", content="word " * 4_000)
     model = ScriptedModel(script=[long, "Done."])

@@ -46,6 +46,7 @@ def everything(folder: Path) -> str:
     return "".join(p.read_text("latin-1") for p in folder.rglob("*") if p.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delete", [delete_session, delete_by_thread])
 def test_nothing_is_left_and_the_thread_begins_anew(tmp_path: Path, delete: Delete) -> None:
     store = InMemoryStore()
@@ -147,6 +148,7 @@ def test_facts_leave_nothing_in_their_file(tmp_path: Path, delete: Delete) -> No
         assert SECRET.encode() not in file.read_bytes()
 
 
+@pytest.mark.slow
 def test_facts_in_a_file_that_another_reads_are_said_to_be_left(tmp_path: Path) -> None:
     with open_local_store(tmp_path) as store, open_local_store(tmp_path) as other:
         assert isinstance(store, SqliteStore)
@@ -191,6 +193,7 @@ async def test_an_asynchronous_saver(tmp_path: Path, by_thread: bool) -> None:
         assert SECRET not in everything(tmp_path)
 
 
+@pytest.mark.slow
 def test_of_a_store_too() -> None:
     store = InMemoryStore()
     graph = open_graph(Path(), checkpointer=InMemorySaver(), store=store, storage="store")
@@ -214,6 +217,7 @@ def test_a_purge_deletes_no_session(tmp_path: Path) -> None:
     assert len(check_kept(kept(tmp_path, session), session)) == 10
 
 
+@pytest.mark.slow
 def test_killed_on_the_way_it_is_still_listed_and_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -246,6 +246,7 @@ async def test_so_it_is_on_the_event_loop(tmp_path: Path) -> None:
     assert b"ZANZIBAR" not in read_bytes(tmp_path)
 
 
+@pytest.mark.slow
 async def test_a_server_removes_it_by_itself(tmp_path: Path) -> None:
     clock, saver, store = Clock(), InMemorySaver(), InMemoryStore()
     options: Any = {"checkpointer": saver, "store": store, "retention": {"messages": 30}}

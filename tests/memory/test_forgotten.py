@@ -91,6 +91,7 @@ def talk_at_once(folder: Path) -> Graph:
     return graph
 
 
+@pytest.mark.slow
 def test_what_was_written_twice_is_gone_twice(tmp_path: Path) -> None:
     """Who takes over what another writer said writes its own messages anew, behind these."""
     graph = talk_at_once(tmp_path)
@@ -103,6 +104,7 @@ def test_what_was_written_twice_is_gone_twice(tmp_path: Path) -> None:
     assert [t for t in texts if t.startswith("山")] == ["山：别的第0次", "山：别的第1次"]
 
 
+@pytest.mark.slow
 def test_copies_that_another_purge_left_are_gone(tmp_path: Path) -> None:
     graph = talk_at_once(tmp_path)
     session, store = open_session(graph, thread())
@@ -162,6 +164,7 @@ def test_what_was_said_in_its_place_goes_with_its_reply(tmp_path: Path) -> None:
     assert "what a day" in path.read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [False, True])
 def test_what_another_topic_was_lent_is_told_no_more(tmp_path: Path, again: bool) -> None:
     """Its reader tells of it in a summary, whether in its words or not."""
@@ -207,6 +210,7 @@ def test_what_another_topic_was_lent_is_told_no_more(tmp_path: Path, again: bool
     assert names[:2] == ["雨", "topic t2"]
 
 
+@pytest.mark.slow
 def test_a_later_message_is_rewritten_by_it_no_more(tmp_path: Path) -> None:
     rewriter = FixedRole(lambda r: f"{r.text} ({SECRET})" if "几点" in r.text else r.text)
     graph = open_after(past("茶", "雨"), tmp_path, fake_roles(rewriter=rewriter))

@@ -98,6 +98,7 @@ class TestReviewsLeaveWhatPeopleDid:
         world.begin()
         return world
 
+    @pytest.mark.slow
     def test_a_review_leaves_a_name_that_a_person_gave(self, world: World) -> None:
         tea = world.id_of("茶")
         Memory.of(world.graph, CONFIG).rename(tea, "Tea house")
@@ -106,6 +107,7 @@ class TestReviewsLeaveWhatPeopleDid:
         row = world.topic_table[tea]
         assert (row.name, row.summary) == ("Tea house", "Tea house, 6 summed up")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("change", ["pin", "restore"])
     def test_a_review_archives_nothing_that_a_person_kept(self, world: World, change: str) -> None:
         tea, memory = world.id_of("茶"), Memory.of(world.graph, CONFIG)
@@ -119,6 +121,7 @@ class TestReviewsLeaveWhatPeopleDid:
         assert tea not in world.review().archived
         assert world.topic_table[tea].status == "open"
 
+    @pytest.mark.slow
     def test_a_review_leaves_messages_where_a_person_put_them(self, world: World) -> None:
         world.merger.everything = True
         memory = Memory.of(world.graph, CONFIG)

@@ -49,6 +49,7 @@ def find_canaries(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_all_of_a_user_is_shown(people: People) -> None:
     person = PersonMemory(people.graph, USER)
     slack, web = person.threads()
@@ -66,6 +67,7 @@ def test_all_of_a_user_is_shown(people: People) -> None:
     assert people.memory(SLACK).person().user == USER
 
 
+@pytest.mark.slow
 def test_nobody_is_no_user(people: People, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nobody"):
         PersonMemory(people.graph, "")
@@ -76,6 +78,7 @@ def test_nobody_is_no_user(people: People, tmp_path: Path) -> None:
         Memory(FileStorage(tmp_path / "sessions"), WEB).person()
 
 
+@pytest.mark.slow
 def test_no_byte_is_left(people: People, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     assert find_canaries(people.folder)
@@ -120,6 +123,7 @@ def test_killed_on_the_way_the_same_call_finishes(
     assert find_canaries(people.folder) == []
 
 
+@pytest.mark.slow
 async def test_on_the_event_loop(people: People) -> None:
     person = PersonMemory(people.graph, USER)
     assert len(await person.athreads()) == 2
@@ -147,6 +151,7 @@ def test_the_command_shows_and_deletes_a_person(people: People, run: Run, tmp_pa
     assert "no session belongs to the user" in run("--folder", folder, "person", USER).out
 
 
+@pytest.mark.slow
 def test_what_held_on_a_day_by_command(people: People, run: Run) -> None:
     folder = str(people.folder)
     close_files(people)

@@ -19,6 +19,7 @@ BOAT_ZH, RUN_ZH = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(BOAT, RUN), (BOAT_ZH, RUN_ZH)])
 def test_two_subjects_are_two_provisional_topics(tmp_path: Path, first: str, second: str) -> None:
     settings = Settings(folder=tmp_path, fsync=False)
@@ -33,6 +34,7 @@ def test_two_subjects_are_two_provisional_topics(tmp_path: Path, first: str, sec
     assert "" not in found
 
 
+@pytest.mark.slow
 def test_what_is_in_a_topic_is_not_provisional(tmp_path: Path) -> None:
     settings = Settings(folder=tmp_path, fsync=False, window=1_000)
     graph = build_session_graph(settings=settings).compile(checkpointer=InMemorySaver())

@@ -130,6 +130,7 @@ def test_one_that_was_killed_before_the_checkpoints_is_finished(tmp_path: Path) 
     assert SECRET not in in_memory(saver)
 
 
+@pytest.mark.slow
 def test_what_a_checkpointer_cannot_do_is_said(tmp_path: Path) -> None:
     saver = ForeignSaver()
     graph = talk(tmp_path, saver)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from sessions import chatter, check_kept, kept, open_graph, prompt_of, tell, thread
@@ -49,6 +50,7 @@ def test_no_receipt_repeats_what_is_removed(tmp_path: Path) -> None:
     assert not re.search("HERON77|the shed", (tmp_path / "s" / "turns.jsonl").read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_who_had_it_in_memory_quotes_it_no_more(tmp_path: Path) -> None:
     saver, responder = InMemorySaver(), ScriptedResponder(otherwise=lambda _: "好的。")
     graph, other = (

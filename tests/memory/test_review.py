@@ -58,6 +58,7 @@ def world(tmp_path: Path) -> World:
 
 
 class TestArchive:
+    @pytest.mark.slow
     def test_what_slept_for_days_and_does_not_matter(self, world: World) -> None:
         world.begin()
         before = world.checked()
@@ -80,6 +81,7 @@ class TestArchive:
         assert set(report.told) <= set(receipt.events)
         assert receipt.calls == ()
 
+    @pytest.mark.slow
     def test_nothing_is_unrelated_while_the_encoder_is_down(self, world: World) -> None:
         class Flaky(LangChainEmbeddings):
             down = True
@@ -98,6 +100,7 @@ class TestArchive:
             report = world.review(dry_run=True)
             assert (report.archived == (), len(report.reviewed)) == (down, 4)
 
+    @pytest.mark.slow
     def test_not_before_its_time(self, world: World) -> None:
         world.begin(days=3)
         assert world.review().archived == ()
@@ -107,6 +110,7 @@ class TestArchive:
         assert again.reviewed == (), "what was said of it holds still"
         assert world.topic_table[world.id_of("茶")].summary
 
+    @pytest.mark.slow
     def test_what_it_was_active_for_may_be_out_of_view(self, world: World) -> None:
         world.begin()
         shown = world.graph.get_state(CONFIG).values["messages"]
@@ -115,11 +119,13 @@ class TestArchive:
         assert world.store.superseded(world.session)
         assert world.review().archived == (world.id_of("茶"),)
 
+    @pytest.mark.slow
     def test_the_clock_may_go_backwards(self, world: World) -> None:
         world.begin()
         assert world.review(now=world.clock.now - timedelta(days=900)).archived == ()
         assert world.review(now=world.clock.now + timedelta(days=1)).archived
 
+    @pytest.mark.slow
     def test_a_topic_that_was_asked_once(self, world: World) -> None:
         world.reviewer = Reviewer(once=("雨",))
         world.begin()
@@ -150,6 +156,7 @@ class TestArchive:
             assert tea in fresh.review().archived
             world.clock = fresh.clock
 
+    @pytest.mark.slow
     def test_another_time_does_not_find_it(self, world: World) -> None:
         world.begin()
         world.review()
@@ -160,6 +167,7 @@ class TestArchive:
         tell(world.graph, CONFIG, "What did we say then?")
         assert world.topic_table[world.id_of("茶")].status == "archived"
 
+    @pytest.mark.slow
     def test_it_is_shown_by_its_summary(self, world: World) -> None:
         world.begin()
         world.review()
@@ -168,6 +176,7 @@ class TestArchive:
         shown = {t.name: t.brief for t in world.router.requests[-1].topics}
         assert shown["茶"] == "茶, 6 summed up"
 
+    @pytest.mark.slow
     def test_once_revived_it_stays_and_its_messages_come_back(self, world: World) -> None:
         world.begin()
         world.review()
@@ -182,6 +191,7 @@ class TestArchive:
 
 
 class TestMerge:
+    @pytest.mark.slow
     def test_topics_about_the_same_thing(self, world: World) -> None:
         world.merger = Merger(frozenset({"茶", "雨"}))
         world.awake = {"floor": 4, "usual": 4, "ceiling": 4}
@@ -200,6 +210,7 @@ class TestMerge:
         again = world.review()
         assert (again.merged, again.changes) == ((), ())
 
+    @pytest.mark.slow
     def test_a_merged_topic_that_sleeps_is_put_away_by_the_same_review(self, world: World) -> None:
         world.merger = Merger(frozenset({"茶", "雨"}))
         world.begin("茶", "山", "雨", "海")
@@ -222,6 +233,7 @@ class TestMerge:
         assert world.review().changes == ()
         world.checked()
 
+    @pytest.mark.slow
     def test_what_one_was_read_for_counts_for_both(self, world: World) -> None:
         over = {"茶": 0.1, "雨": 0.1}
         world.merger = Merger(frozenset(over))
@@ -238,6 +250,7 @@ class TestMerge:
         world.clock.now += timedelta(days=5)
         assert world.review().archived == (stays,)
 
+    @pytest.mark.slow
     def test_at_most_some_at_once_and_only_if_a_role_agrees(self, world: World) -> None:
         world.merger = FailingRole()
         world.begin()
@@ -251,6 +264,7 @@ class TestMerge:
         assert len(world.review().merged) == 1
         world.checked()
 
+    @pytest.mark.slow
     def test_for_each_merge_the_four_likeliest_pairs_are_asked_about(self, world: World) -> None:
         world.begin("茶", "雨", "书", "琴", "山", "海")
         asked = list[list[float]]()
@@ -263,6 +277,7 @@ class TestMerge:
         assert every[-1] < 0.4, "the role decides, however unlike they are"
         assert fewer == [[], every[:4], every[:8]]
 
+    @pytest.mark.slow
     def test_not_if_they_would_be_too_large(self, world: World) -> None:
         world.settings = {"topic_window": 1_000, "topic_share": 0.1}
         world.begin()
@@ -292,6 +307,7 @@ class TestSafety:
         assert world.graph.get_state(CONFIG) == before
         assert world.files() == files
 
+    @pytest.mark.slow
     def test_twice_is_once(self, world: World) -> None:
         world.begin()
         world.review()
@@ -302,6 +318,7 @@ class TestSafety:
         assert world.session == session
         assert len(world.reviewer.requests) == asked
 
+    @pytest.mark.slow
     def test_only_what_was_touched_is_looked_at_again(self, world: World) -> None:
         world.begin(days=1)
         world.review()
@@ -313,6 +330,7 @@ class TestSafety:
         assert world.id_of("茶") not in report.reviewed
         assert len(world.reviewer.requests) == len(report.reviewed)
 
+    @pytest.mark.slow
     def test_two_at_once(self, world: World) -> None:
         world.begin()
         reports = list[ReviewReport]()
@@ -324,6 +342,7 @@ class TestSafety:
         assert set(second.refused) == {t.id for t in world.topic_table}
         world.checked()
 
+    @pytest.mark.slow
     def test_killed_before_its_changes_it_is_done_again(self, world: World) -> None:
         world.begin()
         before = world.graph.get_state(CONFIG)
@@ -335,6 +354,7 @@ class TestSafety:
         assert world.review().archived == (world.id_of("茶"),)
         world.checked()
 
+    @pytest.mark.slow
     def test_a_turn_goes_on_beside_it(self, world: World) -> None:
         world.begin()
 
@@ -358,6 +378,7 @@ class TestSafety:
         world.merger = Meanwhile(lambda: world.wake(tea))
         assert world.review().refused[tea] == f"{tea} is active"
 
+    @pytest.mark.slow
     def test_a_turn_that_has_no_answer_yet_is_left_alone(self, world: World) -> None:
         world.begin()
         world.responder.script = [RuntimeError("down"), RuntimeError("down")]
@@ -371,6 +392,7 @@ class TestSafety:
         world.graph.invoke(None, CONFIG)
         assert world.review().archived
 
+    @pytest.mark.slow
     def test_a_reviewer_that_fails_costs_its_summaries_only(self, world: World) -> None:
         world.reviewer = FailingRole()
         world.begin()
@@ -378,6 +400,7 @@ class TestSafety:
         assert {c.failure for c in report.calls if c.failure} == {"RuntimeError: out of order"}
         assert set(report.reviewed) == {t.id for t in world.topic_table}, "its stand-in reviews"
 
+    @pytest.mark.slow
     def test_a_review_whose_roles_fail_changes_nothing(self, world: World) -> None:
         broken = FailingRole()
         roles = world.roles.replace(REVIEWER, broken, stand_in=broken)
@@ -386,6 +409,7 @@ class TestSafety:
         assert report.changes == ()
         assert world.review().archived, "they are due still"
 
+    @pytest.mark.slow
     def test_on_the_event_loop(self, world: World) -> None:
         world.begin()
         report = asyncio.run(areview_session(world.graph, CONFIG))
@@ -406,6 +430,7 @@ class TestSafety:
         assert len(report.reviewed) == 3
         assert review_session(graph, CONFIG).changes == ()
 
+    @pytest.mark.slow
     def test_a_fork_from_before_sees_it_open(self, world: World) -> None:
         world.begin()
         before = world.graph.get_state(CONFIG).config
@@ -423,6 +448,7 @@ class TestSafety:
         with pytest.raises(MissingThreadError):
             review_session(world.graph, {})
 
+    @pytest.mark.slow
     def test_a_turn_with_neither_message_nor_conversation(self, world: World) -> None:
         world.begin()
         changes = tuple(world.review(dry_run=True).changes)
@@ -435,6 +461,7 @@ class TestSafety:
                 context=TurnOptions(answer=False, changes=changes),
             )
 
+    @pytest.mark.slow
     def test_changes_come_along_with_a_message(self, world: World) -> None:
         world.begin()
         changes = tuple(world.review(dry_run=True).changes)
@@ -444,6 +471,7 @@ class TestSafety:
         assert world.named()["茶"] == "archived"
         assert world.checked()[-1].role == "assistant"
 
+    @pytest.mark.slow
     def test_no_tokens_of_it_are_kept_in_the_conversation(self, world: World) -> None:
         world.begin()
         before = world.graph.get_state(CONFIG).values["messages"]

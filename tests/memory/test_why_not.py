@@ -24,6 +24,7 @@ from topicloom_app.recordings.conversations import make_case
 CONFIG = thread()
 
 
+@pytest.mark.slow
 def test_each_message_was_had_or_lost_at_one_step(tmp_path: Path) -> None:
     reader = SteadyReader({"雨": 0.9}, otherwise=0.0, quotes=1)
     reader.model = "small"
@@ -102,6 +103,7 @@ def test_a_message_that_needs_nothing_lost_nothing_for_want_of_room(
     assert memory.why_not(newest.turn, "m1").step == step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [0.0, 0.9])
 def test_what_is_hardly_needed_is_told_from_what_has_no_room(tmp_path: Path, least: float) -> None:
     settings: dict[str, Any] = {"recall_least": least, "recall_tokens": 80 if least == 0 else 200}

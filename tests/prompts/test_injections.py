@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from tables import each_row
@@ -244,6 +245,7 @@ def test_every_role_has_a_builder_here() -> None:
     assert BUILDERS.keys() == ROLES.keys(), "give a new role a line in BUILDERS, here"
 
 
+@pytest.mark.slow
 @each_row("language", LANGUAGES)
 @each_row("role", BUILDERS)
 def test_nothing_said_passes_for_ours(role: str, language: Language) -> None:

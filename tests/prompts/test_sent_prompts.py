@@ -122,6 +122,7 @@ class TestTheMainPrompt:
         (call,) = whole.tool_calls
         assert call["args"] == arguments
 
+    @pytest.mark.slow
     @languages
     def test_the_numbers_before_summaries_are_explained(
         self, tmp_path: Path, language: Language

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tables import each_row
 
 from topicloom import Claim, Said, StoredMessage
@@ -182,6 +183,7 @@ def is_kept(said: str, claim: str) -> bool:
     return not find_flaw(Claim(claim, ("m1",)), {"m1": message(1, "user", said)})
 
 
+@pytest.mark.slow
 @each_row(
     ("pairs", "kept"),
     [

@@ -86,6 +86,7 @@ def test_a_fact_is_corrected_and_forgotten_from_any_thread(people: People) -> No
     assert not people.facts("web")
 
 
+@pytest.mark.slow
 def test_a_fork_sees_the_facts_of_its_checkpoint(people: People) -> None:
     people.learn("web", ULM, "home")
     people.say("slack", "Hello?")

@@ -181,6 +181,7 @@ def test_what_does_not_rest_on_the_users_words_is_dropped(world: World) -> None:
     assert sum(found.dropped.values()) == 3
 
 
+@pytest.mark.slow
 def test_only_what_was_really_said_is_read(world: World) -> None:
     """Recalled text stands in the prompts of many turns; it is never in the records."""
     graph, config = world.graph(), thread()
@@ -294,6 +295,7 @@ def test_if_nobody_can_nothing_is_written(world: World) -> None:
     assert world.items() == []
 
 
+@pytest.mark.slow
 def test_a_long_history_is_read_in_parts(world: World) -> None:
     record(world.graph(), thread(), *past("tea", rounds=10))
     policy = POLICY.model_copy(update={"messages": 8})
@@ -331,6 +333,7 @@ async def test_beside_a_graph(world: World) -> None:
     assert world.facts() == {"I live in Leeds.": ("m5",)}
 
 
+@pytest.mark.slow
 async def test_reviews_beside_a_graph(world: World) -> None:
     """Topics that got messages are reviewed, and nothing more until something is said."""
     graph, storage = world.graph(), FileStorage(world.folder, fsync=False)

@@ -334,6 +334,7 @@ def test_the_frame_of_a_statement_is_found() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_very_long_message_is_read_in_bounded_time() -> None:
     assert find_statements("I am " + "a " * 200_000) == []
     assert find_statements("“" * 50_000 + "我" * 50_000 + "I like " * 30_000) == []

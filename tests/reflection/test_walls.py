@@ -114,6 +114,7 @@ TALKS = st.lists(
 )
 
 
+@pytest.mark.slow
 @few(4)
 @given(acts=TALKS)
 def test_prompts_show_each_what_is_its_own(

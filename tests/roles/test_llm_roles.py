@@ -408,6 +408,7 @@ def test_a_route_to_nothing_that_was_offered_is_none(
         ChatRouter(chat(openai_server)).call(ROUTE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_router_sees_whole_briefs_page_by_page(
     openai_server: OpenAIServer, language: Language
@@ -447,6 +448,7 @@ def test_usage_is_estimated_where_none_is_reported() -> None:
     assert 30 < answer.usage.output_tokens < 100
 
 
+@pytest.mark.slow
 def test_prompts_stay_within_a_small_window(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply(GOOD["reader"], Usage(1, 1)))
     role = Chat(chat(openai_server).model, chat(openai_server).counter, PrefixMeter(), 3_000)

@@ -96,6 +96,7 @@ def test_names_and_windows() -> None:
     assert (get_model_name(fake), get_window_size(fake, 5)) == ("GenericFakeChatModel", 9)
 
 
+@pytest.mark.slow
 def test_importing_costs_no_client() -> None:
     code = "import sys, topicloom.roles.reader; sys.exit('openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

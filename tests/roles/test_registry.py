@@ -170,6 +170,7 @@ class TestRoles:
         assert Roles().in_turn(READER) == ()
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_before_it_is_asked_for() -> None:
     code = (
         "import sys, topicloom.settings;"

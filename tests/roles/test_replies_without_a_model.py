@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -190,6 +191,7 @@ def test_a_sentence_is_shown_once() -> None:
     assert len(shown_in(reply)) == 1
 
 
+@pytest.mark.slow
 def test_replies_that_no_model_wrote_take_no_room_in_recall(tmp_path: Path) -> None:
     """They stand beside what is asked for, and cost less."""
     settings = Settings(folder=tmp_path, window=2_000, fsync=False)

@@ -144,6 +144,7 @@ def test_a_reader_can_name_no_strangers(openai_server: OpenAIServer, takes: bool
         ), "one form is asked for, never two"
 
 
+@pytest.mark.slow
 @ways
 def test_a_prompt_that_is_too_long_is_made_smaller(openai_server: OpenAIServer, how: str) -> None:
     refusal = "request (12031 tokens) exceeds the available context size (4096 tokens)"
@@ -158,6 +159,7 @@ def test_a_prompt_that_is_too_long_is_made_smaller(openai_server: OpenAIServer, 
     assert all(size < first / 2 for size in rest)
 
 
+@pytest.mark.slow
 def test_answers_are_limited_by_role(openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply(READ))
     small = replace(chat(openai_server, "limited"), answer=READER.answer_tokens)

@@ -77,6 +77,7 @@ def opened(tmp_path: Path) -> Opened:
     return Opened(store, session, embedder, SessionIndex(embedder, store.log, 500))
 
 
+@pytest.mark.slow
 def test_words_find_what_is_not_embedded_yet(opened: Opened) -> None:
     opened.update()
     assert opened.embedder.began.wait(60)
@@ -114,6 +115,7 @@ class FailingEmbedder(HashingEmbedder):
         return super().embed(texts) * (not self.failure)
 
 
+@pytest.mark.slow
 def test_what_an_encoder_failed_at_is_taken_in_anew_once_it_is_back(opened: Opened) -> None:
     embedder, read = FailingEmbedder(128), list[int]()
     index = SessionIndex(embedder, opened.store.log, 500)

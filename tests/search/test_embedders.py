@@ -141,6 +141,7 @@ class TestContract:
         ]
         assert lengths(embedder.embed(odd)) == pytest.approx([1.0] * len(odd), abs=1e-5)
 
+    @pytest.mark.slow
     @settings(max_examples=25, deadline=None)
     @given(texts=st.lists(st.text(max_size=40), max_size=4))
     def test_any_unicode_gets_unit_vectors(self, texts: list[str]) -> None:
@@ -196,6 +197,7 @@ class TestMiniLM:
         texts = ["tea", "", "a cup of tea"]
         assert np.array_equal(BundledEmbedder(MINILM_MODEL).embed(texts), MINILM.embed(texts))
 
+    @pytest.mark.slow
     def test_nothing_heavy_is_imported_early(self) -> None:
         code = (
             "import sys; from topicloom.search.encoders import default_embedder;"

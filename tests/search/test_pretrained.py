@@ -150,6 +150,7 @@ class TestChoice:
         assert (chosen.fingerprint, chosen.dimension) == (embedder.fingerprint, 16)
         assert np.allclose(chosen.embed(TEXTS), embedder.embed(TEXTS), atol=1e-5)
 
+    @pytest.mark.slow
     def test_nothing_is_loaded_by_choosing(self) -> None:
         code = (
             "import sys; from topicloom.search.encoders import open_embedder;"

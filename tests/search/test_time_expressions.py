@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
 
+import pytest
 from hypothesis import example, given, settings, strategies as st
 from tables import each_row
 
@@ -108,6 +109,7 @@ OTHERS = "last month week ago days March Friday between and T Z + - / :".split()
 pieces = st.sampled_from([*CHINESE, *OTHERS, " "])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(numbers | pieces, max_size=6).map("".join) | st.text(max_size=12))
 @example("13月45日")

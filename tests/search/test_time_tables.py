@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+import pytest
 from hypothesis import example, given, settings, strategies as st
 from tables import each_row
 
@@ -273,6 +274,7 @@ texts = st.lists(words | st.text(max_size=4), max_size=5).map("".join)
 days_of_any_year = st.dates(date(1900, 1, 1)).map(lambda d: datetime(d.year, d.month, d.day))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(texts, days_of_any_year)
 def test_any_text_has_days_in_order_or_none(text: str, now: datetime) -> None:
@@ -280,6 +282,7 @@ def test_any_text_has_days_in_order_or_none(text: str, now: datetime) -> None:
     assert days is None or days.first <= days.last
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(texts, days_of_any_year)
 @example("the summer of 2024年初", datetime(2000, 1, 1))
@@ -290,6 +293,7 @@ def test_what_is_found_means_past_days_by_itself(text: str, now: datetime) -> No
     assert days is None or days.first <= now.date()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(texts.filter(str.isascii), days_of_any_year)
 def test_case_and_width_do_not_count(text: str, now: datetime) -> None:

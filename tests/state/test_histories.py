@@ -209,6 +209,7 @@ def _size(round_: Round) -> int:
     return sum(len(r.text) for r in round_.messages)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(acts)
 def test_every_message_keeps_one_home(history: list[Act]) -> None:

@@ -124,6 +124,7 @@ def endless() -> list[Any]:
     return value
 
 
+@pytest.mark.slow
 @each_row(
     "message",
     [

@@ -233,6 +233,7 @@ class TestModelsDecide:
         failed = reading("t1", 0.0).model_copy(update={"failed": True})
         assert ids_of(composed(self.FOUND, failed)) == ids_of(composed(self.FOUND))
 
+    @pytest.mark.slow
     @given(readings, readings, st.integers(0, 400))
     def test_whatever_was_read_at_most_three_are_quoted_that_nobody_named(
         self, read: list[Reading], found: list[Reading], budget: int
@@ -290,6 +291,7 @@ def test_without_a_budget_nothing_is_said(budget: int) -> None:
     assert composed(reading("t1", 0.9, ("m1", 0.9), summary="x"), budget=budget) == ()
 
 
+@pytest.mark.slow
 @given(readings, st.integers(0, 400), st.sets(ids, max_size=10))
 def test_never_over_budget_and_nothing_twice(
     found: list[Reading], budget: int, seen: set[str]
@@ -311,6 +313,7 @@ def test_never_over_budget_and_nothing_twice(
         assert by_topic[note.topic].summary.startswith(note.summary), "whole, or cut by tokens"
 
 
+@pytest.mark.slow
 @given(readings, st.integers(0, 400))
 def test_the_order_of_readings_does_not_matter(found: list[Reading], budget: int) -> None:
     distinct = {q.weight for r in found for q in r.quotes}

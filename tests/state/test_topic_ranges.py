@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.state.topic_ranges import (
@@ -64,6 +65,7 @@ def test_folding_in_two_goes_is_folding_at_once(rows: list[Row], place: int) -> 
     assert {topic: base.numbers(topic) for topic in base.held} == before, "a fork sees it as it was"
 
 
+@pytest.mark.slow
 @given(some_rows())
 def test_what_was_moved_and_moved_back_is_as_before(rows: list[Row]) -> None:
     before = TopicRanges.fold(rows)

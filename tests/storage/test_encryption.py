@@ -128,11 +128,13 @@ def test_no_text_is_in_any_byte(texts: list[str]) -> None:
         assert not find(texts, live(Path(folder), texts))
 
 
+@pytest.mark.slow
 def test_no_text_is_in_any_byte_and_without_a_key_all_are(tmp_path: Path) -> None:
     assert not find(WORDS, live(tmp_path / "closed", WORDS))
     assert find(WORDS, live(tmp_path / "open", WORDS, None)) == WORDS
 
 
+@pytest.mark.slow
 def test_only_names_kinds_and_times_stay_readable(tmp_path: Path) -> None:
     live(tmp_path, WORDS)
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
@@ -147,6 +149,7 @@ def test_only_names_kinds_and_times_stay_readable(tmp_path: Path) -> None:
         assert line.startswith('{"sealed":"')
 
 
+@pytest.mark.slow
 def test_a_wrong_key_and_no_key_are_errors_that_name_the_way_out(tmp_path: Path) -> None:
     live(tmp_path, WORDS)
     for key in (OTHER, None):
@@ -217,6 +220,7 @@ def test_equal_sessions_do_not_look_alike(tmp_path: Path) -> None:
     assert str(heads[0]) not in "".join(lines)
 
 
+@pytest.mark.slow
 def test_a_new_key_reads_what_the_old_one_wrote_and_then_replaces_it(tmp_path: Path) -> None:
     live(tmp_path, WORDS)
     before = read_session(tmp_path, KEY)
@@ -237,6 +241,7 @@ def test_a_new_key_reads_what_the_old_one_wrote_and_then_replaces_it(tmp_path: P
         assert tell(graph, thread(), "Hello?")
 
 
+@pytest.mark.slow
 def test_what_was_in_the_clear_is_encrypted_once_and_for_all(tmp_path: Path) -> None:
     live(tmp_path, WORDS, None)
     before = read_session(tmp_path, None)
@@ -251,6 +256,7 @@ def test_what_was_in_the_clear_is_encrypted_once_and_for_all(tmp_path: Path) -> 
         assert tell(graph, thread(), "Hello?")
 
 
+@pytest.mark.slow
 def test_a_purge_leaves_nothing_that_the_key_could_open(tmp_path: Path) -> None:
     live(tmp_path, WORDS)
     with opened(tmp_path) as (graph, _):

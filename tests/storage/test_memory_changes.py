@@ -79,6 +79,7 @@ def ids(first: int, last: int) -> list[str]:
     return [f"m{n}" for n in range(first, last + 1)]
 
 
+@pytest.mark.slow
 def test_a_chain_of_changes_and_back(talk: Talk) -> None:
     before, days = talk.check(), talk.memory.session()
     memory = talk.memory
@@ -164,6 +165,7 @@ def test_what_was_changed_since_is_not_undone(talk: Talk) -> None:
     assert talk.check() == {"Tea house": ids(1, 6), "雨": ids(7, 12), "山": ids(13, 18)}
 
 
+@pytest.mark.slow
 def test_a_pinned_topic_stays_active(talk: Talk) -> None:
     talk.memory.archive("t1")
     talk.memory.restore("t1")

@@ -180,6 +180,7 @@ PURGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("purge", PURGES)
 def test_nobody_serves_it_from_the_moment_the_purge_returned(
     place: Place, purge: Callable[[Place, Look], None]
@@ -193,6 +194,7 @@ def test_nobody_serves_it_from_the_moment_the_purge_returned(
     assert [name for name, served in after.items() if REMOVED not in served] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("purge", PURGES)
 def test_the_next_turn_has_it_in_no_prompt_and_no_channel(
     place: Place, purge: Callable[[Place, Look], None]

@@ -66,6 +66,7 @@ def around(texts: Sequence[str]) -> list[str]:
     return ["\n".join(t) for t in (MARATHON, KITCHEN, VISA, PICKLES) if t is not texts]
 
 
+@pytest.mark.slow
 @each_row(
     ("texts", "holds"),
     [
@@ -158,6 +159,7 @@ def test_rounds_are_what_the_user_said_and_the_replies() -> None:
 HASHING = HashingEmbedder()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.text(max_size=120) | st.sampled_from([*MARATHON, *VISA, *PICKLES]), min_size=1),

@@ -170,6 +170,7 @@ OPTIONS = {"stacklevel", "style", "reason", "status", "retry_after", "number"}
 """What else those that speak are told by name."""
 
 
+@pytest.mark.slow
 def test_templates_get_the_values_that_they_name() -> None:
     """A name that is missing would be a KeyError instead of the sentence."""
     wrong = []
@@ -181,6 +182,7 @@ def test_templates_get_the_values_that_they_name() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_whatever_is_counted_has_chinese() -> None:
     counted = {
         str(call.args[1].value)
@@ -198,6 +200,7 @@ def find_names(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
 
 
+@pytest.mark.slow
 def test_catalogues_have_nothing_that_is_not_said() -> None:
     """A sentence that was changed in the code would stay English, and nobody would see it."""
     program._add_plugins()
@@ -323,6 +326,7 @@ def test_errors_are_said_in_chinese(
     assert "Error" not in outcome.err
 
 
+@pytest.mark.slow
 def test_a_chat_and_what_is_shown_of_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOPICLOOM_LANGUAGE", "zh")
     commands = "/topics\n/receipt\n/nix\n"

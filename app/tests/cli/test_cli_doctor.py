@@ -96,6 +96,7 @@ def read_everything(request: Request) -> Reply:
     return name_messages([*read_case(request)[0].values()], 1.0)
 
 
+@pytest.mark.slow
 @each_row(
     ("reads", "code", "right", "advice"),
     [
@@ -124,6 +125,7 @@ def test_a_model_that_is_tried_as_the_reader(
     assert {request["model"] for request in openai_server.requests} == {"small"}
 
 
+@pytest.mark.slow
 def test_advice_that_is_followed_is_well(
     run: Run, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
 ) -> None:

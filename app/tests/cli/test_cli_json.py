@@ -49,6 +49,7 @@ def test_what_changes_a_session(run: Run, recording: Path, tmp_path: Path) -> No
     assert read_rows(run, "repair", "talk") == wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sure", "left"), [((), 32), (("--yes",), 30)])
 def test_what_goes_is_named_and_goes_only_if_it_is_sure(
     run: Run, recording: Path, sure: tuple[str, ...], left: int

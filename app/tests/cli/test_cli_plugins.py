@@ -31,6 +31,7 @@ def test_without_the_laboratory_it_is_said_how_to_get_it(name: str, arguments: l
         command_line()([name, *arguments], standalone_mode=False)
 
 
+@pytest.mark.slow
 def test_that_costs_one_line_and_the_exit_code_is_2() -> None:
     # No distribution is found, so none adds a command.
     program = (

@@ -16,6 +16,7 @@ from topicloom_app.cli._views import _format_failures, render_receipt
 from topicloom_app.cli.words import speak_chinese
 
 
+@pytest.mark.slow
 def test_one_for_people_all_for_programs(run: Run, recording: Path) -> None:
     arguments = ("--session", "talk", "--no-questions", "--window", "1000")
     assert run("replay", str(recording), *arguments).code == 0

@@ -46,6 +46,7 @@ class TestReflect:
         assert (fact["fact"], fact["messages"]) == (NUTS, ["m1"])
         assert fact["since"] == fact["at"]
 
+    @pytest.mark.slow
     def test_a_session_that_was_split_is_read_whole(self, run: Run, recording: Path) -> None:
         arguments = ("--session", "talk", "--no-questions", "--window", "1000")
         assert run("replay", str(recording), *arguments).code == 0
@@ -65,6 +66,7 @@ class TestReflect:
         assert_one_line(run("facts", "none"), "there is no session 'none'")
 
 
+@pytest.mark.slow
 def test_a_chat_reflects_beside_itself(run: Run) -> None:
     talk = "\n".join([NUTS, *(f"Message {n}." for n in range(5))])
     assert run("chat", "ann", stdin=f"{talk}\n").code == 0

@@ -49,6 +49,7 @@ def spoil(path: Path) -> None:
     path.write_bytes(b"".join(lines))
 
 
+@pytest.mark.slow
 def test_faults_are_told_in_chinese(
     run: Run,
     talked: Callable[[int], Outcome],
@@ -100,6 +101,7 @@ def test_a_side_file_is_made_anew(
     assert len(assert_whole(tmp_path)) == 32
 
 
+@pytest.mark.slow
 def test_a_turn_names_the_way_out_and_goes_on_after_it(
     run: Run, talked: Callable[[int], Outcome], tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_session_that_holds_something_else(run: Run, recording: Path) -> None:
     assert "holds another conversation" in outcome.err
 
 
+@pytest.mark.slow
 def test_reading_a_kept_session(run: Run, recording: Path) -> None:
     run("replay", str(recording), *SMALL, "--session", "kept", "--no-questions")
     listed = run("sessions").out
@@ -89,6 +90,7 @@ def test_reading_a_kept_session(run: Run, recording: Path) -> None:
     assert "Yue: My shin hurts after running, 4 days" in shown
 
 
+@pytest.mark.slow
 def test_a_transcript_as_json(run: Run, recording: Path) -> None:
     run("replay", str(recording), *SMALL, "--session", "kept", "--no-questions")
     rows = [json.loads(line) for line in run("transcript", "kept", "--json").out.splitlines()]
@@ -146,6 +148,7 @@ def test_many_questions_take_a_line_each(run: Run, tmp_path: Path) -> None:
     assert "25 of 25 questions" in out
 
 
+@pytest.mark.slow
 def test_a_model_answers_the_questions(
     run: Run, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer, recording: Path
 ) -> None:

@@ -56,6 +56,7 @@ class TestReview:
 
 
 class TestPurge:
+    @pytest.mark.slow
     def test_messages_are_named_asked_for_and_removed(self, run: Run, talked: str) -> None:
         before = transcript(run, talked)
         kept = run("purge", talked, "--message", "m3-m4", stdin="n\n")

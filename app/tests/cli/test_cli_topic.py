@@ -36,6 +36,7 @@ def test_what_was_said_is_found_and_quoted(talk: Run) -> None:
     assert_one_line(talk("search", "talk", "x", "--since", "soon"), "not a day")
 
 
+@pytest.mark.slow
 def test_a_refused_change_is_told_in_chinese_and_leaves_no_trace(
     talk: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_refused_change_is_told_in_chinese_and_leaves_no_trace(
     assert read_rows(talk, "topic", "changes", "talk") == before
 
 
+@pytest.mark.slow
 def test_topics_are_changed_and_changed_back(talk: Run) -> None:
     before = read_rows(talk, "topics", "talk")
     one, other, *_ = (t["id"] for t in before if t["count"])

@@ -17,6 +17,7 @@ def talked(run: Run, recording: Path) -> str:
     return "talk"
 
 
+@pytest.mark.slow
 def test_it_shows_asks_and_removes(run: Run, talked: str, tmp_path: Path) -> None:
     before = run("transcript", talked).out
     for given in (["--dry-run"], []):

@@ -121,6 +121,7 @@ def test_nothing_said_is_markup(texts: list[str], name: str) -> None:
     assert not said.strip()
 
 
+@pytest.mark.slow
 def test_the_command_exports_pages_markdown_and_lines(run: Run, tmp_path: Path) -> None:
     run("chat", "kept", stdin="茶：<b>一</b>\n")
     page = tmp_path / "kept.html"

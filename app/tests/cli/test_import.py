@@ -85,6 +85,7 @@ def talk(id: str, count: int, start: float) -> dict[str, Any]:
     return chatgpt(*nodes, id=id)
 
 
+@pytest.mark.slow
 def test_a_chatgpt_export_is_recorded_with_its_times(run: Run, tmp_path: Path) -> None:
     outcome = run("import", "chatgpt", save(tmp_path / "c.json", [MIXED]), "--session", "old")
     rows = stored(run, "old")
@@ -178,6 +179,7 @@ def test_conversations_without_ids_of_messages(run: Run, tmp_path: Path) -> None
         assert [r["text"] for r in stored(run, "old")] == ["茶：c", "茶：d"]
 
 
+@pytest.mark.slow
 def test_what_was_removed_does_not_come_back(run: Run, tmp_path: Path) -> None:
     """Nor does it keep out another message whose counted id is the same."""
     one, other = ([f"茶：{name}{n}" for n in range(4)] for name in "cd")
@@ -206,6 +208,7 @@ def test_a_call_that_was_removed_does_not_come_back(run: Run, tmp_path: Path) ->
     assert "0 messages recorded" in run("import", "langchain", path, "--session", "old").out
 
 
+@pytest.mark.slow
 def test_a_replay_goes_on_behind_what_was_removed(run: Run, tmp_path: Path) -> None:
     said = [
         {"id": str(n), "role": ("user", "assistant")[n % 2], "text": f"茶：{n}"} for n in range(6)
@@ -398,6 +401,7 @@ def test_thousands_go_into_one_or_many_in_the_order_of_time(run: Run, tmp_path: 
     assert [r["source"] for r in stored(run, "About a")] == sources[:4]
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_taken_in_again(run: Run, tmp_path: Path) -> None:
     file = save(tmp_path / "c.json", [talk("a", 3, 1e9)])
     run("import", "chatgpt", file, "--session", "all")
@@ -413,6 +417,7 @@ def test_what_is_there_is_not_taken_in_again(run: Run, tmp_path: Path) -> None:
     assert "0 messages recorded" in run("import", "chatgpt", file, "--session", "all").out
 
 
+@pytest.mark.slow
 def test_files_whose_messages_have_the_same_ids_lose_nothing_to_each_other(
     run: Run, tmp_path: Path
 ) -> None:

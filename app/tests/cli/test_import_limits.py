@@ -24,6 +24,7 @@ def pack(path: Path, text: bytes) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_archive_that_unpacks_to_too_much(tmp_path: Path) -> None:
     bomb = pack(tmp_path / "a.zip", b"[" + b" " * (UNPACKED_FREE + 9) + b"]")
     assert bomb.stat().st_size < 100_000

@@ -29,6 +29,7 @@ def part(number: int, time: float, title: str = "") -> dict[str, Any]:
     return chatgpt(*nodes, id=f"c{number}", title=title or f"Part {number}")
 
 
+@pytest.mark.slow
 def test_a_folder_several_files_and_one_by_one(run: Run, tmp_path: Path) -> None:
     """Parts come newest first. However they are imported, an export is in the order of time."""
     folder = tmp_path / "unzipped"
@@ -100,6 +101,7 @@ def test_a_preview_records_nothing(run: Run, tmp_path: Path) -> None:
     assert [row["name"] for row in read_rows(run, "sessions")] == ["all"]
 
 
+@pytest.mark.slow
 def test_each_is_named_by_its_title_and_found_again(run: Run, tmp_path: Path) -> None:
     titles = ["Tea: green / black?", "红烧肉的做法", "tea green black", "..", "New chat"]
     chats = [part(n, 1e9 + n, title) for n, title in enumerate(titles)]
@@ -123,6 +125,7 @@ def test_each_does_not_go_into_a_session_of_several(run: Run, tmp_path: Path) ->
     assert row["sessions"] == ["Part 1", "Part 2"]
 
 
+@pytest.mark.slow
 def test_branches_become_conversations_of_their_own_if_asked_for(run: Run, tmp_path: Path) -> None:
     file = str(SAMPLES / "claude.json")
     shown = ["The rent is 900 euros.", "Here it is:", "And with heating?", "A sum of 1000."]

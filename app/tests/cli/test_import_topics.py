@@ -67,6 +67,7 @@ def names_of(graph: Graph) -> list[str]:
     return [topic.name for topic, _ in topics_of(graph)]
 
 
+@pytest.mark.slow
 def test_by_the_command_and_by_the_page_alike(run: Run, tmp_path: Path) -> None:
     file = save(
         tmp_path / "c.json",
@@ -94,6 +95,7 @@ def test_by_the_command_and_by_the_page_alike(run: Run, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_by_the_page(run: Run, tmp_path: Path) -> None:
     file = save(
         tmp_path / "c.json",
@@ -258,6 +260,7 @@ def test_a_recording_with_a_title_is_one_topic(tmp_path: Path) -> None:
     assert names_of(graph) == ["茶和雨"]
 
 
+@pytest.mark.slow
 def test_a_title_goes_with_what_is_purged(run: Run, tmp_path: Path) -> None:
     """And what was purged stays away, though the chat was given another title since."""
     file = save(tmp_path / "c.json", [chat("a", "Secret tea", TEA), chat("b", "Rain", RAIN)])

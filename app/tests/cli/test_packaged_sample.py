@@ -63,12 +63,14 @@ async def test_the_page_and_the_documents_count_as_the_commands_do(
         assert f"tokens, in {topics} topics." in told, document
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_from_it(graph: CompiledSessionGraph) -> None:
     graph.invoke({"messages": [HumanMessage("Which illness does Mum have?")]}, THREAD)
     (receipt,) = Memory.of(graph, THREAD).receipts(1)
     assert "m53" in {quote for topic in receipt.quoted for quote in topic.quotes}
 
 
+@pytest.mark.slow
 def test_the_moment_that_the_page_leads_to_is_in_it(graph: CompiledSessionGraph) -> None:
     memory = Memory.of(graph, THREAD)
     (turn,) = (receipt.turn for receipt in memory.receipts() if receipt.user == "m293")

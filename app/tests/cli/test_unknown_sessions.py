@@ -47,6 +47,7 @@ def run_beside_cats(run: Run) -> Run:
     return run
 
 
+@pytest.mark.slow
 @each_row("command", list_commands())
 def test_an_unknown_session_is_said_with_those_that_exist(
     run_beside_cats: Run, command: str

@@ -28,6 +28,7 @@ def read(text: str, key: str = "said") -> list[Any]:
     return [entry.value for entry in entries]
 
 
+@pytest.mark.slow
 @given(st.lists(OBJECTS | st.integers(), max_size=6), st.sampled_from([None, 1]), st.integers(1, 9))
 def test_lists_and_lines_are_read_as_a_whole_is(
     values: list[Any], indent: int | None, step: int

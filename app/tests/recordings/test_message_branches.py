@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, strategies as st
 
 from topicloom_app.recordings.branches import find_branches
@@ -61,6 +62,7 @@ def test_what_follows_no_id_goes_on_behind_the_gap() -> None:
         assert (found.shown, found.others) == (["q", "a", "b", "c"], [])
 
 
+@pytest.mark.slow
 def test_a_long_chain_takes_no_long_time() -> None:
     parents: dict[str, str | None] = {str(n): str(n - 1) if n else None for n in range(100_000)}
     assert len(find_branches(parents, None, {"0": 1.0}).shown) == 100_000

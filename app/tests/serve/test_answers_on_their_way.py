@@ -24,6 +24,7 @@ ASKED: Any = [{"role": "user", "content": "What was it?"}]
 TOOL: Any = {"type": "function", "function": {"name": "write_file", "parameters": {}}}
 
 
+@pytest.mark.slow
 def test_a_stream_that_has_nothing_to_say_yet_says_so(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
@@ -41,6 +42,7 @@ def test_a_stream_that_has_nothing_to_say_yet_says_so(
     assert len([line for line in told if line.startswith(":")]) > 2
 
 
+@pytest.mark.slow
 def test_an_error_before_the_headers_is_a_status_and_later_an_event(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
@@ -93,6 +95,7 @@ def test_what_the_models_server_refuses_is_passed_on_and_asked_once(
     assert len(openai_server.requests) == 1
 
 
+@pytest.mark.slow
 def test_when_to_ask_again_is_passed_on(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Status(429, retry_after=17, message="slow down"))
     with serving(tmp_path, openai_server, 1) as (url, graph), open_client(url) as client:
@@ -149,6 +152,7 @@ def test_who_leaves_ends_the_turn() -> None:
 ORIGIN = "http://localhost:3000"
 
 
+@pytest.mark.slow
 def test_a_page_that_may_ask(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply("A heron."))
     asks = {

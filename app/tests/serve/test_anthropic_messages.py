@@ -54,6 +54,7 @@ def say(client: Anthropic, messages: list[Any], stream: bool, **options: Any) ->
     return message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_talk_in_the_anthropic_protocol_goes_on(
     talk: Talk, client: Anthropic, stream: bool
@@ -121,6 +122,7 @@ def test_tools_that_the_client_runs(talk: Talk, client: Anthropic, stream: bool)
     ]
 
 
+@pytest.mark.slow
 def test_keys_models_and_mistakes(talk: Talk, client: Anthropic) -> None:
     assert [m.id for m in client.models.list()] == ["topicloom"]
     assert client.models.retrieve("topicloom").display_name == "topicloom"
@@ -167,6 +169,7 @@ def test_tokens_are_counted_without_an_answer(talk: Talk, client: Anthropic) -> 
         count(messages=[])
 
 
+@pytest.mark.slow
 def test_failures_of_the_model_reach_the_client(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:

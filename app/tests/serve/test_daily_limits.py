@@ -25,6 +25,7 @@ BODIES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_every_protocol_is_told_when_to_come_again(
     tmp_path: Path, openai_server: OpenAIServer, stream: bool

@@ -197,6 +197,7 @@ def test_names_by_which_owners_would_not_be_apart(behind: Behind, names: tuple[s
         behind.open(keys=dict(zip(names, ("one", "two"), strict=True)))
 
 
+@pytest.mark.slow
 def test_chats_and_owners_are_apart(behind: Behind) -> None:
     keys = {"ann": "secret-a", "bob": "secret-b"}
     with (
@@ -357,6 +358,7 @@ def test_a_message_that_cannot_be_taken_in_is_named_and_leaves_nothing(
     assert remembered(behind.folder, behind.graph, "c") == history
 
 
+@pytest.mark.slow
 def test_line_breaks_of_one_user_let_others_be_answered(client: openai.OpenAI, url: str) -> None:
     """One call of a quadratic pattern would hold the interpreter for hours."""
     history: list[Any] = []

@@ -63,6 +63,7 @@ def change(talk: Talk, do: str, **given: Any) -> Any:
     return send(talk, "POST", "/threads/c1/changes", json={"do": do, **given})
 
 
+@pytest.mark.slow
 def test_it_shows_what_memory_shows(talk: Talk) -> None:
     memory = Memory.of(talk.graph, name_thread("ann.c1"))
     topics = memory.topics()
@@ -104,6 +105,7 @@ def test_it_shows_what_memory_shows(talk: Talk) -> None:
         assert not get(talk, f"/threads/c1/{path}")
 
 
+@pytest.mark.slow
 def test_it_changes_what_memory_changes(talk: Talk) -> None:
     topic = get(talk, "/threads/c1/topics")[0]["id"]
     renamed = change(talk, "rename", topic=topic, name="Tea")
@@ -113,6 +115,7 @@ def test_it_changes_what_memory_changes(talk: Talk) -> None:
     assert get(talk, f"/threads/c1/topics/{topic}")["name"] != "Tea"
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_is_gone(talk: Talk) -> None:
     asked = {"what": ["m1-m2"], "dry_run": True}
     would = send(talk, "POST", "/threads/c1/forget", json=asked)
@@ -140,6 +143,7 @@ class WaitingResponder(ScriptedResponder):
             yield chunk
 
 
+@pytest.mark.slow
 def test_a_change_comes_behind_the_turn_that_runs(tmp_path: Path) -> None:
     responder, answers = WaitingResponder(), list[Any]()
     graph = open_graph(tmp_path, fake_roles(responder))
@@ -163,6 +167,7 @@ def test_a_change_comes_behind_the_turn_that_runs(tmp_path: Path) -> None:
     assert texts == ["We went to the lake.", "Lake.", "(removed on request)", "Lake."]
 
 
+@pytest.mark.slow
 def test_a_trusted_key_reads_and_deletes_what_is_kept_of_a_user(talk: Talk) -> None:
     graph, name = talk.graph, "app.garden-chat"
     config = name_thread(name)
@@ -180,6 +185,7 @@ def test_a_trusted_key_reads_and_deletes_what_is_kept_of_a_user(talk: Talk) -> N
     assert get(talk, f"/threads/{name}", **ann)[0] == 404
 
 
+@pytest.mark.slow
 def test_a_user_has_a_time_zone_that_is_kept(tmp_path: Path) -> None:
     """It goes before the zone of the key that speaks for the user."""
     clock = Clock()
@@ -205,6 +211,7 @@ def test_a_user_has_a_time_zone_that_is_kept(tmp_path: Path) -> None:
         assert "Europe/Paris" in wrong[1]
 
 
+@pytest.mark.slow
 def test_a_chat_of_a_user_has_the_name_that_its_client_gave(talk: Talk) -> None:
     body = {"model": "topicloom", "messages": [{"role": "user", "content": "茶：一"}]}
     headers = {"Authorization": "Bearer other", "X-Chat-Id": "c/1", **ANN}
@@ -217,6 +224,7 @@ def test_a_chat_of_a_user_has_the_name_that_its_client_gave(talk: Talk) -> None:
     assert get(talk, "/threads/c1/messages", **ann)[0]["text"] == "茶：一"
 
 
+@pytest.mark.slow
 @each_row(
     ("method", "path", "options", "status", "says"),
     [
@@ -244,6 +252,7 @@ def test_an_error_says_what_is_wrong(
     assert says in answered[1]
 
 
+@pytest.mark.slow
 def test_its_document_is_one_of_openapi(talk: Talk) -> None:
     described = httpx.get(f"{talk.url.removesuffix('/v1')}/openapi.json").json()
     OpenAPI.model_validate(described)

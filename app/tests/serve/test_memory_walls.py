@@ -82,6 +82,7 @@ def walled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walled]:
         yield Walled(talk, names)
 
 
+@pytest.mark.slow
 def test_each_has_one_thread_of_its_own(walled: Walled) -> None:
     assert len({*walled.names}) == len(PERSONS)
     assert [said[0] for said in walled.read()] == [f"secret{n}。" for n in range(len(PERSONS))]

@@ -165,6 +165,7 @@ def test_only_what_a_person_said(tmp_path: Path, served: Any, turn: Any) -> None
             assert remembered(tmp_path, graph, session) == client.said, (session, text)
 
 
+@pytest.mark.slow
 def test_librechat_holds_a_conversation(tmp_path: Path, served: Any) -> None:
     """LibreChat gives `user` alone, and streams all but the title: a first answer once more, an
     edit, an image, and a tool of an agent's."""

@@ -80,6 +80,7 @@ def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:
     assert talk.remembered() == changed[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["茶：一", "山：另一个"])
 def test_the_first_message_asked_again_or_edited(talk: Talk, text: str) -> None:
     said = talk.ask(talk.ask([], "茶：一", **CHAT), "茶：二", **CHAT)
@@ -147,6 +148,7 @@ def test_a_reply_is_continued(talk: Talk, stream: bool) -> None:
     assert "Continue" not in prompt_of(talk.responder.requests[2])
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_out_the_beginning(talk: Talk) -> None:
     said: list[Message] = []
     for turn in range(6):
@@ -158,6 +160,7 @@ def test_a_client_that_leaves_out_the_beginning(talk: Talk) -> None:
     assert talk.remembered() == said[:-1] + again[-1:]
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_out_the_beginning_of_talk_with_tools(talk: Talk) -> None:
     said: list[Message] = []
     for turn in range(6):
@@ -170,6 +173,7 @@ def test_a_client_that_leaves_out_the_beginning_of_talk_with_tools(talk: Talk) -
     assert talk.remembered() == before + asked[-2:]
 
 
+@pytest.mark.slow
 def test_a_cut_history_over_tools_may_begin_anywhere(talk: Talk) -> None:
     """A client shows a turn with tools of the graph as one reply, and may cut anywhere."""
     call = make_tool_call("weather", {"city": "奥斯陆"})
@@ -184,6 +188,7 @@ def test_a_cut_history_over_tools_may_begin_anywhere(talk: Talk) -> None:
         assert talk.session == "c1"
 
 
+@pytest.mark.slow
 def test_two_cut_chats_of_a_user(talk: Talk) -> None:
     """Each is found by its end and gone on with; what the other said stays in view."""
     tea = talk.ask(talk.ask([], "茶：一", user="ann"), "茶：二", user="ann")
@@ -228,6 +233,7 @@ def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:
     assert "茶：一" not in prompt_of(talk.responder.requests[-1])
 
 
+@pytest.mark.slow
 def test_chats_of_a_user_side_by_side(talk: Talk) -> None:
     tea = talk.ask([], "茶：一", user="ann")
     hill = talk.ask([], "山：密码是 4711", user="ann")
@@ -252,6 +258,7 @@ def test_names_of_any_kind(talk: Talk, user: str) -> None:
     assert talk.session.startswith("s-")
 
 
+@pytest.mark.slow
 def test_a_stream_that_the_client_left(talk: Talk) -> None:
     said = talk.ask([], "茶：一", **CHAT)
     talk.responder.script.append("很长 的 回答 " * 200)

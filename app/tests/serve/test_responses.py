@@ -100,6 +100,7 @@ def test_whole_histories_are_the_same_talk(talk: Talk) -> None:
     assert ask(talk.client, history, "茶：四", user="ann") == talk.remembered("ann.ann")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("by_id", [False, True])
 def test_tools_that_the_client_runs(talk: Talk, stream: bool, by_id: bool) -> None:
@@ -240,6 +241,7 @@ def test_mistakes_in_a_request(talk: Talk, change: dict[str, Any], about: str) -
     assert about in error["message"]
 
 
+@pytest.mark.slow
 def test_a_reply_that_was_cut_or_failed_says_so(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
@@ -262,6 +264,7 @@ def test_a_reply_that_was_cut_or_failed_says_so(
     assert "Sending it again does not help" in events[-1]["response"]["error"]["message"]
 
 
+@pytest.mark.slow
 def test_the_form_of_a_reply_is_passed_on(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply('{"city": "Rome"}'))
     form: Any = {"type": "json_schema", "name": "place", "schema": {}, "strict": True}

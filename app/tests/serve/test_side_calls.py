@@ -119,6 +119,7 @@ CLIENTS: list[tuple[Callable[[Client], None], dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asks", "options", "system"), CLIENTS)
 def test_only_what_a_person_said_is_in_the_session(
     talk: Talk, asks: Callable[[Client], None], options: dict[str, Any], system: str

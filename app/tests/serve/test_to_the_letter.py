@@ -52,11 +52,13 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_given_is_refused(talk: Talk) -> None:
     answered = [(path, body) for path, body in REFUSED if post(talk, path, body).status_code != 400]
     assert answered == []
 
 
+@pytest.mark.slow
 @each_row(
     ("path", "body"),
     [
@@ -128,6 +130,7 @@ def test_items_of_an_agent_are_read_or_passed_over(talk: Talk) -> None:
     assert talk.remembered("ann")[3]["content"] == "a.txt"
 
 
+@pytest.mark.slow
 def test_an_agent_is_recorded_where_the_server_or_a_header_says_so(tmp_path: Path) -> None:
     for name, record, headers in (
         ("a", False, {}),
@@ -160,6 +163,7 @@ def test_a_conversation_that_is_kept_is_sent_as_one_item(talk: Talk) -> None:
         client.responses.compact(model="topicloom", input="Something else.")
 
 
+@pytest.mark.slow
 @each_row(
     ("minutes", "headers", "times"),
     [
@@ -205,6 +209,7 @@ def test_an_empty_user_is_nobody(tmp_path: Path) -> None:
         assert httpx.get(f"{talk.url}/models", headers={"x-api-key": ""}).status_code == 401
 
 
+@pytest.mark.slow
 def test_the_users_clock_comes_with_a_header_or_with_the_key(tmp_path: Path) -> None:
     evening = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     settings = Settings(folder=tmp_path, fsync=False, timezone="UTC")
