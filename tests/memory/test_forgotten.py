@@ -40,9 +40,11 @@ from topicloom import (
     ReflectionStore,
     Role,
     SessionStore,
+    Settings,
     SplitRequest,
     StoredMessage,
     TopicWindow,
+    build_session_graph,
     get_session,
     open_session,
 )
@@ -315,3 +317,17 @@ def test_a_purge_that_was_killed_anywhere_is_finished(tmp_path: Path) -> None:
             store.log.purge(chain, list(keep), keep)
         assert Memory.of(graph, thread()).forget(*(f"m{n}" for n in numbers)).left == ()
         assert stored(folder) == []
+
+
+@pytest.mark.slow
+def test_replies_that_only_quote_it_go_with_it_and_nothing_of_it_is_found(tmp_path: Path) -> None:
+    settings = Settings(folder=tmp_path, fsync=False)
+    graph = build_session_graph(settings=settings).compile(checkpointer=InMemorySaver())
+    for text in (f"My hotel is called {SECRET}.", "My tooth hurts.", "How is my hotel called?"):
+        reply = tell(graph, thread(), text)[-1].text
+    assert SECRET in reply
+    memory = Memory.of(graph, thread())
+    assert [m.id for m in memory.forget("m1", dry_run=True).messages] == ["m1", "m6"]
+    memory.forget("m1")
+    assert stored(tmp_path) == []
+    assert [hit.message.id for hit in memory.search(SECRET)] in (["m3", "m5"], ["m5", "m3"])

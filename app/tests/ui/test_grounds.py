@@ -58,6 +58,8 @@ def test_a_reply_without_a_model_is_its_quotes_and_nothing_else() -> None:
     said = "The ferry leaves at nine.", "He waits.\nThe ferry leaves at nine. I said “no”.", "Nine."
     found = find("When does it leave?", reply, *said, only_quotes=True)
     assert list_leads(found) == [("m2", "The ferry leaves at nine. I said “no”.")]
+    earlier = f"No model is set. {reply}".replace("this:", "this in what was said:")
+    assert list_leads(find("And when?", reply, "Nine.", earlier, only_quotes=True)) == []
     kept = "Kept. My search found nothing close to this."
     assert list_leads(find("When does the ferry leave?", kept, *said, only_quotes=True)) == []
 

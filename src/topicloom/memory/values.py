@@ -11,6 +11,7 @@ from pydantic import BaseModel, PrivateAttr
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
+from topicloom.prompts.wording import find_own_quotes
 from topicloom.reflection.facts import Fact
 from topicloom.state.changes import REVIEW
 from topicloom.state.hierarchy import build_full_name
@@ -125,7 +126,10 @@ def show_topic(
 
 
 def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> list[int]:
-    """Numbers of the messages that are named, by their ids or by topics."""
+    """Numbers of the messages that are named, by their ids or by topics.
+
+    Replies that no model wrote and that quote any of them are among them.
+    """
     table, numbers = store.topic_table(session), set[int]()
     for name in what:
         if find_number(name, "t") is None:
@@ -135,7 +139,10 @@ def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> 
         numbers |= store.find_named(session, topic)
     if not numbers:
         raise InputError("nothing to remove: name a topic that holds messages, or messages")
-    return sorted(numbers)
+    said = store.messages(session)
+    gone = [" ".join(message.text.split()) for message in said if message.seq in numbers]
+    quoting = (m.seq for m in said for q in find_own_quotes(m.text) if any(q in t for t in gone))
+    return sorted(numbers.union(quoting))
 
 
 def read_numbers(session: Session, messages: str | Iterable[str]) -> tuple[int, ...]:

@@ -41,6 +41,12 @@ def strip_own_replies(text: str) -> str:
     return _own_replies().sub("\n", text)
 
 
+def find_own_quotes(text: str) -> list[str]:
+    """What the replies in a text quote that no model wrote."""
+    replies = "\n".join(reply[0] for reply in _own_replies().finditer(text))
+    return [quote.rstrip("…").strip() for quote in re.findall("“(.*)”", replies)]
+
+
 @cache
 def _own_replies() -> re.Pattern[str]:
     words = [get_wording(language) for language in LANGUAGES]

@@ -23,7 +23,7 @@ from topicloom.search.message_columns import (
 )
 from topicloom.search.message_view import MessageView
 from topicloom.search.vectors import GrowingRows, Place, StoredVectors
-from topicloom.state.stored_message import StoredMessage
+from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic
 
@@ -37,7 +37,7 @@ _ROW = np.dtype(
         ("from_user", np.float64),
         ("seconds", np.float64),  # since the epoch; NaN if it has no time
         ("opens", np.bool_),  # a topic began with it, as it came
-        ("empty", np.bool_),  # a reply that no model wrote
+        ("empty", np.bool_),  # a reply that no model wrote, or removed
         ("standing", np.bool_),  # the user asks for something that holds from then on
     ]
 )
@@ -161,7 +161,8 @@ class MessageTable:
         day, speaker = self._days[message.day], self._speakers[message.speaker or ""]
         cost = count_budget_tokens(message.line)
         from_user = message.role == "user"
-        empty = not from_user and not strip_own_replies(message.text).strip()
+        unsaid = not from_user and not strip_own_replies(message.text).strip()
+        empty = unsaid or message.text == REMOVED
         seconds, opens = read_seconds(message), message.opens
         begun = (message.seq, 0, day, speaker, cost, from_user)
         standing = from_user and load_cues("standing").found_in(message.as_query)

@@ -67,7 +67,7 @@ class MessageView:
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """True for replies that no model wrote: they say nothing that is worth quoting [n]."""
+        """True for replies that no model wrote, and for what was removed: nothing to quote [n]."""
         return np.asarray(self._rows["empty"])
 
     def held_by(self, topics: Iterable[str]) -> NDArray[np.bool_]:

@@ -86,15 +86,17 @@ class PurgedTexts:
     def strip_topic(self, row: Row) -> Row:
         """A row of the roster, without brief and summary if its topic holds or refers to any.
 
-        Its name stays if a person gave it, or the topic only refers to them, unless it repeats
-        what was said. The title of an imported chat goes.
+        Its name stays if a person gave it, or nobody made it of what was said (loose ends), or
+        the topic only refers to them, unless it repeats what was said. The title of an imported
+        chat goes.
         """
         holds = row["id"] in self.topics
         if not holds and row["id"] not in self.referring:
             return row
         left = {**row, **dict.fromkeys({"brief", "summary"} & row.keys(), "")}
         marks = row.get("by_hand", ())
-        if ("named" in marks or not holds) and not self.words.is_repeated_in(row["name"]):
+        made = holds and "named" not in marks and not row.get("loose")
+        if not made and not self.words.is_repeated_in(row["name"]):
             return left
         left["name"] = _plain_name(row["id"])
         if marks:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from topicloom import Embedder, StoredMessage
-from topicloom.hosting import clip, sentences_of, telling_words
+from topicloom.hosting import clip, sentences_of, strip_own_replies, telling_words
 
 Place = Literal["quoted", "quoted_before", "in_view"]
 """The way a message came into a prompt: quoted in this turn, or in an earlier one, or not moved
@@ -84,7 +84,7 @@ def find_grounds(
 def _find_quoted(message: StoredMessage, place: Place, reply: str, *, dated: bool) -> list[Ground]:
     """The message, if a sentence of the reply names its id or a line quotes it: with its day, if
     lines are `dated`, else some words of it."""
-    text = " ".join(message.text.split())
+    text = " ".join(strip_own_replies(message.text).split())
     for line in filter(None, reply.splitlines()):
         for found in _QUOTATION.finditer(line):
             quote = next(filter(None, found.groups())).rstrip("…").strip()
