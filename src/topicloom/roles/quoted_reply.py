@@ -29,7 +29,7 @@ _WORDS, _ABROAD = 0.1, 0.2
 which lies farther away."""
 _SHOWN, _PASSAGE = 3, 150
 """Messages that are shown at most, and characters of a passage, which is whole up to twice that."""
-_SAME = 0.65
+_SAME = 0.5
 """Cosine from which two passages are versions of one statement."""
 _WISH_TO_FORGET = re.compile("|".join(load_rows("cues/wish_to_forget")), re.I)
 
