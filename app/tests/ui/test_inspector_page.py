@@ -687,6 +687,7 @@ def test_all_of_it_by_keys_in_both_languages_and_on_a_phone(page: Page) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".opened h2")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.locator(".opened h2")).to_have_count(0)
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     expect(page.locator("#why .head")).to_contain_text("m27")

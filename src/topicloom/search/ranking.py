@@ -41,6 +41,9 @@ class RankWeights:
     there is less around, which is no merit."""
     user: float = 2.0
     """Bonus for the user's own words in talk with an assistant, and for a question about them."""
+    fits: float = 0.5
+    """Spreads over the mean from which a message rises with its topic. Others do not, or a large
+    topic would fill the budget, whatever its messages say."""
     frame: float = 4.0
     """Tokens that a quote costs beside its text."""
 
@@ -171,13 +174,15 @@ def prefer_user(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
 def prefer_topics(asked: Asked, weights: RankWeights, scores: Floats) -> Floats:
     """The messages of the topics that the turn is in, and of these where a stretch began.
 
-    They rise by a spread, and by one more if the user began a stretch of the topic with them. In
-    talk with an assistant alone: people among themselves seldom go back to where they were.
+    They rise by a spread if they fit by themselves, and by one more if the user began a stretch of
+    the topic with them. In talk with an assistant alone: people among themselves seldom go back to
+    where they were.
     """
     messages = asked.messages
     if not messages.with_assistant:
         return scores
-    rise = float(scores.std()) * (1 + messages.opens)
+    fits = standardize(scores) >= weights.fits
+    rise = float(scores.std()) * (1 + messages.opens) * fits
     return np.asarray(scores + rise * asked.in_turn)
 
 
