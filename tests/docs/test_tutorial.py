@@ -50,6 +50,17 @@ def list_checks(text: str) -> dict[str, str]:
     return {name: "".join(said.split()) for name, _, said in rows}
 
 
+def test_what_the_tutorial_made_is_deleted_at_its_end(run: Run) -> None:
+    before, _, cleared = PAGE.partition("## Clear up")
+    made = set(re.findall(r'(?:topicloom chat |--session |"thread_id": ")(\w+)', before))
+    for name in made:
+        run("chat", name, stdin="Hi\n")
+    names = cleared.partition("topicloom delete ")[2].partition("\n")[0].split()
+    shown = run("delete", *names, stdin="y\n").out.replace("[y/N]: ", "[y/N]: y\n")
+    assert plain(shown) == plain(read_block("cleared"))
+    assert set(names) == made
+
+
 def test_the_program_goes_on_when_it_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

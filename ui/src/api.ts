@@ -31,6 +31,12 @@ export class Api {
   /** A session, as it is, or at a moment. */
   constructor(readonly name: string, readonly at = "") { this.base = `/api/session/${encodeURIComponent(name)}`; }
   static first = () => ask<ShownSession>("/api/session");
+  /** The session of a name, or the first one; throws if there is none of that name. */
+  static open = async (name: string) => {
+    const first = await Api.first();
+    if (name && !first.sessions.includes(name)) throw new Error(`there is no session '${name}'`);
+    return name ? new Api(name).session() : first;
+  };
   static editing = (on: boolean) => ask<{ on: boolean }>("/api/editing", { on });
   private path(path: string, query: Record<string, string> = {}): string {
     return `${this.base}${path}?${new URLSearchParams({ ...query, ...(this.at && { at: this.at }) })}`;

@@ -15,7 +15,7 @@ import { fillIn, type Language, languages, nameSpeaker, type Word } from "./word
 const COLUMNS = ["topics", "chat", "why", "time"] as const;
 type Column = (typeof COLUMNS)[number];
 
-export function App({ first }: { first: Session }) {
+export function App({ first, problem }: { first: Session; problem: string }) {
   const [session, setSession] = useState(first);
   const [at, setAt] = useState("");
   /** All topics, of the session and the moment that they were asked of. */
@@ -40,7 +40,7 @@ export function App({ first }: { first: Session }) {
   const [aim, setAim] = useState({ id: "", count: 0 });
   const [asked, setAsked] = useState({ text: "", count: 0 });
   const [column, setColumn] = useState<Column>("chat");
-  const [notice, setNotice] = useState<{ text: string; undo: boolean } | null>(null);
+  const [notice, setNotice] = useState<{ text: string; undo: boolean } | null>(problem ? { text: problem, undo: false } : null);
   const [looked, setLooked] = useState<{ name: string; file: File; found: Found } | null>(null);
   const [forgotten, setForgotten] = useState<{ what: string[]; gone: Forgotten } | null>(null);
   const [keys, setKeys] = useState(false);
@@ -85,16 +85,19 @@ export function App({ first }: { first: Session }) {
       return next;
     });
   };
+  const showThere = useAnswers("", (text) => { say(text); visit({}, true); });
   useEffect(() => {
     const back = () => {
       const found = readAddress();
-      if (session.sessions.includes(found.session)) setSession((now) => (now.name === found.session ? now : { ...now, name: found.session }));
-      setAddress(found);
-      if (found.turn) setAim((now) => ({ id: found.turn, count: now.count + 1 }));
+      void showThere(found.session === session.name ? Promise.resolve(session) : Api.open(found.session), (there) => {
+        if (there.name !== session.name) { setAt(""); setSession(there); }
+        setAddress({ ...found, session: there.name });
+        if (found.turn) setAim((now) => ({ id: found.turn, count: now.count + 1 }));
+      });
     };
     addEventListener("popstate", back);
     return () => removeEventListener("popstate", back);
-  }, [session.sessions]);
+  }, [session.name]);
   useEffect(() => { if (picked && !at) setAim({ id: picked, count: 1 }); }, []); // the address that the page is opened with
   useEffect(() => { setOpen(""); setFound(null); setAt(""); names.current = new Map(); setDays({}); setMarks([]); setUnread(null); }, [session.name]);
   useEffect(() => { // at another moment all of it is of that moment: its newest reply, too

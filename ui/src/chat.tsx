@@ -18,6 +18,8 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
   const page = usePage();
   const { api, session, t, version, picked, receipt, turn } = page;
   const [shown, setShown] = useState<Message[]>([]);
+  /** The session and moment that the shown messages are of. */
+  const from = useRef<typeof api | null>(null);
   const [live, setLive] = useState<{ text: string; reply: string; progress: Progress; answer: boolean; answered: string } | null>(null);
   const [waits, setWaits] = useState(false);
   const box = useRef<HTMLDivElement>(null);
@@ -48,8 +50,14 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
   const load = (query: Record<string, string>) => api.messages({ limit: String(PAGE), ...query });
   const show = useAnswers(api, page.say);
   /** Another part of the conversation instead of what is shown. */
-  const replace = (query: Record<string, string>) => show(load(query), (found) => {
+  const replace = (query: Record<string, string>) => show(load(query).catch((error: Error) => {
+    if (from.current === api) throw error; // nothing of another session stays: the newest is shown instead
+    page.say(error.message);
+    stick.current = true;
+    return load({});
+  }), (found) => {
     if (!stick.current) keep();
+    from.current = api;
     setShown(found);
   });
   const toNewest = () => { stick.current = true; return replace({}); };
@@ -72,7 +80,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
 
   useEffect(() => { void toNewest().then(onShown); }, [api]);
   useEffect(() => {  // something changed: the same place, anew
-    if (!version || !shown.length) return;
+    if (!version || !shown.length || from.current !== api) return;
     if (stick.current) { void toNewest(); return; }
     keep();
     const around = anchor.current?.id ?? `m${Math.floor((first + last) / 2)}`;
@@ -82,7 +90,7 @@ export function Chat({ target, aimed, asked, why, onTurn, onShown }: {
     if (!target) return;
     stick.current = false;
     void (async () => {
-      if (!shown.some((m) => m.id === target)) await replace({ around: target });
+      if (from.current !== api || !shown.some((m) => m.id === target)) await replace({ around: target });
       requestAnimationFrame(() => {
         const row = box.current?.querySelector<HTMLElement>(`[data-id="${target}"]`);
         row?.scrollIntoView({ block: "center" });

@@ -1,12 +1,14 @@
 import { render } from "preact";
 import { readAddress } from "./address";
-import { Api } from "./api";
+import { Api, type Session } from "./api";
 import { App } from "./app";
 import "./style.css";
 
 history.replaceState(null, "", `/${location.hash}`); // the key has become a cookie
 const { session: wanted } = readAddress();
-Api.first().then((first) => (first.sessions.includes(wanted) ? new Api(wanted).session() : first)).then(
-  (first) => render(<App first={first} />, document.getElementById("app")!),
-  (error: Error) => { document.getElementById("app")!.textContent = error.message; },
-);
+const place = document.getElementById("app")!;
+const show = (first: Session, problem = "") => render(<App first={first} problem={problem} />, place);
+Api.open(wanted).then((first) => show(first), async (error: Error) => {
+  history.replaceState(null, "", "/"); // nothing of that address is shown
+  show(await Api.first(), error.message);
+}).catch((error: Error) => { place.textContent = error.message; });

@@ -247,7 +247,7 @@ def test_commands_take_what_they_say(run: Run) -> None:
     assert "'x' is not a number" in said
     assert "m1 " in said.partition("/search mother")[2].splitlines()[1]
     assert "Noted" not in said
-    assert "say /search words" in said
+    assert "write it as /search words (to send it as a message, begin it with //)" in said
     assert "has no topic 't9'" in said
     assert "no facts yet" in said
     said = run("chat", stdin="/forget m1\ny\n/transcript\n/forget m77\n").out

@@ -341,7 +341,7 @@ def test_a_chat_and_what_is_shown_of_it(run: Run, monkeypatch: pytest.MonkeyPatc
         assert "用户" in shown.out
         assert not re.search("user|assistant", shown.out)
     assert "没有颜色" in run("doctor").out
-    assert "没有 /nix；开头用 // 可以照原样发出" in chat
+    assert "没有 /nix（要当作消息发出，开头用 //）" in chat
     assert not re.search(r"messages|topics not|nothing|active|quoted", chat)
     today = f"{date.today().year}年"
     assert f"会话 talk：2 条消息，0 个话题，直到{today}" in run("chat", "talk").out

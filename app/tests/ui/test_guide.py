@@ -78,6 +78,7 @@ def test_each_step_does_something(browser: Browser, graph: CompiledSessionGraph)
         first = page.locator("#why .grounds > .ground").first
         expect(first).to_contain_text("痛风")
         expect(first).to_have_attribute("data-quote", f"m{SAID}")
+        expect(guide).to_contain_text("the recorded menu before this message overlooks it")
         page.set_viewport_size({"width": 390, "height": 800})
         page.get_by_role("button", name="中文").click()
         expect(guide).to_contain_text("3月9日")

@@ -13,6 +13,7 @@ import pytest
 from browsing import open_page
 from inspected import HOSTILE, NAME, THREAD
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from topicloom import Fact, FactChanges, Memory, ReflectionStore, TurnOptions
@@ -191,7 +192,35 @@ def test_a_turn_has_an_address(page: Page) -> None:
     page.goto(sent.partition("#")[0] + "#/nowhere/%zz/picture")
     page.reload()
     expect(page.locator("#why .head")).to_contain_text("m27")
-    assert page.url.endswith("#/lake/m27/picture")
+    assert page.url.endswith("#/lake/m27")
+
+
+def test_an_address_leads_to_another_session_or_says_that_there_is_none(
+    page: Page, graph: CompiledSessionGraph
+) -> None:
+    said = [HumanMessage(f"The boat needs {n} cans of paint") for n in range(1, 6)]
+    boat: RunnableConfig = {"configurable": {"thread_id": "boat"}}
+    graph.invoke({"messages": said}, boat, context=TurnOptions(answer=False))
+    here, notice = page.url.partition("#")[0], page.locator(".notice")
+    page.goto(f"{here}#/lake/m20")
+    page.reload()
+    expect(page.locator("[data-id=m20]")).to_be_focused()
+    with delayed(page, "**/api/session/boat/messages?*"):
+        page.goto(f"{here}#/boat/m2")
+        expect(page.locator(".count")).to_have_text("5 messages")
+    expect(page.locator("[data-id=m2]")).to_contain_text("The boat needs 2 cans")
+    expect(page.locator("[data-id=m2]")).to_be_focused()
+    expect(notice).to_have_count(0)
+    page.goto(f"{here}#/nowhere/m1")
+    expect(notice).to_contain_text("there is no session 'nowhere'")
+    assert page.url.endswith("#/boat/m2")
+    page.goto(f"{here}#/nowhere/m1")
+    page.reload()
+    expect(notice).to_contain_text("there is no session 'nowhere'")
+    expect(page.locator("#why .head")).to_contain_text("m27")
+    assert page.url.endswith("#/lake/m27")
+    page.get_by_role("button", name="中文").click()
+    expect(notice).to_contain_text("没有会话“nowhere”。")
 
 
 def test_ids_and_scores_stand_behind_a_switch_that_is_remembered(page: Page) -> None:

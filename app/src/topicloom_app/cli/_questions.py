@@ -150,7 +150,7 @@ def render_score(asked: Sequence[AskedQuestion]) -> Text:
             "bold",
         ),
         say(
-            " had all they rest on in front of the model, {found} of {wanted} messages in all.",
+            " had all they rest on in the prompt, {found} of {wanted} messages in all.",
             found=found,
             wanted=wanted,
         ),

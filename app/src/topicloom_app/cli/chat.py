@@ -289,11 +289,10 @@ class TerminalChat:
             case _:
                 usage = next((usage for usage in COMMANDS if usage.split()[0] == word), "")
                 if usage:
-                    print_dim(
-                        console, "say {usage}; // at the beginning says it as it is", usage=usage
-                    )
+                    wrong = "write it as {usage} (to send it as a message, begin it with //)"
+                    print_dim(console, wrong, usage=usage)
                 else:
-                    unknown = "there is no {word}; // at the beginning says it as it is"
+                    unknown = "there is no {word} (to send it as a message, begin it with //)"
                     print_dim(console, unknown, word=word)
                 print_dim(console, _list_commands())
         return True
