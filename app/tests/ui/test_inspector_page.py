@@ -198,22 +198,23 @@ def test_a_turn_has_an_address(page: Page) -> None:
 def test_an_address_leads_to_another_session_or_says_that_there_is_none(
     page: Page, graph: CompiledSessionGraph
 ) -> None:
-    said = [HumanMessage(f"The boat needs {n} cans of paint") for n in range(1, 6)]
+    said = [HumanMessage(f"The boat needs {n} cans of paint") for n in range(1, 131)]
     boat: RunnableConfig = {"configurable": {"thread_id": "boat"}}
     graph.invoke({"messages": said}, boat, context=TurnOptions(answer=False))
     here, notice = page.url.partition("#")[0], page.locator(".notice")
-    page.goto(f"{here}#/lake/m20")
+    page.goto(f"{here}#/boat/m125")
     page.reload()
-    expect(page.locator("[data-id=m20]")).to_be_focused()
-    with delayed(page, "**/api/session/boat/messages?*"):
-        page.goto(f"{here}#/boat/m2")
-        expect(page.locator(".count")).to_have_text("5 messages")
-    expect(page.locator("[data-id=m2]")).to_contain_text("The boat needs 2 cans")
+    expect(page.locator("[data-id=m125]")).to_be_focused()
+    with delayed(page, f"**/api/session/{NAME}/messages?*"):
+        with page.expect_response(f"**/api/session/{NAME}/topics?*"):
+            page.goto(f"{here}#/lake/m2")
+        page.wait_for_timeout(300)
+    expect(page.locator("[data-id=m2]")).to_contain_text("Noted: 140.")
     expect(page.locator("[data-id=m2]")).to_be_focused()
     expect(notice).to_have_count(0)
     page.goto(f"{here}#/nowhere/m1")
     expect(notice).to_contain_text("there is no session 'nowhere'")
-    assert page.url.endswith("#/boat/m2")
+    assert page.url.endswith("#/lake/m2")
     page.goto(f"{here}#/nowhere/m1")
     page.reload()
     expect(notice).to_contain_text("there is no session 'nowhere'")
