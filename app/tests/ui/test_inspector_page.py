@@ -490,7 +490,10 @@ def test_messages_are_moved_split_and_undone(page: Page, graph: CompiledSessionG
     page.locator("[data-topic=t3]").click()
     page.get_by_role("button", name="Forget…").click()
     expect(page.get_by_role("dialog")).to_contain_text("The ferry leaves at nine")
-    page.get_by_role("button", name="Remove for good (2)").click()
+    *ferry, reply = memory.forget("t3", dry_run=True).messages
+    assert [m.id for m in ferry] == ["m25", "m26"]
+    assert "ferry leaves at nine" in reply.text, "one that no model wrote quotes it"
+    page.get_by_role("button", name="Remove for good (3)").click()
     expect(page.locator("[data-id=m25]")).to_contain_text("removed")
     assert memory.quote("m25").text == "(removed on request)"
 
