@@ -269,8 +269,8 @@ class Memory(MemoryReading):
     def _forget(self, *what: str, dry_run: bool = False) -> Step[Forgotten]:
         """Remove messages for good, with what was made of them, and facts that rest on them.
 
-        Older checkpoints go too. Call it while no turn runs. See
-        [Purge](../guides/storage.md#purge).
+        Replies that no model wrote go with what they quote. Older checkpoints go too. Call it
+        while no turn runs. See [Purge](../guides/storage.md#purge).
 
         Args:
             what: Topics (all of their messages), messages and ranges: `"t3", "m12-m15"`.
