@@ -692,7 +692,8 @@ def test_a_page_to_take_along_has_no_markup_of_messages(
 ) -> None:
     said = [kind(text) for text in HOSTILE for kind in (HumanMessage, AIMessage)]
     graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))
-    taken = page.request.get(f"{page.url}api/session/{NAME}/page").text()
+    server = page.url.partition("#")[0]
+    taken = page.request.get(f"{server}api/session/{NAME}/page").text()
     alone = page.context.new_page()
     alone.set_content(taken)
     for number, text in enumerate(HOSTILE):
