@@ -42,9 +42,9 @@ def strip_own_replies(text: str) -> str:
 
 
 def find_own_quotes(text: str) -> list[str]:
-    """What the replies in a text quote that no model wrote."""
-    replies = "\n".join(reply[0] for reply in _own_replies().finditer(text))
-    return [quote.rstrip("…").strip() for quote in re.findall("“(.*)”", replies)]
+    """What a reply quotes that no model wrote; nothing if the text says anything else."""
+    found = [] if strip_own_replies(text).strip() else re.findall("“(.*)”", text)
+    return list(filter(None, (quote.rstrip("…").strip() for quote in found)))
 
 
 @cache

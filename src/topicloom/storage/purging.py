@@ -78,8 +78,9 @@ def plan_purge(
     transcript, branch = read_all_rows(log, TRANSCRIPT), log.refs(TRANSCRIPT, session.transcript)
     copies, versions = _find_on_other_branches(log, branch, named, transcript)
     versions = versions if edits else {}
-    # What is named goes last: by it the others are found.
-    rows = {ref: r for ref, r in (versions | copies | named).items() if "text" in r}
+    # What is named goes last, the oldest at the end: by it the others are found, and who quotes it.
+    newest_first = dict(reversed(named.items()))
+    rows = {ref: r for ref, r in (versions | copies | newest_first).items() if "text" in r}
     changed: list[Row] = list(map(to_row, stale))
     if edits:
         changed = _find_edited(log, [*named.values(), *rows.values()])
