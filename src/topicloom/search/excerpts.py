@@ -39,13 +39,15 @@ class RankedSentences:
     def of(cls, text: str, query: str) -> RankedSentences:
         """Rank the sentences of a text: linear work, to be done once for a query."""
         index, spans = LexicalIndex(), sentences_of(text)
+        if len(spans) < 2:
+            return cls(text, spans, range(len(spans)), np.zeros(len(spans)))
         sentences = [text[begin:end] for begin, end in spans]
         known = Counter(sentences)
         for sentence, times in known.items():
             index.add("", sentence, times)
         scored = dict(zip(known, index.scores(query)[0], strict=True))
         own = np.array([scored[sentence] for sentence in sentences])
-        scores = np.convolve(own, (_NEIGHBOUR, 1, _NEIGHBOUR))[1:-1] if len(own) else own
+        scores = np.convolve(own, (_NEIGHBOUR, 1, _NEIGHBOUR))[1:-1]
         places: list[int] = np.argsort(-scores, kind="stable").tolist()
         return cls(text, spans, places, scores)
 

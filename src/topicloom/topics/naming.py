@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, count
 
 from topicloom.search.embedder import Embedder, dot_products
@@ -154,28 +155,29 @@ def rank_phrases(
         opening: Times by which a phrase of the user's counts more in the first round.
     """
     weights: Counter[tuple[str, ...]] = Counter()
-    spellings: dict[tuple[str, ...], Counter[Phrase]] = {}
+    seen: Counter[Phrase] = Counter()
     for round_ in rounds:
         held: dict[tuple[str, ...], float] = {}
         for text, weight in ((round_.replied, _REPLIED), (round_.asked, 1.0)):
             for phrase in find_phrases(text[:_READ]):
-                held[key := phrase.key] = weight
-                spellings.setdefault(key, Counter())[phrase] += 1
+                held[phrase.key] = weight
+                seen[phrase] += 1
         weights.update(held)
     first = {p.key for r in rounds[:1] for p in find_phrases(r.asked[:_READ])}
     spread = Counter(word for text in others for word in phrase_words(text))
     chinese = detect_language([r.asked for r in rounds]) == "zh"
 
+    @cache
+    def rate_word(key: str, bits: float) -> float:
+        return -math.log(min(1, spread[key] / (len(others) + 1) + _EVERYDAY * 2.0**-bits))
+
     def rate(key: tuple[str, ...], phrase: Phrase) -> float:
-        rarity = sum(
-            -math.log(min(1, spread[w.key] / (len(others) + 1) + _EVERYDAY * 2.0**-w.bits))
-            for w in phrase.words
-        )
+        rarity = sum([rate_word(w.key, w.bits) for w in phrase.words])
         often = weights[key] * (opening if key in first else 1)
         return often * rarity * phrase.grade * (1 if phrase.cjk == chinese else _FOREIGN)
 
-    best = {key: max(found, key=lambda p: (found[p], p.text)) for key, found in spellings.items()}
-    rated = sorted((-rate(key, phrase), key, phrase) for key, phrase in best.items())
+    usual = {p.key: p for p in sorted(reversed(seen), key=lambda p: (seen[p], p.text))}
+    rated = sorted((-rate(key, phrase), key, phrase) for key, phrase in usual.items())
     return {phrase: -rating for rating, _, phrase in rated if rating}
 
 

@@ -53,16 +53,16 @@ class Phrase(NamedTuple):
     words: tuple[Word, ...]
     grade: float
     """Its quality as a name by the classes of its words, 0 to 1."""
+    key: tuple[str, ...]
+    """Its words in lower case, without English endings."""
+    cjk: bool
+    """True if it is Chinese, Japanese or Korean."""
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Its words in lower case, without English endings."""
-        return tuple(w.key for w in self.words)
-
-    @property
-    def cjk(self) -> bool:
-        """True if it is Chinese, Japanese or Korean."""
-        return CJK_RUN.search(self.text) is not None
+    @classmethod
+    def of(cls, text: str, words: tuple[Word, ...], grade: float) -> Phrase:
+        """A candidate of some words."""
+        cjk = not text.isascii() and CJK_RUN.search(text) is not None
+        return cls(text, words, grade, tuple([word.key for word in words]), cjk)
 
 
 _LINKS = frozenset(("of", "to", "for", "in"))
@@ -109,7 +109,7 @@ def find_phrases(text: str) -> tuple[Phrase, ...]:
 def _find_phrases(text: str) -> Iterator[Phrase]:
     plain = _ADDRESSEE.sub("", _ASIDES.sub("\n", DATA.sub("\n", strip_own_replies(text))))
     for title in _TITLE.findall(plain):
-        yield Phrase(f"《{title}》", (Word(title, title.lower(), "n", _RAREST),), 1.0)
+        yield Phrase.of(f"《{title}》", (Word(title, title.lower(), "n", _RAREST),), 1.0)
     for clause in _CLAUSE.split(_TITLE.sub("\n", plain)):
         run: list[Word] = []
         for word in chain(_words(clause), (None,)):
@@ -130,7 +130,7 @@ def _phrases_of(run: Sequence[Word]) -> Iterator[Phrase]:
             fits = not cjk or 2 <= sum(len(t.text) for t in words) <= LONGEST_HAN
             grade = _grade_cjk(kinds) if cjk else _grade(kinds)
             if fits and grade:
-                yield Phrase(_spell(words), words, grade)
+                yield Phrase.of(_spell(words), words, grade)
 
 
 @lru_cache(4_096)
