@@ -27,7 +27,7 @@ BESIDE = (
     *("state/note_draft", "nodes/retrieve", "nodes/assemble"),
 )
 """What a message and a topic are like, words, parts of a message, and what fits the budget."""
-ALONE = {"roles/reader": ("_LEAST_SCORE",)}
+ALONE = {"state/recall": ("LEAST_SCORE",)}
 """Modules of which no more than these constants are on the way."""
 SETTINGS = "recall_share", "recall_least"
 NOT_TUNED = {

@@ -32,7 +32,7 @@ from topicloom.graph.session import trace_steps, wire_memory
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
-from topicloom.nodes.main_generate import check_limits, offers_search
+from topicloom.nodes.main_generate import offers_search
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
 from topicloom.nodes.runs import Run
 from topicloom.nodes.step import (
@@ -244,7 +244,7 @@ class TopicMiddleware(AgentMiddleware[AgentTopicState, Any, Any]):
         began = time.monotonic()
         with publish_on_failure(workspace.store, session):
             deps.spending.check_price(REPLY, get_model_name(request.model))
-            check_limits(deps, session)
+            deps.spending.check_reply(session, graph_store())
             response = yield from either(partial(handler, asked), partial(handler, asked))
         response = replace(response, result=[make_storable(m) for m in response.result])
         message = next(m for m in response.result if isinstance(m, AIMessage))

@@ -29,7 +29,6 @@ from topicloom.state.persons import Person, check_person, read_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session, Turn
-from topicloom.state.zones import place_in_zone
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up, come_behind, find_newest, write_tip
@@ -84,7 +83,7 @@ class StorageAccess:
             ConflictError: Others end turns all the time.
         """
         session, store, _ = yield from self.open()
-        started = place_in_zone(self.clock(), session.zone).isoformat()
+        started = session.place(self.clock()).isoformat()
         close = partial(self._take_turn, changes, started)
         _, turn, alone = write_tip(
             store, session, close, lambda now, others: come_behind(store, now, others)[0]

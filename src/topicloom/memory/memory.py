@@ -40,7 +40,6 @@ from topicloom.state.persons import make_person
 from topicloom.state.recall import parse_message_number
 from topicloom.state.retention import RetentionPolicy
 from topicloom.state.topics import Mark
-from topicloom.state.zones import place_in_zone
 from topicloom.storage.base import Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.telemetry.report import Telemetry, Work
@@ -207,7 +206,7 @@ class Memory(MemoryReading):
         """
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
-        month = find_month(topic.last_at, place_in_zone(self._access.clock(), session.zone))
+        month = find_month(topic.last_at, session.place(self._access.clock()))
         marks: dict[Mark, bool] = {"pinned": False, "restored": False}
         return (yield from self._change(topic_id, archive=month, marks=marks))
 

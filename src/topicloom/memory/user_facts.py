@@ -15,12 +15,11 @@ from topicloom.reflection.fact_spans import list_said
 from topicloom.reflection.facts import Fact, FactChanges, Said
 from topicloom.reflection.persons import end_day, find_facts, see_facts, to_fact
 from topicloom.state.persons import get_person
-from topicloom.state.zones import place_in_zone
 
 
 def read_facts(access: Access, opened: OpenSession, day: date | None) -> dict[str, Fact]:
     """The facts that hold on a day, by key; None for now."""
-    now = end_day(day, place_in_zone(access.clock(), opened.session.zone)).timestamp()
+    now = end_day(day, opened.session.place(access.clock())).timestamp()
     return find_facts(access.facts, opened.store, opened.session, now)
 
 

@@ -275,8 +275,8 @@ class TopicSearch:
             when=str(query.days) if query.days else None,
             language=session.language,
         )
-        waits, known = self.deps.waits.of(session.id), query.table.topics
-        return (yield from ask_routers(self.deps.roles, question, known, query.calls, waits))
+        known, calls = query.table.topics, query.calls
+        return (yield from ask_routers(self.deps.roles, question, known, calls, self.deps.waits))
 
     def _ask_archive(self, query: _Query, topics: Sequence[Topic]) -> Step[dict[str, float] | None]:
         """Relevance of the topics that the archive's index leads to; None without a search."""
@@ -285,8 +285,7 @@ class TopicSearch:
         session, store = query.session, query.workspace.store
         refs = {t.id: frozenset(store.topic_refs(session, t)) for t in topics}
         question = ArchiveQuery(session.id, query.request.query, refs)
-        waits = self.deps.waits.of(session.id)
-        return (yield from ask_archive(self.archive, question, query.calls, waits))
+        return (yield from ask_archive(self.archive, question, query.calls, self.deps.waits))
 
 
 def _points_to(query: _Query, topics: Sequence[Topic]) -> bool:

@@ -9,12 +9,12 @@ from typing import Any
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
+from topicloom.context.layout import Layout
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Node, Update, dump, dumped, load_readings, open_turn
 from topicloom.nodes.thread_quotes import quote_other_threads
-from topicloom.roles.reader import read_by_weights
 from topicloom.search.excerpts import RankedSentences
 from topicloom.search.message_search import Hits
 from topicloom.state.channels import SessionState
@@ -56,7 +56,8 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
             effect = (turn.effect or ReadingEffect()).join(effect)
             turn = turn.model_copy(update={"effect": effect})
         note = note.model_copy(update={"layers": load_layers(state)})
-        note = quote_other_threads(deps, workspace, session, turn, note)
+        if session.user_id and turn.answer and not turn.fast:
+            note = quote_other_threads(deps, workspace, session, turn, note)
         if not note.empty:
             session = enter_note(store, session, note, window)
         update = dump(session, turn.model_copy(update={"unread": (), "reads_others": False}))
@@ -71,10 +72,10 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
 def enter_note(store: SessionStore, session: Session, note: Note, window: MainWindow) -> Session:
     """Enter a note in the ledger, and what it costs in the session."""
 
-    fetch = store.fetcher(session)
+    fetch, layout = store.fetcher(session), window.layout
 
     def cost(part: Note) -> int:
-        return window.layout.count_note(part, fetch, session.language)
+        return layout.count_note(part, fetch, session.language)
 
     # The skeleton is counted as it is; the average is of what is not known before.
     exact = tuple(layer for layer in note.layers if layer.kind == "deterministic")
@@ -84,7 +85,7 @@ def enter_note(store: SessionStore, session: Session, note: Note, window: MainWi
     update = {}
     if recalled:
         update["note_tokens"] = (3 * session.note_tokens + recalled) // 4 or recalled
-    if window.layout.order == "ledger":
+    if layout.order == "ledger":
         update["ledger_tokens"] = session.ledger_tokens + stays
     return store.add_note(session, note).model_copy(update=update)
 
@@ -134,7 +135,7 @@ def _compose(
     return compose_note(
         read,
         names,
-        _make_costs(session, turn, originals, names, window),
+        _make_costs(session, turn, originals, names, layout, window.recall),
         window.recall,
         after=turn.user,
         notes=notes,
@@ -155,10 +156,11 @@ def _make_costs(
     turn: Turn,
     originals: Mapping[str, StoredMessage],
     names: Mapping[str, str],
-    window: MainWindow,
+    layout: Layout,
+    recall: int,
 ) -> PromptCosts:
     """What the originals of this turn cost in its note, whole and in part."""
-    layout, count, language = window.layout, window.counter.text, session.language
+    count, language = layout.counter.text, session.language
 
     @cache
     def price(message_id: str) -> int:
@@ -173,7 +175,7 @@ def _make_costs(
         message = originals[message_id]
         frame = layout.count_frame(message, language)
         # In a small window its part of the note holds no sentence: then it has all that is left.
-        for most in (min(room, window.recall // PARTS), room):
+        for most in (min(room, recall // PARTS), room):
             stretches = rank(message_id).select(most - frame, count) if most > frame else ()
             cost = layout.count_quote(message, language, stretches) if stretches else 0
             if stretches and cost <= most:
@@ -204,4 +206,4 @@ def read_by_index(hits: Hits, table: TopicTable, *, archived: bool) -> list[Read
         topic = hits.owners[message]
         if topic in known:
             weights.setdefault(topic, {})[message] = weight
-    return [read_by_weights(t, hits.topics[t], found) for t, found in weights.items()]
+    return [Reading.by_weights(t, hits.topics[t], found) for t, found in weights.items()]

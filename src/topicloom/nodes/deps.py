@@ -19,7 +19,6 @@ from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
 from topicloom.state.session import Session
-from topicloom.state.zones import place_in_zone
 from topicloom.telemetry.report import Telemetry
 from topicloom.topics.adsorber import Adsorber
 
@@ -56,4 +55,4 @@ class Deps:
 
     def now(self, session: Session) -> datetime:
         """The time where a session's user is."""
-        return place_in_zone(self.clock(), session.zone)
+        return session.place(self.clock())

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.facts import show_instructions_and_facts
+from topicloom.nodes.main_prompt import show_instructions_and_facts
 from topicloom.nodes.step import Node, Update, dump, graph_store, open_turn, turn_options
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds

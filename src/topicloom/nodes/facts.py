@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from langgraph.store.base import BaseStore
 
-from topicloom.context.notes import format_facts
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import graph_store, read_store
 from topicloom.nodes.workspace import Workspace
@@ -18,7 +17,7 @@ def refresh_facts(deps: Deps, workspace: Workspace, session: Session) -> Session
     They are the newest, and come to no more tokens than a turn may recall.
     """
     chosen = choose_facts(
-        _read_facts(deps, graph_store(), workspace, session),
+        read_facts(deps, graph_store(), workspace, session),
         deps.window.counter.text,
         tokens=deps.window.recall,
         most=deps.settings.facts,
@@ -27,21 +26,7 @@ def refresh_facts(deps: Deps, workspace: Workspace, session: Session) -> Session
     return session.model_copy(update={"facts": chosen, "facts_chosen": now})
 
 
-def show_instructions_and_facts(
-    deps: Deps, kept: BaseStore | None, workspace: Workspace, session: Session, instructions: str
-) -> str:
-    """The caller's instructions for the turn, and the chosen facts as they stand in the prompt.
-
-    "" if there is neither. A fact that is kept no more is not shown.
-    """
-    if not session.facts:
-        return instructions
-    known = _read_facts(deps, kept, workspace, session)
-    shown = [(day, known[key].text) for key, day in session.facts.items() if key in known]
-    return "\n\n".join(filter(None, [instructions, format_facts(shown, session.language)]))
-
-
-def _read_facts(
+def read_facts(
     deps: Deps, kept: BaseStore | None, workspace: Workspace, session: Session
 ) -> dict[str, KnownFact]:
     """The facts that hold for the session, by key, the newest last."""

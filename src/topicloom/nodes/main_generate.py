@@ -12,7 +12,6 @@ from langgraph.runtime import get_runtime
 
 from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
-from topicloom.errors import InputError, ReplyError
 from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.main_prompt import lay_out_prompt, note_left_out
@@ -31,14 +30,12 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
-from topicloom.roles.reply_account import account_reply
 from topicloom.roles.reply_stream import Reply
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.state.channels import SessionState, TurnOptions
 from topicloom.state.messages import put_before
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
-from topicloom.state.replies import settle_reply
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
@@ -74,15 +71,6 @@ def offers_search(deps: Deps, session: Session, turn: Turn, options: TurnOptions
     return bool(free) and len(turn.searches) < deps.settings.search_rounds
 
 
-def check_limits(deps: Deps, session: Session) -> None:
-    """Raise `LimitReachedError` before a model is asked for a reply, if a daily limit is used up.
-
-    It goes by what all processes have counted until now.
-    """
-    deps.spending.open(session, graph_store())
-    deps.spending.check(session.id)
-
-
 def _ask_to_go_on(begun: str, session: Session) -> list[BaseMessage]:
     """Messages behind the prompt that ask for the rest of a reply, if the caller has its beginning.
 
@@ -108,12 +96,16 @@ class _MainWindow:
 
     deps: Deps
 
+    @property
+    def _by_model(self) -> bool:
+        return not self.deps.roles.by_index(RESPONDER)
+
     def reply(self, state: SessionState) -> Step[Update]:
         """Lay the prompt out, pass the reply on, account for it."""
         session, turn, workspace = open_turn(self.deps.workspaces, state)
         with publish_on_failure(workspace.store, session):
-            if not self.deps.roles.by_index(RESPONDER):
-                check_limits(self.deps, session)
+            if self._by_model:
+                self.deps.spending.check_reply(session, graph_store())
         written = yield from self._summarize_beginning(session, workspace.store)
         prepared = self._prepare(state, session, turn, workspace)
         reply = prepared.reply
@@ -198,7 +190,7 @@ class _MainWindow:
         self, store: SessionStore, session: Session, messages: Sequence[StoredMessage]
     ) -> dict[int, str]:
         """The names of the messages' topics by number, where no model replies."""
-        if not self.deps.roles.by_index(RESPONDER):
+        if self._by_model:
             return {}
         ranges, table = store.ranges(session), store.topic_table(session)
         owners = {m.seq: table.get(ranges.topic_of(m.seq) or "") for m in messages}
@@ -208,32 +200,13 @@ class _MainWindow:
         self, prepared: _Prepared, answer: AIMessage, seen: bool, written: Sequence[Call]
     ) -> Update:
         session, turn, reply = prepared.session, prepared.turn, prepared.reply
-        window, sent = self.deps.window, reply.request
-        try:
-            message, request = settle_reply(
-                answer,
-                seen=seen,
-                cut=reply.cut,
-                search=sent.search,
-                edit=window.edit.name if window.edit else "",
-                runs_tools=bool(window.tools or sent.callers_tools),
-            )
-        except InputError as error:
-            raise ReplyError(
-                "{model} gave a reply that cannot be stored: {error}. Your message is kept; send"
-                " the next one",
-                model=reply.model,
-                error=error,
-                reason=f"a reply that cannot be kept: {error}",
-            ) from None
-        if message is None:
-            why = f" ({reply.cut})" if reply.cut else ""
-            raise ReplyError(
-                "{model} gave an empty answer{why}. Your message is kept; send the next one",
-                reason=f"an empty answer{why}",
-                model=reply.model,
-                why=why,
-            )
+        deps, window = self.deps, self.deps.window
+        message, request = reply.settle(
+            answer,
+            seen=seen,
+            edit=window.edit.name if window.edit else "",
+            runs_tools=bool(window.tools or reply.request.callers_tools),
+        )
         cut = [f"the reply was cut off: {reply.cut}"] if reply.cut else ()
         turn = turn.model_copy(
             update={
@@ -243,12 +216,8 @@ class _MainWindow:
                 "events": (*turn.events, *cut),
             }
         )
-        tools = window.count_tools(session, sent.callers_tools, search=bool(sent.search))
-        asked = self.deps.meter, window.counter, session, reply.model, sent.messages, message
-        size = prepared.prompt.size
-        session, call = account_reply(*asked, size, tools, began=reply.began)
-        call = call.model_copy(update={"remarks": reply.remarks})
-        self.deps.spending.note(session.id, call)
+        session, call = reply.account(deps.meter, window, session, prepared.prompt, message)
+        deps.spending.note(session.id, call)
         update = dump(session, turn, calls=[*written, call])
         if seen:
             begun = prepared.begun

@@ -9,11 +9,12 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from topicloom.context.layout import MainPrompt
+from topicloom.context.notes import format_facts
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.errors import TopicLoomWarning
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.facts import show_instructions_and_facts
+from topicloom.nodes.facts import read_facts
 from topicloom.nodes.thread_quotes import read_thread_quotes
 from topicloom.nodes.workspace import Workspace
 from topicloom.state.channels import TurnOptions
@@ -61,6 +62,20 @@ def lay_out_prompt(
         view_tokens=sum(workspace.sizes.between(session, session.view, last, window.layout)),
         callers_tools=options.tools,
     )
+
+
+def show_instructions_and_facts(
+    deps: Deps, kept: BaseStore | None, workspace: Workspace, session: Session, instructions: str
+) -> str:
+    """The caller's instructions for the turn, and the chosen facts as they stand in the prompt.
+
+    "" if there is neither. A fact that is kept no more is not shown.
+    """
+    if not session.facts:
+        return instructions
+    known = read_facts(deps, kept, workspace, session)
+    shown = [(day, known[key].text) for key, day in session.facts.items() if key in known]
+    return "\n\n".join(filter(None, [instructions, format_facts(shown, session.language)]))
 
 
 def _write_headings(

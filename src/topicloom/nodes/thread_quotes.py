@@ -27,8 +27,6 @@ def quote_other_threads(
 
     They have a share of what a turn may recall, and no more than the thread itself leaves of it.
     """
-    if not session.user_id or not turn.answer or turn.fast:
-        return note
     store, sought = workspace.store, turn.sought
     shown = [q for n in store.notes(session) for q in n.other_threads]
 

@@ -31,7 +31,6 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, parse_iso_seconds
 from topicloom.state.thread_quotes import ThreadQuote
-from topicloom.state.zones import place_in_zone
 from topicloom.storage.sessions import SessionStore
 
 _LEAST_WEIGHT = 0.8
@@ -92,7 +91,7 @@ class UserKnowledge:
         asked for, and not `shown` by notes already. What ended is shown only where the past is
         asked for.
         """
-        now = place_in_zone(self.clock(), session.zone)
+        now = session.place(self.clock())
         known = {(quote.fact, quote.since) for quote in shown}
         spans = see_facts(ReflectionStore(kept), store, session, alone=self._alone)
         seconds = now.timestamp()

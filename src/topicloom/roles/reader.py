@@ -31,7 +31,7 @@ from topicloom.roles.markup import Element, find_elements, first_of, json_entrie
 from topicloom.roles.values import note_repairs, parse_message_ranges, parse_score, parse_topic_id
 from topicloom.state.fence import fence_line
 from topicloom.state.language import Language
-from topicloom.state.recall import Quote, Reading
+from topicloom.state.recall import LEAST_SCORE, Quote, Reading
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
@@ -41,8 +41,6 @@ _REPLY = 128
 words say whether a topic is needed."""
 _CONVERSATION = 2_000
 """Tokens of the conversation that a reader is shown at most: what matters is at its end."""
-_LEAST_SCORE = 0.3
-"""Score under which a topic contributes nothing."""
 _SUMMARY_LIMIT = 2_000
 """Characters of a summary."""
 _MOST_PROPOSED = 8
@@ -311,7 +309,7 @@ def _read_answer(text: str, request: ReadRequest) -> tuple[tuple[Reading, ...], 
 
 
 def _make_reading(topic: str, parsed: ParsedReading, ids: Sequence[str]) -> Reading:
-    if parsed.score < _LEAST_SCORE:
+    if parsed.score < LEAST_SCORE:
         return Reading(topic=topic, score=parsed.score)
     return Reading(
         topic=topic,
@@ -333,22 +331,8 @@ class EmbeddedReader(LocalRole[ReadRequest, tuple[Reading, ...]]):
         for shown in request.windows:
             ids = (m.id for m in shown.messages if m.id in request.weights)
             weights = {i: request.weights[i] for i in ids}
-            readings.append(read_by_weights(shown.topic.id, shown.prior, weights))
+            readings.append(Reading.by_weights(shown.topic.id, shown.prior, weights))
         return Answer(tuple(readings))
-
-
-def read_by_weights(topic: str, prior: float, weights: Mapping[str, float]) -> Reading:
-    """A reading of a topic by what the index found in it.
-
-    Args:
-        topic: Its id.
-        prior: Its relevance, 0 to 1.
-        weights: Weights of its messages, by short id, 0 to 1.
-    """
-    sure = weights.items() if prior >= _LEAST_SCORE else ()
-    found = sorted(((weight, i) for i, weight in sure), reverse=True)
-    quotes = tuple(Quote(id=i, weight=round(weight, 4)) for weight, i in found)
-    return Reading(topic=topic, score=round(prior, 4), quotes=quotes, source="index")
 
 
 READER: RoleSpec[Reader] = RoleSpec(

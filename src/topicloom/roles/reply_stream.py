@@ -23,13 +23,20 @@ from langsmith import tracing_context
 from pydantic import ConfigDict
 
 from topicloom.background import DaemonWorker
+from topicloom.context.layout import MainPrompt
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.window import MainWindow
 from topicloom.effects import Step, either
-from topicloom.errors import ReplyError
+from topicloom.errors import InputError, ReplyError
+from topicloom.roles.reply_account import account_reply
 from topicloom.roles.responder import ReplyRequest, Responder
 from topicloom.roles.servers import Server, read_refusal
 from topicloom.roles.tracing import make_relay_config
 from topicloom.state.messages import breaks_off, identify_calls, is_json_so_far
+from topicloom.state.receipt import Call
+from topicloom.state.replies import settle_reply
 from topicloom.state.safe_text import describe_error
+from topicloom.state.session import SearchRequest, Session
 from topicloom.state.stored_message import get_text
 
 _CHECKED = 2_000
@@ -117,10 +124,60 @@ class Reply:
         failed.add_note("graph.invoke(None, config) runs the turn again")
         return failed
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What its server refuses, a line each, for receipts."""
-        return self._server.remarks if self._server else ()
+    def settle(
+        self, answer: AIMessage, *, seen: bool, edit: str, runs_tools: bool
+    ) -> tuple[AIMessage, SearchRequest | None]:
+        """What of the answer stands, and the search that it asks for; see `settle_reply`.
+
+        Raises:
+            ReplyError: It cannot be stored, or says and calls nothing.
+        """
+        search = self.request.search
+        try:
+            message, request = settle_reply(
+                answer, seen=seen, cut=self.cut, search=search, edit=edit, runs_tools=runs_tools
+            )
+        except InputError as error:
+            raise ReplyError(
+                "{model} gave a reply that cannot be stored: {error}. Your message is kept; send"
+                " the next one",
+                model=self.model,
+                error=error,
+                reason=f"a reply that cannot be kept: {error}",
+            ) from None
+        if message is None:
+            why = f" ({self.cut})" if self.cut else ""
+            raise ReplyError(
+                "{model} gave an empty answer{why}. Your message is kept; send the next one",
+                reason=f"an empty answer{why}",
+                model=self.model,
+                why=why,
+            )
+        return message, request
+
+    def account(
+        self,
+        meter: PrefixMeter,
+        window: MainWindow,
+        session: Session,
+        prompt: MainPrompt,
+        message: AIMessage,
+    ) -> tuple[Session, Call]:
+        """The session and the call behind it; see `account_reply`."""
+        asked = self.request
+        session, call = account_reply(
+            meter,
+            window.counter,
+            session,
+            self.model,
+            asked.messages,
+            message,
+            prompt.size,
+            window.count_tools(session, asked.callers_tools, search=bool(asked.search)),
+            began=self.began,
+        )
+        remarks = self._server.remarks if self._server else ()
+        return session, call.model_copy(update={"remarks": remarks})
 
     def _hold_back(self) -> bool:
         """True once it may be released, False if it ends before."""

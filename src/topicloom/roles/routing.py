@@ -11,7 +11,7 @@ from topicloom.roles.base import Role
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.registry import Roles
 from topicloom.roles.router import ROUTER, Route, RouteRequest
-from topicloom.roles.waits import TurnWaits
+from topicloom.roles.waits import Waits
 from topicloom.state.activation import CLEAR
 from topicloom.state.hierarchy import add_full_names
 from topicloom.state.receipt import Call
@@ -23,7 +23,7 @@ def ask_routers(
     request: RouteRequest,
     known: Mapping[str, Topic],
     calls: list[Call],
-    waits: TurnWaits,
+    waits: Waits,
 ) -> Step[tuple[Route, int]]:
     """The route among the topics of a request, and how many the router looked at.
 
@@ -31,12 +31,13 @@ def ask_routers(
     stand-in takes the page that it fails at, and all after it. It is shown the full names that the
     topics have among all that are known. Adds to `calls`.
     """
+    turn_waits = waits.of(request.session)
     left = sorted(add_full_names(request.topics, known), key=lambda t: t.last_at, reverse=True)
     left.sort(key=lambda t: -request.priors.get(t.id, 0.0))
     found = Route({}, "" if left else "there is no topic to search")
     while left and not is_sure(found):
         routers, asked = roles.in_turn(ROUTER), replace(request, topics=left)
-        route = yield from ask_first("router", routers, asked, calls, waits=waits)
+        route = yield from ask_first("router", routers, asked, calls, waits=turn_waits)
         route = route or Route({}, "no router answered")
         page, left = left[: route.seen], left[route.seen or len(left) :]
         route = _restrict(route, {t.id for t in page})
@@ -46,10 +47,10 @@ def ask_routers(
 
 
 def ask_archive(
-    archive: Role[ArchiveQuery, Route], query: ArchiveQuery, calls: list[Call], waits: TurnWaits
+    archive: Role[ArchiveQuery, Route], query: ArchiveQuery, calls: list[Call], waits: Waits
 ) -> Step[dict[str, float] | None]:
     """Relevance of the topics that the archive's index leads to; None without an answer."""
-    answer, call = yield from ask_role("router", archive, query, waits=waits)
+    answer, call = yield from ask_role("router", archive, query, waits=waits.of(query.session))
     calls.append(call)
     return _restrict(answer, query.refs).relevance if answer is not None else None
 

@@ -84,6 +84,14 @@ class Spending:
             with self._lock:
                 self._others[purse] = read
 
+    def check_reply(self, session: Session, store: BaseStore | None) -> None:
+        """Raise `LimitReachedError` before a model is asked for a reply, if a limit is used up.
+
+        It goes by what all processes have counted until now.
+        """
+        self.open(session, store)
+        self.check(session.id)
+
     def check_price(self, role: str, model: str) -> None:
         """Raise `ConfigurationError` if limits are of money, and a role's model has no price."""
         if self.limits.unit == "money" and find_price(role, model, self.prices) is None:

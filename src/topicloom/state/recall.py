@@ -16,6 +16,10 @@ Stretches = tuple[tuple[int, int], ...]
 """Where the parts of a text begin and end, in characters, in their order."""
 
 
+LEAST_SCORE = 0.3
+"""Score of a topic under which nothing of it is quoted."""
+
+
 class Quote(BaseModel, frozen=True):
     """One original worth quoting."""
 
@@ -43,6 +47,20 @@ class Reading(BaseModel, frozen=True):
     asked for them by their ids."""
     search: int = 0
     """Number of the turn's search that it was read for; 0 if there was none."""
+
+    @classmethod
+    def by_weights(cls, topic: str, prior: float, weights: Mapping[str, float]) -> Reading:
+        """A reading by what the index found in a topic.
+
+        Args:
+            topic: Its id.
+            prior: Its relevance, 0 to 1.
+            weights: Weights of its messages, by short id, 0 to 1.
+        """
+        sure = weights.items() if prior >= LEAST_SCORE else ()
+        found = sorted(((weight, i) for i, weight in sure), reverse=True)
+        quotes = tuple(Quote(id=i, weight=round(weight, 4)) for weight, i in found)
+        return cls(topic=topic, score=round(prior, 4), quotes=quotes, source="index")
 
 
 class TopicNote(BaseModel, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationInfo, field_validator
@@ -11,6 +12,7 @@ from topicloom.state.activation import ActivationChange
 from topicloom.state.calibration import TokenCalibration
 from topicloom.state.language import Language
 from topicloom.state.splitting import SplitPlan
+from topicloom.state.zones import place_in_zone
 
 FORMAT = 1
 """Format of what is kept of a session, in checkpoints and in storage; what says none has the
@@ -119,6 +121,10 @@ class Session(BaseModel, frozen=True, extra="allow"):
     def zone(self) -> str:
         """Where its user is; "" for where the setting says."""
         return self.timezone or self.usual_timezone
+
+    def place(self, moment: datetime) -> datetime:
+        """A moment by the clocks of where its user is."""
+        return place_in_zone(moment, self.zone)
 
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""
