@@ -4,8 +4,8 @@ No test reaches out either: connections to anywhere but this machine fail, and s
 Those of a real model, which downloads it, may.
 
 `bin/test` draws fewer examples than `bin/test --all`. `.ci/run` runs a sample (`--sample`), the
-same each time: a quarter of the examples, and of each file every fourth slow test and the first
-long one.
+same each time: a quarter of the examples, of each file every eighth slow test, and of every second
+file with long ones the first of these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ settings.register_profile(
     "sample", settings.get_profile("untimed"), max_examples=25, derandomize=True
 )
 
-SHARE = 4
+SHARE = 8
 """Of so many slow tests a sample has one."""
 _HERE = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}
 _reached_out: list[str] = []
@@ -39,8 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample",
         action="store_true",
-        help="of each file run every fourth slow test and the first long one, and"
-        " draw a quarter of the examples, the same ones each time",
+        help="of each file run every eighth slow test, of every second file the first long one,"
+        " and draw a quarter of the examples, the same ones each time",
     )
 
 
@@ -81,15 +81,18 @@ def _is(mark: str, item: pytest.Item) -> bool:
 
 
 def _choose_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """What is quick; of each file every fourth slow test and the first long one."""
+    """What is quick; of each file every eighth slow test, of every second the first long one."""
     files = defaultdict[Path, list[pytest.Item]](list)
     for item in items:
         files[item.path].append(item)
+    longest = list[pytest.Item]()
     for tests in files.values():
         long = [item for item in tests if _is("long", item)]
         slow = [item for item in tests if _is("slow", item) and item not in long]
         yield from (item for item in tests if item not in long and item not in slow)
-        yield from (*slow[::SHARE], *long[:1])
+        yield from slow[::SHARE]
+        longest += long[:1]
+    yield from longest[::2]
 
 
 @pytest.fixture(autouse=True)

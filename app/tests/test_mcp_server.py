@@ -139,6 +139,7 @@ async def test_what_is_asked_wrongly_is_said(memory: Memory) -> None:
         assert "limit" in await call(client, "search", text="雨", limit=10_000)
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_read_is_said_with_the_file(folder: Path, memory: Memory) -> None:
     for file in ("roster.jsonl", "transcript.jsonl"):
         (folder / "yue" / file).write_bytes(b"\xff" * 400)

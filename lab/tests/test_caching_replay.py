@@ -43,6 +43,7 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> list[list[SentPrompt]]:
     return recorded(tmp_path_factory.mktemp("replay"), 16)
 
 
+@pytest.mark.slow
 def test_every_answered_turn_has_one_main_prompt(turns: list[list[SentPrompt]]) -> None:
     assert len(turns) == 16
     for number, batch in enumerate(turns):
@@ -86,6 +87,7 @@ def test_as_many_turns_as_are_asked_for(tmp_path: Path) -> None:
     assert len(recorded(tmp_path, 16, turns=3)) == 3
 
 
+@pytest.mark.slow
 def test_the_ledger_is_served_better_than_the_layout_of_the_spec(
     turns: list[list[SentPrompt]], tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def rows(out: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["online", "retrospective"])
 @pytest.mark.parametrize("granularity", ["auto", "fine", "coarse"])
 def test_the_command_measures_segmentation(

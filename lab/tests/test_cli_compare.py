@@ -17,6 +17,7 @@ def config(tmp_path: Path) -> Path:
     return toml_file(tmp_path / "small.toml", {**values, "out": tmp_path / "out"})
 
 
+@pytest.mark.slow
 def test_a_run_writes_a_report_and_goes_on(run: Run, config: Path, tmp_path: Path) -> None:
     first = run("eval", "run", str(config))
     assert first.code == 0
@@ -70,6 +71,7 @@ class Mine(Strategy):
 """
 
 
+@pytest.mark.slow
 def test_a_strategy_of_ones_own(run: Run, config: Path, tmp_path: Path) -> None:
     (tmp_path / "my_strategies.py").write_text(OWN)
     own = "my_strategies:Mine"

@@ -11,6 +11,7 @@ from command_line import Run, assert_one_line
 WINDOWS = ("--budget", "200", "--window", "1000", "--topic-window", "2000")
 
 
+@pytest.mark.slow
 def test_a_run_with_reviews_and_again(run: Run, recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     given = ("eval", "memory", str(recording), "--out", str(out), *WINDOWS)
@@ -45,6 +46,7 @@ def test_rows_of_another_run_in_the_same_file_do_not_count(
     assert "already" in run(*given).out
 
 
+@pytest.mark.slow
 def test_results_are_of_one_kind_of_readers(run: Run, recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     given = ("eval", "memory", str(recording), "--out", str(out), *WINDOWS, "--readers")
@@ -62,6 +64,7 @@ def test_results_are_of_one_kind_of_readers(run: Run, recording: Path, tmp_path:
     assert out.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_while_it_wrote_goes_on(
     run: Run, recording: Path, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ def test_every_command_of_figures_takes_it() -> None:
     assert without == silent
 
 
+@pytest.mark.slow
 def test_the_rows_of_an_evaluation(run: Run) -> None:
     done = run("eval", "arbiter", "--json")
     assert (done.code, done.err) == (0, "")

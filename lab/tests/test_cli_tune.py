@@ -31,6 +31,7 @@ def talked(run: Run, recording: Path) -> str:
 
 
 class TestTune:
+    @pytest.mark.slow
     def test_a_log_is_told_of_and_better_settings_with_it(
         self, run: Run, log: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -45,6 +46,7 @@ class TestTune:
         assert row["suggested"]
         assert "of 170 topics quoted, 0 would have been dormant instead of 0" in outcome.out
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("in_force", [LAX, ActivationPolicy()], ids=["advice", "none"])
     def test_tuning_is_reported_in_chinese(
         self, run: Run, log: Path, monkeypatch: pytest.MonkeyPatch, in_force: ActivationPolicy
@@ -62,6 +64,7 @@ class TestTune:
         assert "made with other settings" in " ".join(outcome.out.split())
         assert "TOPICLOOM_ACTIVATION__" not in outcome.out
 
+    @pytest.mark.slow
     def test_a_session_with_pictures(self, run: Run, talked: str, tmp_path: Path) -> None:
         outcome = run("tune", talked, "--out", str(tmp_path / "pictures"), "--svg")
         assert (outcome.code, outcome.err) == (0, "")
@@ -72,6 +75,7 @@ class TestTune:
                 assert str(path) in outcome.out
                 assert path.stat().st_size > 5_000
 
+    @pytest.mark.slow
     def test_what_receipt_prints_is_a_log(self, run: Run, talked: str, tmp_path: Path) -> None:
         printed = run("receipt", talked, "--json").out
         receipts = [Receipt.model_validate_json(line) for line in printed.splitlines()]

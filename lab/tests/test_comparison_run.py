@@ -75,6 +75,7 @@ class TestRun:
         assert {key[2] for key in run(wanted, again=["bm25"])} == {"bm25"}
         assert len(Results(wanted.out).cells()) == 12
 
+    @pytest.mark.slow
     def test_figures_are_the_same_every_time(self, tmp_path: Path) -> None:
         def found(out: str) -> list[object]:
             wanted = comparison(tmp_path, out=tmp_path / out)

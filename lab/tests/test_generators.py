@@ -109,6 +109,7 @@ class TestNeedles:
         assert (places[0], places[-1]) == (1, len(chat.messages) // 2)
         assert [q.category for q in chat.questions][::39] == ["0.000", "1.000"]
 
+    @pytest.mark.slow
     def test_nothing_is_made_before_it_is_asked_for(self) -> None:
         (first,) = islice(generate("sniah:tokens=10000000,form=chat,message=50000,depths=40"), 1)
         assert len(first.questions) == 1

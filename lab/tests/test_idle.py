@@ -46,6 +46,7 @@ def measure(
     return {p.message.id: ask() for p, ask in zip(placed, asked, strict=True)}
 
 
+@pytest.mark.slow
 def test_a_message_finds_what_a_session_has_in_view_and_recalls_the_rest(
     found: dict[str, RecallResult],
 ) -> None:
@@ -58,18 +59,21 @@ def test_a_message_finds_what_a_session_has_in_view_and_recalls_the_rest(
     assert early.quotes > 1
 
 
+@pytest.mark.slow
 def test_one_message_of_a_piece_is_enough(tmp_path: Path) -> None:
     both = EARLY.model_copy(update={"evidence": (("u5", "a39"), ("u5",))})
     early = measure(tmp_path, both)["early"]
     assert (early.pieces, early.in_view, early.recalled) == (2, 1, 1)
 
 
+@pytest.mark.slow
 def test_messages_are_no_part_of_the_session(
     tmp_path: Path, found: dict[str, RecallResult]
 ) -> None:
     assert measure(tmp_path, LATE)["late"] == found["late"]
 
 
+@pytest.mark.slow
 def test_those_that_are_not_asked_change_nothing(
     tmp_path: Path, found: dict[str, RecallResult]
 ) -> None:
@@ -78,6 +82,7 @@ def test_those_that_are_not_asked_change_nothing(
     assert asked[-1]() == found["late"]
 
 
+@pytest.mark.slow
 def test_readers_know_the_evidence(tmp_path: Path) -> None:
     ideal = IdleEvaluation(200, 1_500, 2_000, ReaderChoice.parse("ideal"))
     early = measure(tmp_path, EARLY, evaluation=ideal)["early"]
@@ -112,6 +117,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return talk_file(tmp_path / "talk.jsonl", TALK), own
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_where_it_stopped(
     run: Run, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -134,6 +140,7 @@ def test_the_command_goes_on_where_it_stopped(
     assert out.read_text("utf-8") == whole
 
 
+@pytest.mark.slow
 def test_figures_as_json(run: Run, files: tuple[Path, Path]) -> None:
     recording, own = files
     rows = read_rows(run, "eval", "idle", str(recording), "--messages", str(own), *WINDOWS)
@@ -164,6 +171,7 @@ def test_a_conversation_without_messages_is_named(run: Run, files: tuple[Path, P
     assert_one_line(shown, "'x' comes after 'a1', but its evidence 'u9' is said later")
 
 
+@pytest.mark.slow
 def test_a_row_of_something_else_is_named(
     run: Run, files: tuple[Path, Path], tmp_path: Path
 ) -> None:

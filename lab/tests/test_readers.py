@@ -55,6 +55,7 @@ def rows_of(
     return [e for e in evaluation.run(asked, folder) if isinstance(e, MemoryRow)]
 
 
+@pytest.mark.slow
 def test_ideal_readers_and_routers_find_all_evidence(recording: Path, tmp_path: Path) -> None:
     rows = rows_of(recording, tmp_path / "s", "ideal", (WORKTOP, LAKE, VAGUE))
     assert [row.question for row in rows] == ["q2", "q1", "q3"]
@@ -64,6 +65,7 @@ def test_ideal_readers_and_routers_find_all_evidence(recording: Path, tmp_path: 
     assert [row.summed_up for row in rows] == [True, True, True]
 
 
+@pytest.mark.slow
 def test_noisy_readers_err_alike_in_every_run(recording: Path, tmp_path: Path) -> None:
     rows = rows_of(recording, tmp_path / "one", "noisy:1")
     assert rows == rows_of(recording, tmp_path / "two", "noisy:1")
@@ -71,11 +73,13 @@ def test_noisy_readers_err_alike_in_every_run(recording: Path, tmp_path: Path) -
     assert sum(row.failed.get("reader", 0) for row in rows) > 0
 
 
+@pytest.mark.slow
 def test_readers_that_are_never_wrong_are_ideal(recording: Path, tmp_path: Path) -> None:
     (row,) = rows_of(recording, tmp_path / "s", "noisy:0", (WORKTOP,))
     assert (row.recall, row.failed) == (1.0, {})
 
 
+@pytest.mark.slow
 def test_silent_readers_answer_and_name_nothing(recording: Path, tmp_path: Path) -> None:
     silent = rows_of(recording, tmp_path / "one", "silent", (WORKTOP, VAGUE))
     assert not any(row.failed for row in silent)
@@ -136,6 +140,7 @@ def test_rubbish_is_replaced_by_the_embedded_reading(kind: str) -> None:
     assert [bool(call.failure) for call in calls] == [True, False]
 
 
+@pytest.mark.slow
 def test_of_garbage_no_answer_is_used(recording: Path, tmp_path: Path) -> None:
     rows = rows_of(recording, tmp_path / "s", "garbage", (WORKTOP, LAKE, VAGUE))
     failed = sum(row.failed.get("reader", 0) for row in rows)

@@ -37,6 +37,7 @@ def strategy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
 
 
 class TestAllOfThem:
+    @pytest.mark.slow
     def test_it_quotes_word_for_word_within_the_budget(
         self, strategy: tuple[str, Strategy]
     ) -> None:
@@ -49,6 +50,7 @@ class TestAllOfThem:
         assert list(context.sources) == sorted(set(context.sources), key=list(texts).index)
         assert context.tokens <= 400 or not STRATEGIES[name].limited
 
+    @pytest.mark.slow
     def test_a_question_leaves_nothing_behind(self, strategy: tuple[str, Strategy]) -> None:
         _, made = strategy
         made.feed(TALK.messages[:20])
@@ -102,6 +104,7 @@ class TestEachOfThem:
         assert set(plain.sources) < set(summed.sources)
         assert "[m3–m18]" in summed.text
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "name", ["bm25", "bm25+1", "bm25-user", "dense", "hybrid", "topicloom"]
     )

@@ -193,12 +193,14 @@ def _mean_likeness(cases: Sequence[Case]) -> float:
 class TestRulings:
     """The splits that follow from what an arbiter says."""
 
+    @pytest.mark.slow
     def test_one_that_knows_makes_no_mistake_where_it_is_always_asked(self) -> None:
         asked = [question_of(case, ALWAYS) for case in CASES]
         assert [q and q.request for q in asked] == [case.message.text for case in CASES]
         rulings = {case.message.text: float(case.continues) for case in CASES}
         assert count_mistakes(opens_with(ALWAYS, rulings), CASES) == (0, 0)
 
+    @pytest.mark.slow
     def test_it_decides_nothing_where_it_is_not_asked(self) -> None:
         policy = AdsorberPolicy()
         wrong = {case.message.text: float(not case.continues) for case in CASES}

@@ -138,6 +138,7 @@ class TestRun:
         assert row.moved is not None
         assert row.moved.messages == 3
 
+    @pytest.mark.slow
     def test_what_comes_back_is_moved_to_its_topic(self) -> None:
         texts = [
             ("How long does green tea steep, and how hot should the water for the tea be?", 0),

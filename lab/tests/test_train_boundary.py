@@ -87,6 +87,7 @@ def test_it_learns_and_says_how_well_and_gives_the_same_again(folder: Path, tmp_
     assert of_one["folds", "auto", "retrospective"].all.score > 0.8
 
 
+@pytest.mark.slow
 def test_what_it_writes_is_a_model_with_its_origin(folder: Path, tmp_path: Path) -> None:
     train(folder, tmp_path / "w.npz")
     beside = json.loads((tmp_path / "w.json").read_text())
@@ -101,6 +102,7 @@ def test_what_it_writes_is_a_model_with_its_origin(folder: Path, tmp_path: Path)
     assert found[given.begins].min() > np.median(found)
 
 
+@pytest.mark.slow
 def test_parts_of_one_kind_are_left_out_together(folder: Path, tmp_path: Path) -> None:
     for name, source in (("one_train", "one"), ("one_dev", "two")):
         (tmp_path / f"{name}.jsonl").write_bytes((folder / f"{source}.jsonl").read_bytes())

@@ -34,6 +34,7 @@ def named(receipts: list[Receipt], name: str) -> list[Receipt]:
     return [r.model_copy(update={"quoted": notes}) if r.scores else r for r in receipts]
 
 
+@pytest.mark.slow
 def test_all_pictures_are_written(tmp_path: Path) -> None:
     paths = draw_all(some(), POLICY, tmp_path / "new" / "folder", ("png", "svg"))
     assert [p.name for p in paths] == [
@@ -50,6 +51,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
         draw_all(some(), POLICY, tmp_path / "file", ("png",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["", "Kitchen", "厨房装修", f"{UNASSIGNED}", "costs $5 to $9", "a\nb", "x" * 300, "🌊"]
 )

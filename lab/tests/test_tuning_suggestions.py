@@ -67,6 +67,7 @@ class TestFigures:
 
 
 class TestSuggestions:
+    @pytest.mark.slow
     def test_what_nobody_quotes_need_not_be_read(self) -> None:
         advice = advised(log_of(turning(160), LAX), LAX)
         assert advice.suggestion is not None
@@ -75,6 +76,7 @@ class TestSuggestions:
         assert advice.suggestion.replay.reads < 0.8 * advice.in_force.reads
         assert advice.suggestion.replay.missed == 0
 
+    @pytest.mark.slow
     def test_they_do_what_was_foretold(self) -> None:
         days = turning(160)
         advice = advised(log_of(days, LAX), LAX)
@@ -83,6 +85,7 @@ class TestSuggestions:
         real = log_of(days, foretold.policy)
         assert sum(len(r.scores) for r in real) == pytest.approx(foretold.reads, rel=0.02)
 
+    @pytest.mark.slow
     def test_amnesia_goes_before_cost(self) -> None:
         strict = ActivationPolicy(base=0.65, floor=1)
         advice = advised(log_of(turning(160, asked=True), strict), strict)

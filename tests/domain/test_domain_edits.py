@@ -237,6 +237,7 @@ class TestByTheMainModel:
         results = [m for m in responder.requests[1].messages if isinstance(m, ToolMessage)]
         assert sorted(m.tool_call_id for m in results) == ["a", "b"]
 
+    @pytest.mark.slow
     def test_an_edit_that_was_told_goes_before_a_search(self, tmp_path: Path) -> None:
         calls = [
             {"name": "edit_state", "args": f'{{"edits": [["SET", "{SWORD}", 3]]}}', "id": "a"},

@@ -49,6 +49,7 @@ def elsewhere_too(rows: list[Body]) -> list[Body]:
     return [*rows, {**body, "prev": rows[-1]["ref"], "ref": ref}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "change"),
     [

@@ -169,6 +169,7 @@ def test_answers_in_a_form_and_a_state_of_its_own(tmp_path: Path) -> None:
     assert len(kept_texts(tmp_path, agent)) == 6
 
 
+@pytest.mark.slow
 def test_in_the_store_of_the_agent(tmp_path: Path) -> None:
     store = InMemoryStore()
     agent = open_agent(model := ScriptedModel(), remember(tmp_path, storage="store"), store=store)

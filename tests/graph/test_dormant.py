@@ -84,6 +84,7 @@ def test_a_reader_that_fails_takes_nothing_away(tmp_path: Path) -> None:
     assert {t.name for t in last_receipt(tmp_path, graph, CONFIG).quoted} == set(TAGS)
 
 
+@pytest.mark.slow
 def test_a_model_also_reads_what_is_found_in_topics_that_are_not_read_whole(
     tmp_path: Path,
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_single_question_is_a_loose_end_that_no_reader_reads(tmp_path: Path) -
     assert found.message.text == SINGLE
 
 
+@pytest.mark.slow
 def test_loose_ends_are_no_topic_for_a_person_either(tmp_path: Path) -> None:
     question = [HumanMessage(SINGLE), AIMessage("Ulaanbaatar.")]
     graph, _, _, table = started(

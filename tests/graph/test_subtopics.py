@@ -257,6 +257,7 @@ class TestAfterwards:
         assert len(parts) >= 2
         assert parts <= set(session.active)
 
+    @pytest.mark.slow
     def test_a_fork_from_before_sees_the_topic_whole(self, tmp_path: Path) -> None:
         roles = fake_roles(splitter=SubjectSplitter(), router=NameRouter({"茶": 0.9}))
         graph = open_after(past("茶", rounds=2), tmp_path, roles, **SMALL)

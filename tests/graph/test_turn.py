@@ -108,6 +108,7 @@ class TestSplit:
         assert [c.role for c in receipt.calls][:3] == ["splitter", "brief", "brief"]
         assert len(splitter.requests) == 1
 
+    @pytest.mark.slow
     def test_messages_stay_in_view_whether_split_or_not(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder), window=2_600)
@@ -354,6 +355,7 @@ class TestTools:
 
 
 class TestRecordOnly:
+    @pytest.mark.slow
     def test_no_role_is_asked_where_a_turn_only_records(self, tmp_path: Path) -> None:
         responder, reader = ScriptedResponder(), SteadyReader()
         graph = open_graph(tmp_path, fake_roles(responder, reader=reader))

@@ -128,6 +128,7 @@ def test_what_a_message_was_changed_to_ends_with_it(tmp_path: Path) -> None:
     assert b"MOMBASA" not in read_bytes(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_pinned_topic_is_no_exception(tmp_path: Path) -> None:
     clock = Clock()
     graph = open_graph(tmp_path, clock=clock)

@@ -132,6 +132,7 @@ class TestReviewsLeaveWhatPeopleDid:
         assert not {one for pair in report.merged for one in pair} & parts
         assert {t.id for t in world.topic_table.open()} >= parts
 
+    @pytest.mark.slow
     def test_a_review_that_began_before(self, world: World) -> None:
         tea = world.id_of("茶")
         seen = world.review(dry_run=True).changes

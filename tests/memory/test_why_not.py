@@ -131,6 +131,7 @@ def test_a_case_is_read_as_evaluations_read_them(tmp_path: Path) -> None:
     assert (read.questions[0].question, read.questions[0].evidence) == ("雨？", ("m3",))
 
 
+@pytest.mark.slow
 def test_the_prompt_of_the_newest_turn_is_shown_as_it_was_sent(tmp_path: Path) -> None:
     responder = ScriptedResponder()
     graph = open_graph(tmp_path, fake_roles(responder), instructions="Be kind.")

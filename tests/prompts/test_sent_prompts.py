@@ -208,6 +208,7 @@ class TestADomain:
 
 
 class TestOtherRoles:
+    @pytest.mark.slow
     def test_a_rewriter_is_shown_three_rounds(self, tmp_path: Path) -> None:
         asked = list[RewriteRequest]()
 

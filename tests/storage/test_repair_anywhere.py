@@ -36,6 +36,7 @@ def lose(storage: Storage, chain: str) -> None:
     rows.replace([], [list(rows.scan())[-1].key])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", ["turns", "ledger", "ranges", "roster"])
 def test_what_the_transcript_tells_is_made_anew(
     reopen: Callable[[], Storage], tmp_path: Path, chain: str
@@ -83,6 +84,7 @@ def test_so_it_is_for_an_agent(tmp_path: Path) -> None:
         assert said == told[: number + 1]
 
 
+@pytest.mark.slow
 def test_a_transcript_is_not_made_up(reopen: Callable[[], Storage], tmp_path: Path) -> None:
     storage, saver = reopen(), InMemorySaver()
     graph = open_graph(tmp_path, storage=storage, checkpointer=saver)

@@ -56,6 +56,7 @@ def check(folder: Path, graph: Graph) -> None:
     assert found == shown
 
 
+@pytest.mark.slow
 def test_a_split_writes_them_and_a_turn_does_not(tmp_path: Path) -> None:
     graph = talk(tmp_path)
     check(tmp_path, graph)

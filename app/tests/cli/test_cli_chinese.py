@@ -301,6 +301,7 @@ def test_settings_that_cannot_be_used_are_told_in_chinese(
     assert said in outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

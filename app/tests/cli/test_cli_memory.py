@@ -19,6 +19,7 @@ def given(run: Run, recording: Path, tmp_path: Path) -> CliOptions:
     return CliOptions(folder=tmp_path / "sessions")
 
 
+@pytest.mark.slow
 def test_files_are_written_and_then_left_alone(
     given: CliOptions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,6 +112,7 @@ def test_a_turn_names_the_way_out_and_goes_on_after_it(
     assert len(assert_whole(tmp_path)) == 32
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("talked")
 def test_the_transcript_is_not_made_up(run: Run, tmp_path: Path) -> None:
     path = folder_of(tmp_path) / "transcript.jsonl"

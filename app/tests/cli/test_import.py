@@ -115,6 +115,7 @@ def test_a_chatgpt_export_is_recorded_with_its_times(run: Run, tmp_path: Path) -
     assert "要提问" not in again.out
 
 
+@pytest.mark.slow
 def test_a_claude_archive_is_recorded(run: Run, tmp_path: Path) -> None:
     archive = tmp_path / "data.zip"
     with zipfile.ZipFile(archive, "w") as packed:

@@ -110,6 +110,7 @@ def test_when_to_ask_again_is_passed_on(tmp_path: Path, openai_server: OpenAISer
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("text", ["", "I write it."])
 def test_a_call_that_breaks_off_reaches_no_client(

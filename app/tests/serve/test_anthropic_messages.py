@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx
 import pytest
-from anthropic import Anthropic
 from endpoints import Talk, open_client, serving, talking
 from langchain_core.messages import AIMessageChunk
 from openai_behaviours import Reply, Status
 from openai_server import OpenAIServer
 
 from topicloom.testing import make_tool_call
+
+if TYPE_CHECKING:  # the client takes seconds to import: for those who test it
+    from anthropic import Anthropic
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4"
 WEATHER: Any = {
@@ -28,7 +29,9 @@ GIVEN: Any = {"model": "topicloom", "max_tokens": 1_000}
 
 
 def open_anthropic(url: str, key: str = "none") -> Anthropic:
-    return Anthropic(base_url=url.removesuffix("/v1"), api_key=key, max_retries=0)
+    import anthropic
+
+    return anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key=key, max_retries=0)
 
 
 @pytest.fixture
@@ -124,6 +127,8 @@ def test_tools_that_the_client_runs(talk: Talk, client: Anthropic, stream: bool)
 
 @pytest.mark.slow
 def test_keys_models_and_mistakes(talk: Talk, client: Anthropic) -> None:
+    import anthropic
+
     assert [m.id for m in client.models.list()] == ["topicloom"]
     assert client.models.retrieve("topicloom").display_name == "topicloom"
     with open_anthropic(talk.url, "other") as other, pytest.raises(anthropic.AuthenticationError):
@@ -148,6 +153,8 @@ def test_keys_models_and_mistakes(talk: Talk, client: Anthropic) -> None:
 
 
 def test_tokens_are_counted_without_an_answer(talk: Talk, client: Anthropic) -> None:
+    import anthropic
+
     said: list[Any] = [{"role": "user", "content": "A sentence of some words. " * 40}]
 
     def count(**options: Any) -> int:
@@ -173,6 +180,8 @@ def test_tokens_are_counted_without_an_answer(talk: Talk, client: Anthropic) -> 
 def test_failures_of_the_model_reach_the_client(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
+    import anthropic
+
     openai_server.then(Status(429, retry_after=5), Reply("half", finish_reason="length"))
     said: list[Any] = [{"role": "user", "content": "What?"}]
     with (

@@ -55,6 +55,7 @@ def respond(talk: Talk, given: Any, **options: Any) -> Response:
     return response
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_talk_goes_on_from_an_answer(talk: Talk, stream: bool) -> None:
     first = respond(talk, "茶：一", stream=stream, instructions="Be brief.", metadata={"a": "b"})

@@ -10,6 +10,7 @@ import json
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from random import Random
 from typing import (
     Annotated,
@@ -25,28 +26,25 @@ from typing import (
 
 import httpx
 import pytest
-from anthropic.types import message_create_params
-from openai.types.chat import completion_create_params
-from openai.types.responses import response_create_params
 from sessions import open_graph
 from typing_extensions import is_typeddict
 
 from topicloom.testing import ScriptedResponder, fake_roles
 from topicloom_app import make_endpoint
 
-SCHEMAS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+SCHEMAS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "/v1/chat/completions": (
-        completion_create_params.CompletionCreateParamsNonStreaming,
+        "openai.types.chat.completion_create_params:CompletionCreateParamsNonStreaming",
         "messages",
         {"role": "user", "content": "tea"},
     ),
     "/v1/responses": (
-        response_create_params.ResponseCreateParamsNonStreaming,
+        "openai.types.responses.response_create_params:ResponseCreateParamsNonStreaming",
         "input",
         {"role": "user", "content": "tea"},
     ),
     "/v1/messages": (
-        message_create_params.MessageCreateParamsNonStreaming,
+        "anthropic.types.message_create_params:MessageCreateParamsNonStreaming",
         "messages",
         {"role": "user", "content": "tea"},
     ),
@@ -123,7 +121,7 @@ def spoil(request: dict[str, Any], random: Random) -> dict[str, Any]:
 def make_requests(path: str, count: int, random: Random) -> Iterator[dict[str, Any]]:
     """Requests that end with a question, so that many of them are answered."""
     schema, said, question = SCHEMAS[path]
-    hints = get_type_hints(schema, include_extras=True)
+    hints = get_type_hints(resolve_name(schema), include_extras=True)
     for number in range(count):
         request = {"model": "topicloom", "max_tokens": 50, "user": f"u{number % 7}"}
         for key in random.sample(sorted(hints), random.randint(0, 2)):

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import httpx
 import openai
 import pytest
@@ -96,6 +95,8 @@ def test_a_reply_without_a_model_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_stream_of_messages_begins_with_what_was_asked(talk: Talk) -> None:
+    import anthropic
+
     asked: Any = {"model": "topicloom", "max_tokens": 50, "messages": TEA}
     with (
         anthropic.Anthropic(base_url=talk.url.removesuffix("/v1"), api_key="none") as client,

@@ -63,6 +63,7 @@ async def change(page: httpx.AsyncClient, **what: Any) -> httpx.Response:
     return await page.post(f"{SESSION}/changes", json=what)
 
 
+@pytest.mark.slow
 async def test_nobody_is_answered_without_the_key(graph: CompiledSessionGraph) -> None:
     async with open_client(graph) as client:
         for path in (
