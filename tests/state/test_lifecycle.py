@@ -28,6 +28,7 @@ TABLE = """
     dormant   activate           active
     active    deactivate          dormant
     active    divide         divided
+    dormant   divide         divided
     dormant   archive        archived
     archived  revive         active
     active    merge          merged

@@ -49,7 +49,8 @@ class MemoryOptions(TypedDict, total=False):
     """What messages are searched with: any LangChain `Embeddings`, or what the setting takes, which
     it goes before."""
     archive_index: VectorStore | None
-    """Where reviews hand over archived topics to; searched last, when nothing else is found."""
+    """Where reviews hand over archived topics to; searched last, if no topic that the router chose
+    is active then."""
 
 
 class SessionOptions(MemoryOptions, total=False):

@@ -38,7 +38,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
             return dump(session, turn.model_copy(update={"idle": True}))
         relevance = {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}
         policy = deps.settings.activation
-        # As if the index activated topics: a suggested one is read before the least relevant ones.
+        # What the index suggests is read too, before the least relevant of the active topics.
         due = activate_candidates(session.active, relevance, policy, table.pinned()).active
         if deps.roles.by_index(READER):
             session, change = activate_topics(workspace.store, session, relevance, policy)

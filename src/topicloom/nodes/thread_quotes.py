@@ -25,7 +25,7 @@ def quote_other_threads(
 ) -> Note:
     """The note of a turn with what the user's other threads know, as far as there is room.
 
-    They have a share of what a turn may recall, and no more than the thread itself leaves of it.
+    They have a share of what a turn may recall (`Settings.across_share`).
     """
     store, sought = workspace.store, turn.sought
     shown = [q for n in store.notes(session) for q in n.other_threads]

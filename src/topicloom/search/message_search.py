@@ -26,10 +26,11 @@ short ones fit where long ones left room."""
 SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was surely found."""
 _FITS = 0.25
-"""Similarity, or share of the best BM25, from which a message fits a query: a search in LoCoMo then
-shows half of a session and misses 6 of 172 messages of evidence. From that similarity on, a message
-also calls for a standing request of the user: of 335 messages that need nothing, at most 4 % come
-so near to one, in any of seven conversations (`prompts/cues/standing_*.txt` tells what is one)."""
+"""Similarity, or share of the best BM25, from which a message fits a query. (A search in LoCoMo
+then shows half of a session, and misses 6 of 172 messages of evidence.)
+
+From that similarity on, a message also calls for a standing request of the user. (Of 335 messages
+that need nothing, at most 4 % come so near to one, in any of seven conversations.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class Query:
     include_archived: bool = False
     """True to find archived topics and their messages too."""
     priced: bool = True
-    """False where nothing is quoted: a long message then comes no later for its length, topics do
-    not count, and twice as much is found."""
+    """True to rank for a note, where a long message costs more than a short one. False to rank for
+    somebody who looks for something: length and topics do not count, and twice as much is found."""
 
 
 @dataclass(frozen=True, slots=True)

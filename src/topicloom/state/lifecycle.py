@@ -4,7 +4,7 @@
             create                 divide
               |          +-> active ------> divided
               v activate |   |   ^ |
-           dormant ------+   |   | +--> merged        merge: also from dormant
+           dormant ------+   |   | +--> merged        divide, merge: also from dormant
               |   <----------+   |
               |    deactivate    | revive
               +--> archived -----+
@@ -33,6 +33,7 @@ TRANSITIONS: Mapping[tuple[TopicState, TopicEvent], TopicState] = {
     ("dormant", "activate"): "active",
     ("active", "deactivate"): "dormant",
     ("active", "divide"): "divided",
+    ("dormant", "divide"): "divided",
     ("dormant", "archive"): "archived",
     ("archived", "revive"): "active",
     ("active", "merge"): "merged",
@@ -90,10 +91,9 @@ def mark_active(topic: Topic, active: Container[str], *, asked: bool = False) ->
 def mark_divided(topic: Topic, active: Container[str]) -> Topic:
     """The row of an open topic whose messages belong to its parts from now on.
 
-    A dormant topic goes through being active: it was just given messages, or its reader has a
-    smaller window now. Raises `TransitionError` if it is not open.
+    Raises `TransitionError` if it is not open.
     """
-    return apply_event(mark_active(topic, active), "divide", {topic.id}).emptied()
+    return apply_event(topic, "divide", active).emptied()
 
 
 def mark_archived(topic: Topic, active: Container[str], month: str) -> Topic:

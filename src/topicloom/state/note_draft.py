@@ -28,8 +28,8 @@ class PromptCosts:
     heading: Callable[[str], int]
     """What stands before the summary of a topic, by topic id."""
     excerpt: Callable[[str, int], tuple[Stretches, int]]
-    """What of an original so many tokens hold, that says most of what is asked, and its price with
-    its label; nothing if they are too few."""
+    """The parts of an original that say most of what is asked, as many as fit a number of tokens,
+    and their price with its label; no parts if not even one fits."""
     shorten: Callable[[str, int], str]
     """A text in that many tokens; "" if that is too few to say anything."""
     passage: Callable[[str], int]

@@ -95,8 +95,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     edits: str | None = None
     """Head of the journal of edits of the application's document."""
     purges: int = 0
-    """Digest of the purges that the `messages` channel comes after; 0 for none. Where the storage
-    has another one, the channel may still show what was purged since."""
+    """Digest of the purges that the `messages` channel knows of; 0 for none. If the storage has
+    another one by now, something was purged since, and the channel may still show it."""
     language: Language = "en"
     """Language of the prompts; looked at again at every split, so that prefixes last."""
     active: dict[str, tuple[float, ...]] = {}
