@@ -6,7 +6,9 @@ With `readers="decide"` a note has, in this order and as far as it fits:
 2. what readers named: the most relevant topic first, its ids in the order of the reader,
 3. at most three originals in a turn that the index is all but certain of, though no reader named
    them,
-4. what the index found in topics whose reader failed, or in all topics if no reader answered, and
+4. summaries of the topics that are quoted, for which a part of the budget was kept free,
+5. of what readers named and did not fit, the sentences that say most,
+6. what the index found in topics whose reader failed, or in all topics if no reader answered, and
    messages that are larger than the budget, of which a reader may have seen a part alone.
 
 With `readers="advise"` the index first fills half of the room, as if there were no model. What
