@@ -11,9 +11,10 @@ file with long ones the first of these.
 from __future__ import annotations
 
 import gc
+import os
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = set(_choose_sample(items))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
-    # What takes minutes begins first, or one process is at it when all others are done.
-    items.sort(key=lambda item: not (_is("slow", item) or _is("long", item)))
+    items[:] = _spread(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 def _is(mark: str, item: pytest.Item) -> bool:
     return item.get_closest_marker(mark) is not None
+
+
+def _spread(items: Sequence[pytest.Item], workers: int) -> Iterator[pytest.Item]:
+    """In the part that each process begins with, what takes long comes first.
+
+    Else one process would be at it when all others are done.
+    """
+    kinds = dict[bool, list[pytest.Item]]({True: [], False: []})
+    for item in items:
+        kinds[_is("slow", item) or _is("long", item)].append(item)
+    for part in range(workers):
+        for kind in kinds.values():
+            yield from kind[len(kind) * part // workers : len(kind) * (part + 1) // workers]
 
 
 def _choose_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
