@@ -4,8 +4,8 @@ No test reaches out either: connections to anywhere but this machine fail, and s
 Those of a real model, which downloads it, may.
 
 `bin/test` draws fewer examples than `bin/test --all`. `.ci/run` runs a sample (`--sample`), the
-same each time: a quarter of the examples, of each file every eighth slow test, and of every second
-file with long ones the first of these.
+same each time: a quarter of the examples, every eighth slow test, and of every second file that has
+long ones the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import os
 import socket
-from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample",
         action="store_true",
-        help="of each file run every eighth slow test, of every second file the first long one,"
+        help="of slow tests run every eighth, of every second file that has long ones the first,"
         " and draw a quarter of the examples, the same ones each time",
     )
 
@@ -94,18 +93,17 @@ def _spread(items: Sequence[pytest.Item], workers: int) -> Iterator[pytest.Item]
 
 
 def _choose_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """What is quick; of each file every eighth slow test, of every second the first long one."""
-    files = defaultdict[Path, list[pytest.Item]](list)
+    """What is quick; every eighth slow test; of every second file that has long ones the first."""
+    slow, long = list[pytest.Item](), dict[Path, pytest.Item]()
     for item in items:
-        files[item.path].append(item)
-    longest = list[pytest.Item]()
-    for tests in files.values():
-        long = [item for item in tests if _is("long", item)]
-        slow = [item for item in tests if _is("slow", item) and item not in long]
-        yield from (item for item in tests if item not in long and item not in slow)
-        yield from slow[::SHARE]
-        longest += long[:1]
-    yield from longest[::2]
+        if _is("long", item):
+            long.setdefault(item.path, item)
+        elif _is("slow", item):
+            slow.append(item)
+        else:
+            yield item
+    yield from slow[::SHARE]
+    yield from [*long.values()][1::2]
 
 
 @pytest.fixture(autouse=True)

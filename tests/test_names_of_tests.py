@@ -5,12 +5,9 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.slow
 def test_no_test_is_named_by_a_single_word() -> None:
     short = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"

@@ -15,7 +15,6 @@ def list_stale(files: Iterable[Generated]) -> list[str]:
     return [str(file.path.relative_to(ROOT)) for file in files if not file.is_current()]
 
 
-@pytest.mark.slow
 def test_everything_that_is_generated_is_up_to_date() -> None:
     assert not list_stale(list_quick()), "run: bin/generate"
 

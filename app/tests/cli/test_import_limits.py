@@ -101,7 +101,7 @@ def test_one_that_is_as_large_as_conversations_are(tmp_path: Path) -> None:
 )
 def test_an_entry_of_brackets(tmp_path: Path, before: str, brackets: str, behind: str) -> None:
     """They are counted before they are read, wherever they stand."""
-    entry = before + brackets * (MOST_NODES + 1) + behind
+    entry = before + brackets * (2 * MOST_NODES) + behind
     path = tmp_path / "a.json"
     path.write_text('{"mapping": {"a": [' + entry + "]}}")
     (report,) = read_exports([path])
