@@ -122,7 +122,9 @@ def _find_phrases(text: str) -> Iterator[Phrase]:
 
 def _phrases_of(run: Sequence[Word]) -> Iterator[Phrase]:
     for stop in range(1, len(run) + 1):
-        last = run[stop - 1].text
+        last, kind = run[stop - 1].text, run[stop - 1].kind
+        if kind in "ao":
+            continue
         cjk = not last.isascii() and CJK_RUN.search(last) is not None
         for start in range(max(0, stop - _LONGEST_PHRASE), stop):
             words = tuple(run[start:stop])
@@ -150,6 +152,9 @@ def _grade_cjk(kinds: str) -> float:
 
 
 def _spell(words: Sequence[Word]) -> str:
+    spaced = " ".join([word.text for word in words])
+    if spaced.isascii():
+        return spaced
     text = words[0].text
     for before, word in pairwise(words):
         close = _UNSPACED.match(before.text[-1:]) and _UNSPACED.match(word.text)
