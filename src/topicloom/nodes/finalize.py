@@ -144,8 +144,8 @@ class _TurnEnd:
     def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
         workspace, settings = self.workspace, self.deps.settings
         store, session = workspace.store, _apply_late_briefs(workspace, session)
-        if waiting := workspace.count_waiting():
-            emit("embedding", left=waiting)
+        if workspace.index.waiting:
+            emit("embedding", left=workspace.index.waiting)
         plan = self.state.get("plan")
         record = TurnRecord(
             load_readings(self.state),

@@ -118,13 +118,9 @@ class Workspace:
         shown = find_shown(messages, self.recent(session, messages))
         return session.model_copy(update={"shown": shown})
 
-    def count_waiting(self) -> int:
-        """Messages that go by words alone as yet."""
-        return self.index.waiting
-
     def list_trouble(self) -> list[str]:
         """What could not be read or done in the turn, in words."""
-        left, failure = self.count_waiting(), self.index.failure
+        left, failure = self.index.waiting, self.index.failure
         other = f"the encoder is another one now: {left} older messages go by words alone as yet"
         failed = f"the encoder failed, and what was said is found by its words alone: {failure}"
         return [

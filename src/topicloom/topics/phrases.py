@@ -124,7 +124,7 @@ def _phrases_of(run: Sequence[Word]) -> Iterator[Phrase]:
     for stop in range(1, len(run) + 1):
         last, kind = run[stop - 1].text, run[stop - 1].kind
         if kind in "ao":
-            continue
+            continue  # no name ends in these
         cjk = not last.isascii() and CJK_RUN.search(last) is not None
         for start in range(max(0, stop - _LONGEST_PHRASE), stop):
             words = tuple(run[start:stop])
