@@ -208,7 +208,7 @@ class TestCalls:
         assert skipped.failure == "it was late in this turn"
 
     async def test_so_it_is_on_the_event_loop(self) -> None:
-        waits = TurnWaits(0.1)
+        waits = TurnWaits(0.1, clock=lambda: 0.0)
         waits.begin()
         slow = SlowRole(seconds=0.2, deadline=60)
         asked = await arun_step(ask_all("reader", slow, ["?", "?"], ["t1", "t2"], waits=waits))
