@@ -31,6 +31,7 @@ from topicloom import (
     Assignment,
     FileStorage,
     LocalRole,
+    Memory,
     ReadRequest,
     Session,
     SessionStore,
@@ -256,6 +257,20 @@ class TestAfterwards:
         parts = {t.id for t in find_successors("t1", table.topics)}
         assert len(parts) >= 2
         assert parts <= set(session.active)
+
+    def test_what_a_person_merges_is_divided_at_the_next_split(self, tmp_path: Path) -> None:
+        roles = fake_roles(splitter=SubjectSplitter())
+        graph = open_after(past("茶", "雨", rounds=3), tmp_path, roles, **SMALL)
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, _, before = opened(tmp_path, graph)
+        tea, rain = before["t1"], before["t2"]
+        assert (tea.status, rain.status) == ("open", "open")
+        assert tea.tokens + rain.tokens > LIMIT
+        Memory.of(graph, CONFIG).merge("t2", "t1")
+        tell(graph, CONFIG, "Hello", keep=0)
+        session, store, table = opened(tmp_path, graph)
+        assert table["t1"].status == "divided"
+        check_sizes(store, session, table)
 
     @pytest.mark.slow
     def test_a_fork_from_before_sees_the_topic_whole(self, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from topicloom.effects import Step, both
 from topicloom.errors import InputError, MissingThreadError, StorageError
 from topicloom.memory.stored import Graph, find_deps, is_part
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.repairs import find_repairs_of_review
+from topicloom.nodes.regrouping import find_regroupings_of_review
 from topicloom.nodes.runs import name_thread
 from topicloom.review.archive_index import ArchiveIndexer, build_topic_documents
 from topicloom.review.decisions import ReviewFindings, decide_changes
@@ -97,7 +97,7 @@ class _Review:
 
     def make(self, now: datetime | None, archive_index: VectorStore | None) -> Step[ReviewReport]:
         """Do all of it."""
-        repaired = yield from self.repair()
+        regrouped = yield from self.regroup()
         survey = yield from self.survey()
         now = now or self.deps.now(survey.session)
         assessed = yield from survey.assess()
@@ -118,7 +118,7 @@ class _Review:
             session=survey.session.id,
             now=now.isoformat(),
             dry_run=self.dry_run,
-            repaired=repaired,
+            regrouped=regrouped,
             changes=tuple(changes),
             told=told,
             changed=changed,
@@ -127,7 +127,7 @@ class _Review:
             calls=tuple(survey.calls),
         )
 
-    def repair(self) -> Step[tuple[str, ...]]:
+    def regroup(self) -> Step[tuple[str, ...]]:
         """Put right what is filed wrong; returns that in words.
 
         It does nothing where a chat model splits: that knows more than the index. What it finds is
@@ -141,11 +141,11 @@ class _Review:
             return ()
         workspace = self.deps.workspaces.open(session.id, self.client.graph.store)
         session = catch_up(workspace.store, session)
-        changes = find_repairs_of_review(self.deps, workspace, session)
+        changes = find_regroupings_of_review(self.deps, workspace, session)
         if self.dry_run or not changes:
             table = workspace.store.topic_table(session)
             return tuple(describe_change(change, table) for change in changes)
-        turn = yield from self.client.repair(self.thread)
+        turn = yield from self.client.regroup(self.thread)
         return turn.events if turn else ()
 
     def survey(self) -> Step[SurveyedSession]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.repairs import find_repairs_of_review
+from topicloom.nodes.regrouping import find_regroupings_of_review
 from topicloom.nodes.step import Node, Update, dump, open_turn, turn_options
 from topicloom.state.activation import INITIAL_RELEVANCE
 from topicloom.state.changes import (
@@ -37,8 +37,8 @@ def apply_changes(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn, workspace = open_turn(deps.workspaces, state)
         options = turn_options()
         changes = list(options.changes)
-        if options.repair:
-            changes += find_repairs_of_review(deps, workspace, session)
+        if options.regroup:
+            changes += find_regroupings_of_review(deps, workspace, session)
         return dump(*make_changes(workspace.store, session, turn, changes))
 
     return Node(step, "apply_changes")

@@ -120,8 +120,8 @@ def _compose(
     window, layout = deps.window, deps.window.layout
     notes = select_notes(store.notes(session), turn.user, deps.settings.layout)
     search = turn.searches[-1] if turn.searches else None
-    read = read._replace(by_readers=[*read_named(notes, search), *read.by_readers])
-    quotes = (q for r in (*read.by_readers, *read.by_index) for q in r.quotes)
+    read = read._replace(answers=[*read_named(notes, search), *read.answers])
+    quotes = (q for r in (*read.answers, *read.by_index) for q in r.quotes)
     numbers = (parse_message_number(q.id) for q in quotes)
     picked = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
     originals = {message.id: message for message in picked.values()}

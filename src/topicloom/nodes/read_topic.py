@@ -36,7 +36,7 @@ def plan_reading(
     Args:
         deps: Has the readers.
         table: The topics.
-        session: Its active topics are read whole in every turn.
+        session: Its active topics are read already, in this call or before.
         turn: The turn so far.
         topics: Those to read whole now.
         hits: What the index found; where models read, they read it in all other topics too.

@@ -11,7 +11,7 @@ from topicloom.effects import Step
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import refresh_facts
-from topicloom.nodes.repairs import SPLIT_REPAIRS, find_repairs
+from topicloom.nodes.regrouping import SPLIT_REGROUPINGS, find_regroupings
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import Node, Update, dump, emit, open_turn
 from topicloom.nodes.workspace import Workspace
@@ -26,7 +26,7 @@ from topicloom.state.lifecycle import find_survivor
 from topicloom.state.session import Turn
 from topicloom.topics.split_draft import SplitDraft
 
-_YOUNG, _REPAIRED = 256, 32
+_YOUNG, _DUE = 256, 32
 """Messages up to which each split looks for what is filed wrong, and after how many more it does so
 again: in a small window each turn splits, and to look through a long conversation takes time."""
 
@@ -77,12 +77,12 @@ def _put_right(
     made of them.
     """
     store = draft.store
-    due = tail <= _YOUNG or tail // _REPAIRED > draft.session.tail // _REPAIRED
+    due = tail <= _YOUNG or tail // _DUE > draft.session.tail // _DUE
     if not (due and draft.touched):
         return turn
     table = store.topic_table(draft.save())
-    changes = find_repairs(
-        workspace, draft.session, draft.touched, embedder, draft.limit, SPLIT_REPAIRS
+    changes = find_regroupings(
+        workspace, draft.session, draft.touched, embedder, draft.limit, SPLIT_REGROUPINGS
     )
     if not changes:
         return turn

@@ -17,8 +17,8 @@ class ReviewReport(BaseModel, frozen=True):
     """The time that it went by."""
     dry_run: bool
     """True if nothing was changed."""
-    repaired: tuple[str, ...] = ()
-    """Repairs that it began with, in words: merged topics and moved messages."""
+    regrouped: tuple[str, ...] = ()
+    """What it put right first, in words: merged topics and moved messages."""
     changes: tuple[TopicChange, ...] = ()
     """The changes that it decided."""
     told: tuple[str, ...] = ()

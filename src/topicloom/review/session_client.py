@@ -60,9 +60,9 @@ class SessionClient:
         """
         return self._hold(config, TurnOptions(answer=False, changes=tuple(changes)))
 
-    def repair(self, config: RunnableConfig) -> Step[Turn | None]:
+    def regroup(self, config: RunnableConfig) -> Step[Turn | None]:
         """Within a step: put right what is filed wrong; see `apply_changes`."""
-        return self._hold(config, TurnOptions(answer=False, repair=True))
+        return self._hold(config, TurnOptions(answer=False, regroup=True))
 
     def _hold(self, config: RunnableConfig, options: TurnOptions) -> Step[Turn | None]:
         held = self.hold(str(config["configurable"]["thread_id"]))

@@ -52,9 +52,9 @@ def _divide(work: SplitWork, topic: Topic, rounds: Sequence[Round]) -> Step[list
         parts = divide_rounds(
             large.name, held, proposed, draft.tokens, limit, taken, by_model=by_model
         )
-        draft.empty(large)
+        draft.divide(large)
         for part in parts:
-            child = draft.open(part.name, part.brief, parent=large.id)
+            child = draft.create(part.name, part.brief, parent=large.id)
             queue.append((child, part.rounds))
     draft.hand_down(topic, done)
     return [draft.touched[i] for i in done]

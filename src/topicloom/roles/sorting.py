@@ -115,7 +115,7 @@ def _open_topic(draft: SplitDraft, chat: str, rounds: Sequence[Round], embedder:
     title = draft.session.titles.get(chat, "")
     name = title or name_rounds(rounds, embedder)
     taken = [topic.name for topic in draft.topics.values()]
-    topic = draft.open(make_distinct(name, taken, NAME_LIMIT), "")
+    topic = draft.create(make_distinct(name, taken, NAME_LIMIT), "")
     return topic.model_copy(update={"chat": chat, "titled": bool(title)})
 
 

@@ -1,7 +1,7 @@
 """Changes to topics that were worked out beside the graph, until a turn of the graph makes them.
 
 Only turns write the table of topics: a second writer could undo one. So a review leaves its
-findings as changes, a reflection its briefs as updates, and what a person wants is a change too.
+findings as changes, a late brief writer its briefs as updates, and what a person wants is a change.
 Those of a review have fingerprints of the topics that they were worked out from, and one that does
 not fit any more is passed over; a person means a topic whatever has become of it.
 """

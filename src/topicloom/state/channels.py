@@ -81,7 +81,7 @@ class TurnOptions(BaseModel):
     to split only when the window fills."""
     changes: SkipJsonSchema[tuple[TopicChange, ...]] = ()
     """Changes to topics that a review or a person wants. With these a turn needs no message."""
-    repair: SkipJsonSchema[bool] = False
+    regroup: SkipJsonSchema[bool] = False
     """True to put right what is filed wrong in topics, as reviews do. Such a turn needs no message
     either."""
     chats: SkipJsonSchema[tuple[ImportedChat, ...]] = ()
@@ -128,7 +128,7 @@ class TurnOptions(BaseModel):
     @property
     def changes_topics(self) -> bool:
         """True for a turn that changes topics, and may bring no message."""
-        return bool(self.changes) or self.repair
+        return bool(self.changes) or self.regroup
 
     @property
     def tool_names(self) -> frozenset[str]:

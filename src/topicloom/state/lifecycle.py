@@ -116,9 +116,8 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
             survivor=survivor.id,
             state=FilledText(get_state(survivor, active)),
         )
-    room = survivor.room if survivor.room == other.room else 0
     tokens = survivor.tokens + other.tokens
-    merged = survivor.model_copy(update={"tokens": tokens, "room": room})
+    merged = survivor.model_copy(update={"tokens": tokens, "room": 0})
     gone = apply_event(other, "merge", active).emptied()
     return merged, gone.model_copy(update={"merged_into": survivor.id})
 

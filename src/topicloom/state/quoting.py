@@ -43,8 +43,9 @@ class Recall(NamedTuple):
 class Readings(NamedTuple):
     """What was read for a note, and what the index found for it."""
 
-    by_readers: Sequence[Reading]
-    """Of the readers that ran since the last note, in any order; stand-ins are among them."""
+    answers: Sequence[Reading]
+    """Of the readers that were asked since the last note, in any order, and of `read_named`. A
+    stand-in for a model that failed has the source `index`."""
     by_index: Sequence[Reading]
     """What the index found in each topic."""
     answered: bool = False
@@ -75,7 +76,7 @@ def select_quotes(
         The topics with something to say, by score, best first (`render_note` lists their quotes by
         number); and the short ids of what would be quoted if no model had read.
     """
-    ranked = sorted(read.by_readers, key=lambda r: (r.source != "model", -r.score, r.topic))
+    ranked = sorted(read.answers, key=lambda r: (r.source != "model", -r.score, r.topic))
     found = sorted(_list_quotes(read.by_index), key=lambda pair: -pair[1].weight)
     alone, draft = (NoteDraft(costs, budget, seen, in_view) for _ in range(2))
     for begun in (alone, draft):
@@ -87,8 +88,8 @@ def select_quotes(
         _add_found(draft, found, leave=budget // 2)
         _add_read(draft, ranked, [], found)
     else:
-        failed = {r.topic for r in ranked if r.source == "index" or r.failed}
-        rest = [(t, q) for t, q in found if t in failed or costs.quote(q.id) > budget]
+        unread = {r.topic for r in ranked if r.source == "index" or r.failed}
+        rest = [(t, q) for t, q in found if t in unread or costs.quote(q.id) > budget]
         _add_read(draft, ranked, _select_certain(found, ranked)[:most_certain], rest)
     scores: dict[str, float] = {}
     for reading in (*ranked, *read.by_index):
@@ -162,11 +163,11 @@ def compose_note(
     again = _choose_media(media, notes, budget)
     budget = max(0, budget - sum(media[i] for i in again))
     topics, alone = select_quotes(
-        read._replace(by_readers=_drop_told(read.by_readers, notes, after)),
+        read._replace(answers=_drop_told(read.answers, notes, after)),
         names,
         costs,
         budget,
-        _list_quoted(read.by_readers, notes, costs),
+        _list_quoted(read.answers, notes, costs),
         in_view,
         readers=readers,
         most_certain=0 if any(note.after == after for note in notes) else MOST_CERTAIN,

@@ -17,7 +17,7 @@ Stretches = tuple[tuple[int, int], ...]
 
 
 LEAST_SCORE = 0.3
-"""Score of a topic under which nothing of it is quoted."""
+"""Score of a topic under which its reader, or the index in a reader's place, names nothing."""
 
 
 class Quote(BaseModel, frozen=True):

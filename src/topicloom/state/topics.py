@@ -35,8 +35,8 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     tokens: int = 0
     """Tokens of its messages, as its reader is shown them."""
     room: int = 0
-    """The most that `tokens` could come to when they were counted; 0 if that is not known. For
-    another reader, whose room is another, they are counted anew."""
+    """The most that `tokens` could come to when they were counted. The next split counts them anew
+    for another reader, whose room is another, and where this is 0: after a merge or a move."""
     first_at: str = ""
     """Time of its oldest message, ISO 8601."""
     last_at: str = ""

@@ -84,8 +84,7 @@ def _take(
     # By their share of the characters: nobody is there who counts tokens.
     sizes = [sum(len(m.text) for r in some for m in r.messages) for some in (taken, rounds)]
     tokens = other.tokens * sizes[0] // max(1, sizes[1])
-    room = topic.room if topic.room == other.room else 0
-    topic = topic.model_copy(update={"tokens": topic.tokens + tokens, "room": room})
+    topic = topic.model_copy(update={"tokens": topic.tokens + tokens, "room": 0})
     active, was_empty = session.active, not topic.count
     session, topic = store.assign(session, topic, moved)
     if len(taken) == len(rounds):

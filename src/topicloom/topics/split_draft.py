@@ -63,7 +63,7 @@ class SplitDraft:
         """Topics that are not as the roster has them."""
         return {**self.adjusted, **self.touched, **self.divided}
 
-    def open(self, name: str, brief: str, parent: str | None = None) -> Topic:
+    def create(self, name: str, brief: str, parent: str | None = None) -> Topic:
         """A new topic; its id follows from the session, so a step run again gives it again."""
         number = self.session.topics + 1
         self.session = self.session.model_copy(update={"topics": number})
@@ -80,14 +80,15 @@ class SplitDraft:
         )
 
     def loose_ends(self) -> Topic:
+        """The topic of what makes no topic: the newest that no hand touched, or a new one."""
         known = [t for t in self.table.loose() if not t.by_hand]
         if known:
             return max(known, key=lambda t: t.newest)
         words = get_wording(self.session.language)
         taken = [t.name for t in self.topics.values() if t.status in ("open", "archived")]
         name = make_distinct(words.loose_ends, taken, NAME_LIMIT)
-        opened = self.open(name, words.about_loose_ends)
-        return opened.model_copy(update={"loose": True})
+        created = self.create(name, words.about_loose_ends)
+        return created.model_copy(update={"loose": True})
 
     def put(self, topic: Topic, rounds: Sequence[Round], *, fresh: bool = False) -> Topic:
         """Write that a topic has some rounds; `fresh` ones were in no topic before."""
@@ -116,10 +117,10 @@ class SplitDraft:
         return topic.id if topic else None
 
     def find_large(self) -> list[Topic]:
-        """The open topics that have more than they may: of this split, or of another reader's.
+        """The open topics that have more than they may, of those that the split changed or counted.
 
-        What was counted for another reader is counted anew, where twice as much, and a label for
-        each message, would not fit.
+        It counts anew what was merged or counted for another reader, where twice as much, and a
+        label for each message, would not fit.
         """
         for topic in [t for t in self.topics.values() if t.status == "open"]:
             if topic.room != self.limit and 2 * (topic.tokens + 16 * topic.count) > self.limit:
@@ -134,8 +135,8 @@ class SplitDraft:
         """Tokens that a topic may have beside what it refers to."""
         return own_room(self.limit, self.store.ranges(self.session).references(topic.id))
 
-    def empty(self, topic: Topic) -> None:
-        """Take a topic's messages from it; they are its parts' from now on."""
+    def divide(self, topic: Topic) -> None:
+        """Mark a topic as divided; its parts are given its messages by `put` and `hand_down`."""
         self.divided[topic.id] = mark_divided(topic, {*self.session.active, *self.touched})
         self.touched.pop(topic.id, None)
         self.adjusted.pop(topic.id, None)
@@ -170,7 +171,7 @@ class SplitDraft:
         found = [t for i in ids if (t := find_continuation(i, self.topics)) is not None]
         if found:
             return max(found, key=lambda t: t.newest)
-        return self.open(portion.name, portion.brief, ids[0] if ids else None)
+        return self.create(portion.name, portion.brief, ids[0] if ids else None)
 
     def _refer(self, portion: Portion, owner: Topic, named: Mapping[str, str]) -> None:
         small = [b for b in portion.rounds if self.tokens(b) * SIZE_DIVISOR <= self.limit]

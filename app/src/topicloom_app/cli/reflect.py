@@ -62,7 +62,7 @@ def print_report(console: Console, report: ReviewReport) -> None:
     changes = dict(zip(report.told, report.changes, strict=True))
     lines = [s for s, c in changes.items() if report.dry_run or c.topic in report.changed]
     minor = {s for s in lines if not (changes[s].archive or changes[s].absorbs)}
-    for line in (*report.repaired, *sorted(lines, key=minor.__contains__)):
+    for line in (*report.regrouped, *sorted(lines, key=minor.__contains__)):
         print_line(console, line, style="dim" if line in minor else "")
     for topic, why in report.refused.items():
         print_line(console, "left {what} as it is: {why}", style="yellow", what=topic, why=why)
@@ -75,11 +75,11 @@ def _summarize_report(report: ReviewReport) -> str:
     """The number of topics, and the calls that were made."""
     dry = say("dry run, nothing was changed: ") if report.dry_run else ""
     counts = say(
-        "{topics} reviewed, {merged} merged, {archived} archived, {repaired} put right",
+        "{topics} reviewed, {merged} merged, {archived} archived, {regrouped} put right",
         topics=count_of(len(report.reviewed), "topic"),
         merged=len(report.merged),
         archived=len(report.archived),
-        repaired=len(report.repaired),
+        regrouped=len(report.regrouped),
     )
     calls = Counter((call.role, call.model) for call in report.calls)
     asked = [f"{count} x {role} ({model})" for (role, model), count in calls.items()]

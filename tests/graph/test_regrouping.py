@@ -83,14 +83,14 @@ WRONG = [{"oak"}, {"lisbon", "piano"}, {"piano"}]
 @pytest.mark.slow
 def test_a_review_moves_what_is_filed_wrong(talk: Talk) -> None:
     assert talk.held() == WRONG
-    told = review_session(talk.graph, CONFIG, roles=ROLES, dry_run=True).repaired
+    told = review_session(talk.graph, CONFIG, roles=ROLES, dry_run=True).regrouped
     assert len(told) == 1
     assert "moved m17 to m20 into" in told[0]
     assert talk.held() == WRONG
 
-    assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == told
+    assert review_session(talk.graph, CONFIG, roles=ROLES).regrouped == told
     assert talk.held() == [{"oak"}, {"lisbon"}, {"piano"}]
-    assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == ()
+    assert review_session(talk.graph, CONFIG, roles=ROLES).regrouped == ()
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_what_a_person_undid_stays_undone(talk: Talk) -> None:
 @pytest.mark.slow
 def test_what_a_person_settled_stays(talk: Talk) -> None:
     talk.memory.pin("t2")
-    assert review_session(talk.graph, CONFIG, roles=ROLES).repaired == ()
+    assert review_session(talk.graph, CONFIG, roles=ROLES).regrouped == ()
     assert {"lisbon", "piano"} in talk.held()
 
 
@@ -147,6 +147,6 @@ def test_a_review_merges_what_nobody_parted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_where_a_model_splits_nothing_is_put_right(talk: Talk) -> None:
-    assert review_session(talk.graph, CONFIG).repaired == ()  # the graph's own splitter
+    assert review_session(talk.graph, CONFIG).regrouped == ()  # the graph's own splitter
     assert talk.held() == WRONG
-    assert review_session(talk.graph, CONFIG, roles=fake_roles()).repaired == ()
+    assert review_session(talk.graph, CONFIG, roles=fake_roles()).regrouped == ()

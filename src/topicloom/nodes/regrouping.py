@@ -21,12 +21,14 @@ from topicloom.topics.belonging import FiledRuns
 
 _MESSAGES = 6_000
 """Messages of topics that are looked at together; those of the topics named first come first."""
-SPLIT_REPAIRS, REVIEW_REPAIRS = 12, 24
+SPLIT_REGROUPINGS, REVIEW_REGROUPINGS = 12, 24
 """Changes at most in a split, which a turn waits for, and in a review."""
 
 
-def find_repairs_of_review(deps: Deps, workspace: Workspace, session: Session) -> list[TopicChange]:
-    """The repairs that a review makes: none if there are no new messages since the last one.
+def find_regroupings_of_review(
+    deps: Deps, workspace: Workspace, session: Session
+) -> list[TopicChange]:
+    """What a review puts right: nothing if there are no new messages since the last one.
 
     Topics that got messages since come first.
     """
@@ -34,10 +36,12 @@ def find_repairs_of_review(deps: Deps, workspace: Workspace, session: Session) -
     fresh = {t.id for t in table.open() if t.content != t.reviewed}
     if not fresh:
         return []
-    return find_repairs(workspace, session, fresh, deps.embedder, deps.rooms.topic, REVIEW_REPAIRS)
+    return find_regroupings(
+        workspace, session, fresh, deps.embedder, deps.rooms.topic, REVIEW_REGROUPINGS
+    )
 
 
-def find_repairs(
+def find_regroupings(
     workspace: Workspace,
     session: Session,
     first: Collection[str],
