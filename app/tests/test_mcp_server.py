@@ -153,6 +153,7 @@ async def test_what_cannot_be_read_is_said_with_the_file(folder: Path, memory: M
             assert ".jsonl" in await call(client, tool, **arguments)
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_named(run: Run, folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -174,6 +175,7 @@ async def test_long_messages_are_cut_in_lists_and_whole_in_quotes(memory: Memory
         assert len((await call(client, "quote", message="m13"))["text"]) > 4_000
 
 
+@pytest.mark.slow
 async def test_nothing_of_another_session_is_reached(memory: Memory) -> None:
     async with Client(make_mcp_server(memory)) as client:
         found = await call(client, "search", text="秘密", limit=50)

@@ -447,6 +447,7 @@ class TestRest:
             IMAGE,
         ]
 
+    @pytest.mark.slow
     @given(st.data(), st.integers(100, 400))
     def test_a_message_of_any_make_up_has_twice_the_cap_at_most(
         self, data: st.DataObject, cap: int

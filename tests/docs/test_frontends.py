@@ -74,6 +74,7 @@ def ask(url: str, data: object = None) -> str:
         return text
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_streamlit_example_answers(folder: Path) -> None:
     need("streamlit")

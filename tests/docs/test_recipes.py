@@ -48,6 +48,7 @@ def test_a_session_inside_a_graph_streams_and_is_read_by_the_outer_graph(
     assert "The boiler leaks. Mr Reyes comes today." in shown
 
 
+@pytest.mark.slow
 def test_a_reply_over_fastapi_is_kept_and_found(begin: Any) -> None:
     client = TestClient(begin("FastAPI")["app"])
     with client.stream("POST", "/chat/ann", json={"text": "Mr Reyes comes today."}) as reply:

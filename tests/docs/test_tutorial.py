@@ -61,6 +61,7 @@ def test_what_the_tutorial_made_is_deleted_at_its_end(run: Run) -> None:
     assert set(names) == made
 
 
+@pytest.mark.slow
 def test_the_program_goes_on_when_it_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

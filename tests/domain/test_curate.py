@@ -254,6 +254,7 @@ class TestLate:
         selector.free.set()
         assert FRAME in said(responder)
 
+    @pytest.mark.slow
     def test_a_fork_does_not_see_what_its_other_branch_asked_for(self, tmp_path: Path) -> None:
         selector, responder = Waiting(), ScriptedResponder()
         plans = [NOTHING, *[self.wanting("Jade Key")] * 3]

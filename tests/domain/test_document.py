@@ -65,6 +65,7 @@ class TestTaken:
         document["tasks"][0]["title"] = "Other"
         assert source == given_
 
+    @pytest.mark.slow
     @given(st.dictionaries(texts, values, max_size=5))
     def test_what_json_can_hold_stays_as_it_is(self, value: dict[str, Any]) -> None:
         document = parse_document(value)

@@ -258,6 +258,7 @@ class TestPlanner:
         state = say(open_domain(tmp_path, planner=FixedRole(wild)), "Hello", the_document())
         assert state["plan"] == {"goal": "Go"}
 
+    @pytest.mark.slow
     def test_turns_that_only_record_are_not_planned(self, tmp_path: Path) -> None:
         planner = ScriptedPlanner()
         graph = open_domain(tmp_path, planner=planner)

@@ -164,6 +164,7 @@ class TestByTheMainModel:
         assert result.status == "error"
         assert "Did you mean item_sword_01?" in str(result.content)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("said", "told"),
         [("I search the hall", "I could not make that change"), ("我搜索大厅", "没有成功")],

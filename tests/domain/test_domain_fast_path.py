@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from domains import (
     CONFIG,
     SET_3,
@@ -125,6 +126,7 @@ NOBODY = {"index": 0, "reader": 0, "router": 0, "splitter": 0, "responder": 0}
 class TestTheFastPath:
     """Exactly one model call, of whoever knows the edit, and no index is touched."""
 
+    @pytest.mark.slow
     def test_a_planner_that_gives_the_edits_is_the_one(self, tmp_path: Path) -> None:
         planner = ScriptedPlanner()
         fast = Fast(tmp_path, planner)
@@ -134,6 +136,7 @@ class TestTheFastPath:
         assert fast.asked == NOBODY
         assert len(planner.requests) == 1
 
+    @pytest.mark.slow
     def test_without_edits_the_main_model_is_the_one(self, tmp_path: Path) -> None:
         planner = ScriptedPlanner()
         fast = Fast(tmp_path, planner)
@@ -160,6 +163,7 @@ class TestTheFastPath:
         (request,) = openai_server.requests
         assert "item_sword_01" in str(request["messages"])
 
+    @pytest.mark.slow
     def test_over_http_with_a_planner_of_ones_own(
         self, openai_server: OpenAIServer, tmp_path: Path
     ) -> None:

@@ -72,6 +72,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert all(found.ids)
 
 
+@pytest.mark.slow
 @each_row("piece", ["<pick", "<selection>", "[", '{"ids":[', "lore_1", '<pick id="'])
 def test_long_answers_are_read_in_time(piece: str) -> None:
     with suppress(UnusableAnswerError):

@@ -6,6 +6,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import pytest
 from domains import CONFIG, SWORD, count_of, editing, open_domain, the_document
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -15,6 +16,7 @@ from topicloom import get_session
 from topicloom.testing import ScriptedResponder, fake_roles
 
 
+@pytest.mark.slow
 def test_each_takes_over_what_the_other_did(tmp_path: Path) -> None:
     saver = InMemorySaver()
     responder = ScriptedResponder(otherwise="Done.")

@@ -70,6 +70,7 @@ def test_it_sees_what_is_wrong(talked: FilesStage, file: str, change: Change) ->
     assert check(stage.read()).problems
 
 
+@pytest.mark.slow
 def test_it_sees_a_message_in_another_topic(talked: FilesStage) -> None:
     read = talked.read()
     ranges = read.chains["ranges"]

@@ -276,6 +276,7 @@ class TestHandingOver:
         assert len(report.archived) > 3
         assert broken.asked == len(report.troubles) == 3
 
+    @pytest.mark.slow
     def test_a_dry_run_hands_nothing_over(self, simple: World) -> None:
         assert simple.review(dry_run=True).archived
         assert held(simple) == []

@@ -48,6 +48,7 @@ def prepared(
     return graph, responder, router
 
 
+@pytest.mark.slow
 def test_neither_words_nor_a_search_wake_it(tmp_path: Path) -> None:
     graph, responder, router = prepared(tmp_path)
     tell(graph, CONFIG, "茶：第1次说到茶的事情。")

@@ -56,6 +56,7 @@ def vectors_of(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("vectors-*"))
 
 
+@pytest.mark.slow
 def test_a_review_is_told_nothing_again(tmp_path: Path) -> None:
     reviewer = Reviewer()
     graph = talk(tmp_path, reviewer=reviewer)
@@ -74,6 +75,7 @@ def test_a_review_of_the_graphs_store(tmp_path: Path) -> None:
     assert review_session(talk(tmp_path, storage="store"), thread()).changed
 
 
+@pytest.mark.slow
 def test_what_is_given_goes_before(tmp_path: Path) -> None:
     built, given = Reviewer(), Reviewer()
     graph = talk(tmp_path, reviewer=built)

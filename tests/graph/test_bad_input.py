@@ -156,6 +156,7 @@ class TestContentBlocks:
             assert request.messages[1].content == [{"type": "text", "text": DAY}, IMAGE]
         assert checked(tmp_path, graph)[0].message.content == [IMAGE]
 
+    @pytest.mark.slow
     def test_images_survive_a_split(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path)
         content: list[str | dict[Any, Any]] = [{"type": "text", "text": "茶：看这个"}, IMAGE]

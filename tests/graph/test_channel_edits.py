@@ -282,6 +282,7 @@ def test_edits_while_a_turn_waits_for_a_person(tmp_path: Path, listeners: Listen
     assert SECRET not in repr(listeners.prompt)
 
 
+@pytest.mark.slow
 def test_a_branch_from_before_the_edit_shows_the_original(
     tmp_path: Path, listeners: Listeners
 ) -> None:

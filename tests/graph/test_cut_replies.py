@@ -48,6 +48,7 @@ def test_a_cut_reply_says_so(
     assert last_receipt(tmp_path, graph, CONFIG).events == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["length", "content_filter", "", "tool_calls", "stop"])
 def test_no_tool_runs_by_half_of_what_it_was_to_be_told(
     openai_server: OpenAIServer, tmp_path: Path, reason: Any

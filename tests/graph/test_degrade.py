@@ -77,6 +77,7 @@ def check(folder: Path, graph: Graph) -> None:
 
 
 class TestReaders:
+    @pytest.mark.slow
     @pytest.mark.parametrize("reader", FAILING[:3], ids=["raises", "is late", "says nothing"])
     def test_the_embedded_reader_stands_in(self, tmp_path: Path, reader: Any) -> None:
         graph = asked(tmp_path, fake_roles(reader=reader), "茶的事情")
@@ -210,6 +211,7 @@ class TestSplitter:
 
 
 class TestOthers:
+    @pytest.mark.slow
     @pytest.mark.parametrize("brief", FAILING, ids=["raises", "is late", "none", "rubbish"])
     def test_briefs_are_written_by_the_stand_in(self, tmp_path: Path, brief: Any) -> None:
         graph = asked(tmp_path, fake_roles(brief=brief))
@@ -219,6 +221,7 @@ class TestOthers:
         assert [t.name for t in topics] == ["茶", "雨"]
         assert all(t.brief for t in topics)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "router",
         [*FAILING, FixedRole(Route({"t99": 0.9})), FixedRole(Route({"t1": math.nan}))],
@@ -423,6 +426,7 @@ class TestReply:
         tell(graph, CONFIG, "Hello?")
         check(tmp_path, graph)
 
+    @pytest.mark.slow
     def test_after_a_failed_search_round_the_next_turn_starts_afresh(self, tmp_path: Path) -> None:
         script: list[ScriptedReply] = [make_topic_search("tea"), RuntimeError("no")]
         responder = ScriptedResponder(*script)
@@ -436,6 +440,7 @@ class TestReply:
         assert [c.role for c in receipt.calls].count("responder") == 1
         check(tmp_path, graph)
 
+    @pytest.mark.slow
     def test_a_call_that_cannot_be_read_is_not_kept(self, tmp_path: Path) -> None:
         """A provider is sent such a call back as a call, and wants its result."""
         call = {"name": "activate_topic", "args": '{"query": ', "id": "c", "index": 0}

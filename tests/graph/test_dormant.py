@@ -137,6 +137,7 @@ def test_a_dormant_topic_is_woken_by_its_reader_and_by_nothing_else(tmp_path: Pa
         assert bool(receipt.activated) == woken
 
 
+@pytest.mark.slow
 def test_it_is_not_called_where_there_is_nothing_to_read(tmp_path: Path) -> None:
     reader = SteadyReader()
     graph = open_after(past("planting", "repairs"), tmp_path, fake_roles().replace(READER, reader))

@@ -75,6 +75,7 @@ def test_of_two_writers(tmp_path: Path, first: str, keep: int | None) -> None:
     assert SECRET not in repr(texts(tmp_path, last))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", [[GONE], [RemoveMessage(id=REMOVE_ALL_MESSAGES)]])
 def test_killed_and_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: list[BaseMessage]
@@ -115,6 +116,7 @@ def test_a_reply_that_failed_is_no_edit(tmp_path: Path) -> None:
     assert SECRET not in repr(responder.requests[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [None, 2])
 @pytest.mark.parametrize("again", [False, True])
 def test_a_purge_follows(tmp_path: Path, again: bool, keep: int | None) -> None:

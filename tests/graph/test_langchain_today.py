@@ -73,6 +73,7 @@ class Tracer(BaseTracer):
 STEPS = {"ingest", "estimate", "retrieve", "read_topic", "assemble", "main_generate", "finalize"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", [False, True])
 def test_traces_have_the_names_of_steps_and_more_if_asked(tmp_path: Path, shown: bool) -> None:
     graph, tracer = open_graph(tmp_path, trace_steps=shown), Tracer()

@@ -152,6 +152,7 @@ def test_processes_and_threads_share_the_count_of_a_user(
     place.open().invoke(said, thread("d"), context=bob)
 
 
+@pytest.mark.slow
 def test_an_account_has_a_limit_of_its_own(tmp_path: Path, server: OpenAIServer) -> None:
     graph = Place(tmp_path, server, accounts={"small": 100}, account=1_000_000).open()
     said: Any = {"messages": [("user", "你好")]}
@@ -163,6 +164,7 @@ def test_an_account_has_a_limit_of_its_own(tmp_path: Path, server: OpenAIServer)
     graph.invoke(said, thread("c"), context=TurnOptions(account="large"))
 
 
+@pytest.mark.slow
 def test_a_process_counts_its_own(tmp_path: Path, server: OpenAIServer) -> None:
     place = Place(tmp_path, server, process=100)
     graph = place.open()
@@ -267,6 +269,7 @@ def test_what_was_counted_goes_with_the_session_and_the_user(
     assert place.store.search(("topicloom", "%spent")) == []
 
 
+@pytest.mark.slow
 async def test_so_it_is_on_the_event_loop(tmp_path: Path, server: OpenAIServer) -> None:
     graph = Place(tmp_path, server, session=100).open()
     said: Any = {"messages": [("user", "你好")]}

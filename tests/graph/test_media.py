@@ -105,6 +105,7 @@ def test_what_is_in_view_or_unknown_is_looked_for_as_ever(tmp_path: Path) -> Non
     assert blocks_of(responder.requests[-1]).count(IMAGE) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out of the prompt")
 def test_a_model_that_takes_no_images_gets_the_line(
     openai_server: OpenAIServer, tmp_path: Path

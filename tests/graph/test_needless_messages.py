@@ -24,6 +24,7 @@ def talk() -> list[BaseMessage]:
     return [m for text in said for m in (HumanMessage(text), AIMessage("Noted."))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "idle", ["ok", "Thanks, good night!", "What is 31 times 12?", "谢谢，晚安"]
 )
@@ -56,6 +57,7 @@ def test_active_topics_stay_active(tmp_path: Path) -> None:
     assert before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("standing", "later"),
     [

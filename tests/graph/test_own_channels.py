@@ -68,6 +68,7 @@ async def test_what_has_no_channel_is_warned_of(tmp_path: Path, form: str) -> No
         await run(said, thread())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["sync", "async"])
 async def test_a_document_that_a_tool_sets_is_checked(tmp_path: Path, form: str) -> None:
     """It was stored, and the next message was refused for it and lost."""

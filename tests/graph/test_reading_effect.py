@@ -64,6 +64,7 @@ def test_it_says_what_was_added_kept_out_and_summed_up(tmp_path: Path) -> None:
     assert read.reading_tokens == 940 * readers
 
 
+@pytest.mark.slow
 def test_readers_that_change_nothing_are_named_too(tmp_path: Path) -> None:
     read = answer(tmp_path, ScriptedReader())
     assert read.reading is not None

@@ -58,6 +58,7 @@ def test_each_run_has_its_own(tmp_path: Path, graph: Graph, openai_server: OpenA
     assert len(check_kept(kept(tmp_path, session), session)) == 38
 
 
+@pytest.mark.slow
 async def test_on_an_event_loop(graph: Graph, openai_server: OpenAIServer) -> None:
     said = {"messages": [("user", "茶呢？")]}
     context: Any = {"model": "openai:other"}

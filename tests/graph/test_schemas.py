@@ -22,7 +22,7 @@ def test_input_output_and_context_have_schemas(domain: Domain | None) -> None:
     assert fields < app.get_output_jsonschema()["properties"].keys()
     context = app.get_context_jsonschema()
     assert context is not None
-    ours = {"begun", "changes", "chats", "repair", "reply_form"}  # set by the package itself
+    ours = {"begun", "changes", "chats", "regroup", "reply_form"}  # set by the package itself
     assert context["properties"].keys() == TurnOptions.model_fields.keys() - ours
     assert {"model", "cheap_model", "instructions", "window"} <= context["properties"].keys()
 

@@ -133,6 +133,7 @@ class TestModelAsks:
         parts: Any = graph.astream(said, CONFIG, stream_mode="messages")
         assert "".join([get_text(m) async for m, _ in parts]) == "Tea it was."
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("days", ["", "2026-03-02"])
     def test_an_active_topic_is_read_anew_for_what_is_looked_for(
         self, tmp_path: Path, days: str
@@ -261,6 +262,7 @@ class TestModelAsks:
         assert "“雨”" in note
         assert "“山”" not in note
 
+    @pytest.mark.slow
     def test_two_that_are_both_meant_for_sure_may_be_asked_about(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("the trip"), "Do you mean 茶 or 雨?")
         route = Route({"t1": 0.9, "t2": 0.9, "t3": 0.9}, alternatives=("t1", "t2"))
@@ -272,6 +274,7 @@ class TestModelAsks:
         (search,) = last_receipt(tmp_path, graph, CONFIG).searches
         assert search.candidates == ("t1", "t2")
 
+    @pytest.mark.slow
     def test_all_candidates_are_looked_at_until_one_is_meant(self, tmp_path: Path) -> None:
         router = PageRouter({"雨": 0.6, "山": 0.9})
         responder = ScriptedResponder(make_topic_search("the hill"), "Here.", "Well.")
@@ -372,6 +375,7 @@ class TestReplyAlreadyReleased:
         assert get_text(second[-1]) == self.TEXT
         assert getattr(second[-1], "tool_calls", []) == []
 
+    @pytest.mark.slow
     def test_a_call_in_content_blocks_is_taken_out_too(self, tmp_path: Path) -> None:
         rounds: list[str | dict[str, Any]] = [
             {"type": "text", "text": self.TEXT, "index": 0},
@@ -393,6 +397,7 @@ class TestReplyAlreadyReleased:
 
 
 class TestAmnesia:
+    @pytest.mark.slow
     @pytest.mark.parametrize("cue", ["You forgot the tea!", "你忘了吗？", "我之前说过的茶"])
     def test_a_cue_starts_a_search_before_the_reply(self, tmp_path: Path, cue: str) -> None:
         responder, router = ScriptedResponder("Of course."), NameRouter({"茶": 1.0})

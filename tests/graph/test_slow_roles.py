@@ -95,6 +95,7 @@ class LateWriter(LocalRole[BriefRequest, Brief]):
             time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_brief_that_comes_late_is_there_in_the_next_turn(tmp_path: Path) -> None:
     writer = LateWriter()
     graph = open_split(tmp_path, fake_roles().replace(BRIEF, writer))
@@ -107,6 +108,7 @@ def test_a_brief_that_comes_late_is_there_in_the_next_turn(tmp_path: Path) -> No
     assert {t.brief for t in topics} == {"Written in its own time."}
 
 
+@pytest.mark.slow
 def test_a_late_brief_of_what_was_purged_is_dropped(tmp_path: Path) -> None:
     writer = LateWriter()
     graph = open_split(tmp_path, fake_roles().replace(BRIEF, writer))
@@ -118,6 +120,7 @@ def test_a_late_brief_of_what_was_purged_is_dropped(tmp_path: Path) -> None:
     assert not [t.name for t in Memory.of(graph, CONFIG).topics() if t.name.startswith("Late")]
 
 
+@pytest.mark.slow
 def test_roles_that_answer_are_waited_for(tmp_path: Path) -> None:
     writer = LateWriter()
     writer.may.set()

@@ -196,6 +196,7 @@ class TestDivision:
 
 
 class TestAfterwards:
+    @pytest.mark.slow
     def test_a_message_that_goes_on_with_it_joins_a_part(self, tmp_path: Path) -> None:
         splitter = SubjectSplitter()
         graph = open_after(past("茶", rounds=5), tmp_path, fake_roles(splitter=splitter), **SMALL)
@@ -291,6 +292,7 @@ class TestAfterwards:
 class TestReferences:
     """A round has one home; readers of other topics it belongs to see it too."""
 
+    @pytest.mark.slow
     def test_readers_of_other_topics_see_it(self, tmp_path: Path) -> None:
         reader = SteadyReader(quotes=9)
         graph = open_after(
@@ -315,6 +317,7 @@ class TestReferences:
         assert list(again[: len(first)]) == list(first)
         assert len(again) > len(first)
 
+    @pytest.mark.slow
     def test_quotes_of_messages_of_other_topics_are_followed(self, tmp_path: Path) -> None:
         reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0, quotes=9)
         graph = open_after(

@@ -72,6 +72,7 @@ def test_a_turn_is_a_trace_with_its_steps_and_calls(
     assert wanted.items() <= (call.attributes or {}).items()
 
 
+@pytest.mark.slow
 def test_a_span_lies_within_the_one_around_it(exported: Exported, tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
     tell(graph, thread(), *(chatter(tag, n) for n in range(2) for tag in ("茶", "船")), keep=1)
@@ -83,6 +84,7 @@ def test_a_span_lies_within_the_one_around_it(exported: Exported, tmp_path: Path
         assert (span.end_time or 0) <= (around.end_time or 0) + 1_000_000  # times are rounded
 
 
+@pytest.mark.slow
 def test_what_was_quoted_is_told_by_its_ids(exported: Exported, tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
     tell(graph, thread(), chatter("茶", 1), chatter("船", 1), chatter("山", 1), "海", keep=1)
@@ -142,6 +144,7 @@ def test_a_turn_that_fails_is_a_trace_with_its_error(exported: Exported, tmp_pat
     assert SECRET not in turn.to_json()
 
 
+@pytest.mark.slow
 def test_a_role_that_fails_is_a_span_with_its_error(
     exported: Exported, openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -296,6 +299,7 @@ def test_a_reflection_that_fails_is_a_trace_with_its_error(
     assert SECRET not in reflection.to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["graph", "agent", "storage"])
 def test_what_a_person_changes_is_a_trace_without_what_was_said(
     exported: Exported, tmp_path: Path, by: str

@@ -50,6 +50,7 @@ def test_it_is_quoted_word_for_word(people: People) -> None:
     assert people.say("slack", ASKED).count("QX-4417") == 1, "it is quoted already"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [None, 0])
 def test_topics_are_found_as_well(people: People, keep: int | None) -> None:
     people.say("web", "Something else.", keep_messages=keep)
@@ -57,6 +58,7 @@ def test_topics_are_found_as_well(people: People, keep: int | None) -> None:
     assert BOILER in people.say("slack", ASKED)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_not_quoted(people: People) -> None:
     assert "elsewhere" not in people.say("slack", "How do I sort a list in Python?")
     assert "elsewhere" not in people.say("slack", "ok")
@@ -129,11 +131,13 @@ def test_what_is_gone_there_is_gone_here(people: People, go: Callable[[People], 
     assert not any("QX" in str(card) for card in cards), "a card has no text"
 
 
+@pytest.mark.slow
 def test_after_a_purge_the_rest_is_found(people: People) -> None:
     people.memory("web").forget("m1")
     assert BOILER in people.say("slack", ASKED)
 
 
+@pytest.mark.slow
 def test_cards_are_made_anew(people: People) -> None:
     people.say("new", "Hello?")
     settle(people)
@@ -178,6 +182,7 @@ def test_a_card_is_small(people: People) -> None:
     assert len(card.model_dump_json()) < 2_000
 
 
+@pytest.mark.slow
 def test_facts_that_are_learnt_meanwhile_are_told_at_once(tmp_path: Path) -> None:
     people = People(tmp_path)
     people.say("slack", "Hello?")
@@ -188,6 +193,7 @@ def test_facts_that_are_learnt_meanwhile_are_told_at_once(tmp_path: Path) -> Non
     assert "nuts" not in people.say("slack", "And then?")
 
 
+@pytest.mark.slow
 def test_what_held_then_is_found_for_the_past(tmp_path: Path) -> None:
     people = People(tmp_path)
     people.learn("web", "I live in Ulm.", "home")

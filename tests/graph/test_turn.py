@@ -206,6 +206,7 @@ class TestFanOut:
         for i in quoted:
             assert transcript[int(i[1:]) - 1].text in prompt
 
+    @pytest.mark.slow
     def test_nothing_is_quoted_twice_until_the_next_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_after(
@@ -222,6 +223,7 @@ class TestFanOut:
         transcript = transcript_of(tmp_path, graph, CONFIG)
         assert all(prompt.count(transcript[int(i[1:]) - 1].text) == 1 for i in quoted)
 
+    @pytest.mark.slow
     def test_the_spec_s_layout_shows_what_is_relevant_now(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_after(
@@ -403,6 +405,7 @@ def heads_of(session: Session) -> Iterator[str | None]:
     yield from (session.transcript, session.roster, session.ledger, session.turns)
 
 
+@pytest.mark.slow
 def test_the_state_points_at_bodies_and_holds_none(tmp_path: Path) -> None:
     graph = open_graph(tmp_path)
     record(graph, CONFIG, *past("茶", "雨", "山"))

@@ -138,6 +138,7 @@ class TestStreams:
         assert "".join(text for text, _ in found) == "All right, noted."
         assert {node for _, node in found} == {"main_generate"}
 
+    @pytest.mark.slow
     def test_the_channel_shows_the_newest_messages_only(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, visible_messages=4)
         messages = tell(graph, CONFIG, *[chatter("茶", n) for n in range(8)])

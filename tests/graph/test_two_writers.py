@@ -207,6 +207,7 @@ class TestInOneProcess:
         tell(two, CONFIG, "three")
         assert sorted(users(tmp_path, two)) == ["one", "three", "two"]
 
+    @pytest.mark.slow
     async def test_a_tool_that_takes_a_turn_of_its_own_session_is_told(
         self, tmp_path: Path
     ) -> None:

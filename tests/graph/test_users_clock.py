@@ -85,6 +85,7 @@ def test_the_setting_is_for_who_says_nothing(tmp_path: Path) -> None:
     assert Memory.of(graph, thread("s")).history()[0].time.startswith("2026-01-16T01:30:01+05:30")
 
 
+@pytest.mark.slow
 def test_a_user_has_a_zone_in_all_threads_that_never_said_one(tmp_path: Path) -> None:
     """A run goes before the thread, that before the user, and this before the setting.
 

@@ -39,6 +39,7 @@ def size(messages: Sequence[BaseMessage]) -> int:
     return sum(map(COUNTER.message, messages))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out of the prompt")
 @pytest.mark.parametrize(
     ("script", "loop"),

@@ -180,6 +180,7 @@ async def test_facts_in_an_asynchronous_store(tmp_path: Path) -> None:
         assert SECRET not in everything(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_thread", [False, True])
 async def test_an_asynchronous_saver(tmp_path: Path, by_thread: bool) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "c.sqlite")) as saver:

@@ -60,6 +60,7 @@ async def test_what_is_due_is_done_once_by_whoever_comes_first(tmp_path: Path) -
     assert [fact.text for fact in facts.values()] == ["I'm allergic to peanuts."]
 
 
+@pytest.mark.slow
 async def test_a_turn_goes_on_meanwhile(tmp_path: Path) -> None:
     graph, saver, store = await asyncio.to_thread(opened, tmp_path)
     async with run_background(graph, checkpointer=saver, store=store) as scheduler:

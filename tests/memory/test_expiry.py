@@ -146,6 +146,7 @@ def people(tmp_path: Path) -> People:
     return People(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_fact_ends_with_the_newest_message_that_it_rests_on(people: People) -> None:
     for text in ("I live in Zanzibar", "I own a boat", "I like tea"):
         people.learn("a", text)
@@ -201,6 +202,7 @@ def test_receipts_keep_their_turn_and_time(tmp_path: Path) -> None:
     assert not memory.expire(RetentionPolicy(receipts=30), dry_run=True)
 
 
+@pytest.mark.slow
 def test_a_user_has_days_of_their_own_over_all_threads(people: People) -> None:
     for name, user in (("a", "ann"), ("b", "ann"), ("c", "bob")):
         people.say(name, f"茶：ZANZIBAR {name}", user=user)

@@ -141,12 +141,14 @@ class TestReviewsLeaveWhatPeopleDid:
         report = world.review()
         assert tea not in report.archived
 
+    @pytest.mark.slow
     def test_a_review_comes_behind_what_was_changed_beside_the_graph(self, world: World) -> None:
         tea = world.id_of("茶")
         Memory(FileStorage(world.folder, fsync=False), "s", author="ann").rename(tea, "Tea house")
         assert not world.review().refused
         assert world.topic_table[tea].name == "Tea house"
 
+    @pytest.mark.slow
     def test_its_own_changes_can_be_undone(self, world: World) -> None:
         tea, memory = world.id_of("茶"), Memory.of(world.graph, CONFIG)
         assert tea in world.review().archived

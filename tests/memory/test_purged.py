@@ -16,6 +16,7 @@ from topicloom.state.session import Search
 from topicloom.testing import ScriptedResponder, fake_roles
 
 
+@pytest.mark.slow
 def test_a_purged_message_is_not_recorded_again(tmp_path: Path) -> None:
     saver = InMemorySaver()
     graph = open_graph(tmp_path, checkpointer=saver)
@@ -67,6 +68,7 @@ def test_who_had_it_in_memory_quotes_it_no_more(tmp_path: Path) -> None:
         assert "四十七元" not in prompt_of(responder.requests[-1])
 
 
+@pytest.mark.slow
 def test_who_had_it_in_memory_writes_it_no_more(tmp_path: Path) -> None:
     """The graph of another process splits what was removed by the storage alone."""
     graph = open_graph(tmp_path, fake_roles(responder := ScriptedResponder()))

@@ -284,6 +284,7 @@ class TestMerge:
         world.review()
         assert world.merger.asked == []
 
+    @pytest.mark.slow
     def test_by_the_embedded_roles(self, world: World) -> None:
         embedded = fake_roles()
         world.reviewer, world.merger = embedded[REVIEWER], embedded[MERGER]
@@ -298,6 +299,7 @@ class TestMerge:
 
 
 class TestSafety:
+    @pytest.mark.slow
     def test_a_dry_run_changes_nothing(self, world: World) -> None:
         world.begin()
         before, files = world.graph.get_state(CONFIG), world.files()
@@ -372,6 +374,7 @@ class TestSafety:
         events = last_receipt(world.folder, world.graph, CONFIG).events
         assert f"left {tea} as it is: {tea} has changed since" in events
 
+    @pytest.mark.slow
     def test_what_woke_meanwhile_stays(self, world: World) -> None:
         world.begin()
         tea = world.id_of("茶")

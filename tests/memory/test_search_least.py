@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
@@ -31,6 +32,7 @@ def remembered(folder: Path) -> Memory:
     return Memory.of(graph, config)
 
 
+@pytest.mark.slow
 def test_a_word_that_nobody_said_is_matched_by_meaning_and_marked(tmp_path: Path) -> None:
     memory = remembered(tmp_path)
     for word in ("gout", "xyzzy"):

@@ -47,6 +47,7 @@ def system_of(request: ReplyRequest) -> str:
 
 
 class TestTheMainPrompt:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("said", "language"), [("The oak is old.", "en"), ("橡树很老。", "zh")]
     )
@@ -186,6 +187,7 @@ class TestADomain:
         _, events = known.split(f"{get_wording(language).events}\n")
         assert events.count("in_progress") == 2, "the data stands there in part"
 
+    @pytest.mark.slow
     def test_no_message_is_rewritten_that_only_changes_the_data(self, tmp_path: Path) -> None:
         asked = list[RewriteRequest]()
 

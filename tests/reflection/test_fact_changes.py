@@ -93,6 +93,7 @@ def measure(folder: Path, language: str, chains: list[dict[str, Any]]) -> Score:
     return score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_holds_is_shown_and_what_held_is_found(tmp_path: Path, language: str) -> None:
     (chain, *_) = load_chains(language)[f"{language}-0"]

@@ -54,6 +54,7 @@ class Remembering:
         return get_text(self.responder.requests[-1].messages[0])
 
 
+@pytest.mark.slow
 def test_they_stand_in_a_prefix_that_lasts(tmp_path: Path) -> None:
     session = Remembering(tmp_path)
     system = session.turn(keep=0)
@@ -87,6 +88,7 @@ def test_what_is_purged_is_gone_at_once(tmp_path: Path) -> None:
     assert "杭州" in system
 
 
+@pytest.mark.slow
 def test_the_newest_are_chosen_or_none(tmp_path: Path) -> None:
     few = Remembering(tmp_path / "few", facts=1).turn(keep=0)
     assert "杭州" in few
@@ -94,6 +96,7 @@ def test_the_newest_are_chosen_or_none(tmp_path: Path) -> None:
     assert "</user_facts>" not in Remembering(tmp_path / "none", facts=0).turn(keep=0)
 
 
+@pytest.mark.slow
 def test_a_fork_shows_what_was_said_on_it(tmp_path: Path) -> None:
     """A ref tells of the branch; what was said elsewhere is of all."""
     session = Remembering(tmp_path)
@@ -135,6 +138,7 @@ class Broken(InMemoryStore):
         raise ConnectionError("no route to the store")
 
 
+@pytest.mark.slow
 def test_a_store_that_fails_costs_the_facts_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

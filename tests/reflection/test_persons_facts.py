@@ -31,6 +31,7 @@ def test_what_is_told_in_a_web_chat_is_known_in_slack(people: People) -> None:
 WHO = {"": "I sing.", "work": "I lead a team of nine.", "garden": "I grow beans."}
 
 
+@pytest.mark.slow
 def test_facts_are_shared_as_the_guide_says(people: People) -> None:
     """The table of `docs/guides/persons.md`, for facts."""
     for scope, text in WHO.items():
@@ -56,6 +57,7 @@ def test_a_newer_one_said_elsewhere_ends_it(people: People) -> None:
     assert ULM not in prompt
 
 
+@pytest.mark.slow
 def test_what_goes_there_goes_here(people: People) -> None:
     people.learn("web", NUTS)
     assert NUTS in people.say("slack", "Hello?")
@@ -108,6 +110,7 @@ def test_a_fork_sees_the_facts_of_its_checkpoint(people: People) -> None:
     assert old != before
 
 
+@pytest.mark.slow
 def test_reflections_at_once_lose_nothing(people: People) -> None:
     threads = [f"t{n}" for n in range(6)]
     for name in threads:

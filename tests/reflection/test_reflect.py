@@ -200,6 +200,7 @@ def test_only_what_was_really_said_is_read(world: World) -> None:
     assert {r.role for r in request.messages} == {"user", "assistant"}
 
 
+@pytest.mark.slow
 def test_what_is_due_is_read_from_the_checkpoint(world: World) -> None:
     graph, config = world.graph(), thread()
     tell(graph, config, *(f"Message {n}." for n in range(5)))
@@ -312,6 +313,7 @@ def test_sessions_without_a_turn_are_no_matter(world: World) -> None:
     assert world.reflecting().run("empty").upto == 0
 
 
+@pytest.mark.slow
 async def test_beside_a_graph(world: World) -> None:
     graph, roles = world.graph(), fake_roles()
     scheduler = reflect_beside(

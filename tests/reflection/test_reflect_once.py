@@ -92,6 +92,7 @@ class TestOnce:
         again = place.once(force=True)
         assert (again.state.pending, again.reflections) == (0, ())
 
+    @pytest.mark.slow
     def test_what_is_due_is_read_to_its_end(self, place: Place) -> None:
         tell(place.graph(), thread(), *(f"I have {n} cats." for n in range(2, 9)))
         done = place.once(policy=ReflectionPolicy(messages=4))

@@ -71,6 +71,7 @@ ACTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("open_store", [InMemoryStore, open_sqlite])
 @settings(max_examples=more(25), deadline=None)
 @given(acts=ACTS)

@@ -63,6 +63,7 @@ class TestContract:
     def test_the_same_question_has_the_same_answer(self, arbiter: Arbiter) -> None:
         assert arbiter.call(QUESTION).value == arbiter.call(QUESTION).value
 
+    @pytest.mark.slow
     def test_an_arbiter_serves_several_threads(self, arbiter: Arbiter) -> None:
         expected = [arbiter.call(q).value for q in QUESTIONS.values()]
         with ThreadPoolExecutor(4) as pool:

@@ -243,6 +243,7 @@ def test_on_the_event_loop_nobody_elses_threads_wait_for_an_overloaded_server(
     assert 1.0 not in slept
 
 
+@pytest.mark.slow
 @ways
 def test_failures_and_deadlines_cost_the_contribution_only(
     openai_server: OpenAIServer, how: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from tables import each_row
@@ -82,6 +83,7 @@ def test_a_stray_id_is_named(openai_server: OpenAIServer) -> None:
     assert found.remarks == ("1 id is not in the topic: m99",)
 
 
+@pytest.mark.slow
 @each_row("ids", ["m8", "m1-m9999", "m1, m99", "m900001\nm900002"])
 def test_an_answer_that_names_strangers_is_asked_for_again_and_then_fails(
     openai_server: OpenAIServer, ids: str

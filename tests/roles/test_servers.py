@@ -168,6 +168,7 @@ def test_answers_are_limited_by_role(openai_server: OpenAIServer) -> None:
     assert [r["max_tokens"] for r in openai_server.requests] == [1_500, 500]
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_refused_is_not_sent_again(openai_server: OpenAIServer) -> None:
     openai_server.then(Status(400, message="Unsupported parameter: 'max_tokens'"))
     openai_server.otherwise(Reply(READ))
@@ -175,6 +176,7 @@ def test_a_limit_that_is_refused_is_not_sent_again(openai_server: OpenAIServer) 
     assert ["max_tokens" in r for r in openai_server.requests] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_model_that_thinks_first_is_not_limited(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("<think>Is it the oak table, or", finish_reason="length"))
     openai_server.otherwise(Reply(READ, Usage(9, 9)))
@@ -195,6 +197,7 @@ PROMPT: Sequence[BaseMessage] = [
 ]
 
 
+@pytest.mark.slow
 def test_strict_chat_templates_get_one_message_in_turn(openai_server: OpenAIServer) -> None:
     openai_server.then(Status(400, message="Conversation roles must alternate user/assistant/..."))
     openai_server.otherwise(Reply(READ))
@@ -214,6 +217,7 @@ def test_strict_chat_templates_get_one_message_in_turn(openai_server: OpenAIServ
     assert longer[-1].text.startswith(shaped[-1].text), "what a cache knows is a prefix still"
 
 
+@pytest.mark.slow
 def test_a_template_without_a_system_role_is_told_by_the_user(openai_server: OpenAIServer) -> None:
     openai_server.then(Status(400, message="System role not supported"))
     openai_server.otherwise(Reply(READ))

@@ -113,11 +113,13 @@ class TestContract:
         assert embedder.embed([]).shape == (0, embedder.dimension)
         assert not embedder.embed(["", " \n\t", "\x00", ""]).any()
 
+    @pytest.mark.slow
     def test_batch_equals_single(self, embedder: Embedder) -> None:
         batch = embedder.embed(TEXTS)
         single = np.concatenate([embedder.embed([text]) for text in TEXTS])
         assert np.abs(batch - single).max() < 1e-4
 
+    @pytest.mark.slow
     def test_the_same_texts_get_the_same_vectors(self, embedder: Embedder) -> None:
         assert np.array_equal(embedder.embed(TEXTS), embedder.embed(TEXTS))
 
@@ -150,6 +152,7 @@ class TestContract:
             assert vectors.shape == (len(texts), embedder.dimension)
             assert np.all((np.abs(lengths(vectors) - 1) < 1e-4) | (lengths(vectors) == 0))
 
+    @pytest.mark.slow
     def test_an_embedder_serves_several_threads(self, embedder: Embedder) -> None:
         expected = embedder.embed(TEXTS[:6])
         with ThreadPoolExecutor(4) as pool:
@@ -189,6 +192,7 @@ class TestMiniLM:
         with pytest.raises(ConfigurationError, match="not the file that topicloom ships"):
             BundledEmbedder(model).embed(["tea"])
 
+    @pytest.mark.slow
     def test_no_batch_of_the_tokenizer_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It reads the environment: where another thread changed that, the process was ended."""
         whole = bundled._tokenizer(MINILM_MODEL)

@@ -124,6 +124,7 @@ class TestErrors:
         )
         assert "'BAAI/bge-m3' is neither in the cache of the hub" in offline(tmp_path, code)
 
+    @pytest.mark.slow
     def test_the_missing_extra_is_named(self) -> None:
         code = (
             "import sys; sys.modules['sentence_transformers'] = None\n"

@@ -302,6 +302,7 @@ def test_case_and_width_do_not_count(text: str, now: datetime) -> None:
     assert parse_when("".join(map(_widen, text)), now) == days
 
 
+@pytest.mark.slow
 def test_what_is_pasted_between_is_not_read() -> None:
     asked = "What did I say last week about this?\n" + "on 3 March 2020 it rained. " * 100_000
     assert time_in(asked, WEDNESDAY) == "last week"

@@ -324,6 +324,7 @@ def test_the_order_of_readings_does_not_matter(found: list[Reading], budget: int
         )
 
 
+@pytest.mark.slow
 @given(readings)
 def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
     notes, _ = select_quotes(gathered(*found), {}, COSTS, FREE, ())

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, strategies as st
 from tables import each_row
 
@@ -115,6 +116,7 @@ def test_every_plan_comes_to_the_target(
     assert sum(sizes[tail - 1 :]) > POLICY.unsplit * room, "more moves than is wanted"
 
 
+@pytest.mark.slow
 @given(
     round_tokens=st.integers(20, 3_000),
     note_tokens=st.integers(0, 1_500),

@@ -94,6 +94,7 @@ def test_lines_that_are_none(line: bytes) -> None:
             load_body(raw.body)
 
 
+@pytest.mark.slow
 @given(bodies, bodies, st.none() | refs.filter(lambda ref: ref != "0" * 16))
 def test_a_tombstone(body: dict[str, Any], keep: dict[str, Any], prev: str | None) -> None:
     raw = draft(prev, body)

@@ -97,6 +97,7 @@ def test_a_reserved_name_is_a_session_like_any(name: str, tmp_path: Path) -> Non
         assert list(saver.list(None)) == []
 
 
+@pytest.mark.slow
 def test_a_chat_may_be_called_as_the_file_of_checkpoints(run: Run) -> None:
     for _ in range(2):
         assert run("chat", "checkpoints.sqlite", stdin="Hello.\n").code == 0

@@ -36,6 +36,7 @@ def texts_at(root: Path, head: str | None, chain: str = "c") -> list[str]:
     return [body["text"] for body in log.read(chain, log.refs(chain, head))]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="rights are otherwise")
 def test_what_would_be_forgotten_is_told_where_nothing_can_be_written() -> None:
     with TemporaryDirectory() as made:

@@ -110,6 +110,7 @@ def test_a_chain_of_changes_and_back(talk: Talk) -> None:
     assert memory.session().tail == days.tail
 
 
+@pytest.mark.slow
 def test_turns_go_on_from_a_change(talk: Talk) -> None:
     talk.memory.rename("t1", "Tea house")
     turn = talk.memory.session().turn
@@ -200,6 +201,7 @@ def test_forgetting_says_first_what_goes(talk: Talk) -> None:
     assert kept.facts("s") == {}
 
 
+@pytest.mark.slow
 def test_an_old_checkpoint_begins_a_branch(reopen: Reopen) -> None:
     talk = Talk(reopen)
     old = talk.graph.get_state(CONFIG).config
@@ -214,6 +216,7 @@ def test_an_old_checkpoint_begins_a_branch(reopen: Reopen) -> None:
     assert Memory.of(talk.graph, later).topic("t1").name == "茶"
 
 
+@pytest.mark.slow
 def test_one_changes_while_another_takes_a_turn(reopen: Reopen) -> None:
     talk = Talk(reopen)
 

@@ -72,6 +72,7 @@ def test_quotes_are_word_for_word(talk: Talk) -> None:
                 memory.quote(unknown)
 
 
+@pytest.mark.slow
 def test_a_search_finds_topics_and_the_tail_and_keeps_to_days(talk: Talk) -> None:
     for memory in talk.both():
         best = memory.search("第2次说到雨的事情")[:3]
@@ -99,6 +100,7 @@ def test_a_number_of_messages_or_turns_that_cannot_be_is_named(talk: Talk) -> No
             memory.receipts(1, -1)
 
 
+@pytest.mark.slow
 def test_what_is_said_later_is_found_by_the_same_memory(talk: Talk) -> None:
     memory = Memory.of(talk.graph, CONFIG)
     memory.search("海")
@@ -117,6 +119,7 @@ def test_history_comes_in_pages(talk: Talk) -> None:
         assert memory.history(before="m1") == []
 
 
+@pytest.mark.slow
 def test_what_was_taken_back_is_out_of_view(talk: Talk) -> None:
     tell(talk.graph, CONFIG, "海：一个秘密。")
     newest = Memory.of(talk.graph, CONFIG).history(limit=2)

@@ -210,6 +210,7 @@ def test_the_next_turn_has_it_in_no_prompt_and_no_channel(
     assert SECRET not in look_into(Memory.of(graph, CONFIG))
 
 
+@pytest.mark.slow
 def test_what_is_left_in_checkpoints_goes_as_the_result_says(place: Place) -> None:
     (left,) = place.open_memory().forget(*TOLD).left
     assert "the checkpoints of thread 's', until Memory.of(graph, config).forget removes it" in left
@@ -219,6 +220,7 @@ def test_what_is_left_in_checkpoints_goes_as_the_result_says(place: Place) -> No
     assert SECRET not in str((place.saver.storage, place.saver.blobs, place.saver.writes))
 
 
+@pytest.mark.slow
 def test_nobody_serves_a_session_that_another_deleted(place: Place) -> None:
     """Its checkpoints stay where it was deleted by its storage alone."""
     graph, memory = place.open_graph(), place.open_memory()

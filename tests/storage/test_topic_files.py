@@ -83,6 +83,7 @@ def test_changes_by_hand_show_in_them(tmp_path: Path) -> None:
     check(tmp_path, graph)
 
 
+@pytest.mark.slow
 def test_what_people_do_to_them_damages_nothing(tmp_path: Path) -> None:
     graph = talk(tmp_path)
     session, store = open_session(graph, CONFIG)
@@ -116,6 +117,7 @@ def test_a_purge_leaves_none_of_the_bytes(tmp_path: Path) -> None:
     check(tmp_path, graph)
 
 
+@pytest.mark.slow
 def test_they_show_the_branch_that_was_written_last(tmp_path: Path) -> None:
     graph = talk(tmp_path)
     before = graph.get_state(CONFIG).config

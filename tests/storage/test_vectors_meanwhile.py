@@ -81,6 +81,7 @@ def settle(index: SessionIndex) -> None:
     assert not index.waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("count", [FEW, MANY])
 def test_what_is_purged_meanwhile(reopen: Reopen, count: int, *, elsewhere: bool) -> None:

@@ -54,6 +54,7 @@ def threshold(mode: str, granularity: Granularity = "auto") -> float:
 
 
 class TestOnline:
+    @pytest.mark.slow
     @given(CONVERSATIONS)
     @settings(deadline=None, max_examples=40)
     def test_the_last_25_messages_are_enough(self, said: list[Utterance]) -> None:

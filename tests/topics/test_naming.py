@@ -84,6 +84,7 @@ def test_a_name_tells_what_the_topic_is_about(texts: Sequence[str], holds: str) 
     assert len(found.split()) <= 5
 
 
+@pytest.mark.slow
 @each_row("texts", [MARATHON, KITCHEN, VISA, PICKLES])
 def test_a_young_topic_is_named_after_a_few_rounds_too(texts: Sequence[str]) -> None:
     for size in (1, 2, 3):

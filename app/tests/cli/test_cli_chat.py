@@ -237,6 +237,7 @@ def test_a_transcript_is_laid_out_beside_its_numbers(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_commands_take_what_they_say(run: Run) -> None:
     run("chat", "--window", "1000", stdin="My mother arrives on 16 May.\nHello\nThe cat is ill\n")
     lines = ("/receipt 2", "/receipt x", "/search mother", "/search", "/topics t9", "/facts")

@@ -131,6 +131,7 @@ def has_words(text: ast.JoinedStr) -> bool:
     return any(re.search("[a-z]{2}", str(part)) for part in parts)
 
 
+@pytest.mark.slow
 @each_row("file", sorted(Path(program.__file__).parent.rglob("*.py")))
 def test_whatever_a_command_says_has_chinese(file: Path) -> None:
     assert not [text for _, text in list_spoken(file) if not has_chinese(text)]

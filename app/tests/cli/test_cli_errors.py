@@ -63,6 +63,7 @@ def test_what_only_reads_makes_nothing(run: Run, tmp_path: Path) -> None:
     assert not list((tmp_path / "sessions").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="rights are otherwise")
 def test_what_only_reads_works_where_nothing_can_be_written(run: Run) -> None:
     with TemporaryDirectory() as made:
@@ -158,6 +159,7 @@ def test_help_and_version(run: Run) -> None:
     assert run("--version").out.startswith("topicloom ")
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy() -> None:
     program = (
         "import sys, topicloom_app.cli;"

@@ -41,6 +41,7 @@ def test_files_are_written_and_then_left_alone(
     assert "Mine." not in edited.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_said(given: CliOptions, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no session 'none'"):
         run_memory(given, "none", tmp_path / "memory", force=False)

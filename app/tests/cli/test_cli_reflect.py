@@ -74,6 +74,7 @@ def test_a_chat_reflects_beside_itself(run: Run) -> None:
 
 
 class TestPurge:
+    @pytest.mark.slow
     def test_facts_go_with_their_messages(self, run: Run, met: str) -> None:
         run("reflect", met, "--force")
         kept = run("purge", met, "--message", "m1", stdin="n\n")
@@ -84,12 +85,14 @@ class TestPurge:
         assert kept_facts(run, met) == []
         assert run("reflect", met, "--force").out.startswith("nothing was said")
 
+    @pytest.mark.slow
     def test_nothing_in_the_folder_tells_of_them(self, run: Run, met: str, tmp_path: Path) -> None:
         run("reflect", met, "--force")
         assert run("purge", met, "--message", "m1", "--yes").code == 0
         with make_context(tmp_path / "sessions", Settings()).open_store() as store:
             assert "nuts" not in str(store.search(("topicloom",), limit=100))
 
+    @pytest.mark.slow
     def test_facts_of_messages_that_went_before_go_too(
         self, run: Run, met: str, tmp_path: Path
     ) -> None:

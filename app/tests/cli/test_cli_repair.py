@@ -124,6 +124,7 @@ def test_the_transcript_is_not_made_up(run: Run, tmp_path: Path) -> None:
     assert path.read_bytes() == left
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("talked")
 def test_a_torn_tail_is_set_aside_and_nothing_is_wrong_then(run: Run, tmp_path: Path) -> None:
     path = folder_of(tmp_path) / "transcript.jsonl"

@@ -25,6 +25,7 @@ def transcript(run: Run, name: str) -> list[dict[str, object]]:
 
 
 class TestReview:
+    @pytest.mark.slow
     def test_what_is_done_is_said_and_said_once(self, run: Run, talked: str) -> None:
         before = transcript(run, talked)
         tried = run("review", talked, "--dry-run")
@@ -40,6 +41,7 @@ class TestReview:
         assert transcript(run, talked) == before
         assert "t1 “" in run("receipt", talked).out
 
+    @pytest.mark.slow
     def test_a_session_in_use_is_not_reviewed_but_shown(
         self, run: Run, talked: str, tmp_path: Path
     ) -> None:
@@ -73,6 +75,7 @@ class TestPurge:
         ]
         assert "nothing to remove" in run("purge", talked, "--message", "m3", "--yes").out
 
+    @pytest.mark.slow
     def test_the_session_goes_on(self, run: Run, talked: str, tmp_path: Path) -> None:
         assert run("purge", talked, "--message", "m31-m32", "--yes").code == 0
         assert run("chat", talked, stdin="And then?\n").code == 0
@@ -88,6 +91,7 @@ class TestPurge:
             not in (context.folder / "checkpoints.sqlite").read_bytes()
         )
 
+    @pytest.mark.slow
     def test_a_purged_topic_keeps_neither_messages_nor_name(
         self, run: Run, talked: str, tmp_path: Path
     ) -> None:

@@ -132,6 +132,7 @@ def test_a_claude_archive_is_recorded(run: Run, tmp_path: Path) -> None:
         assert f"left out: {what} (1)" in outcome.out
 
 
+@pytest.mark.slow
 def test_side_files_of_an_export_are_counted_and_unknown_ones_named(
     run: Run, tmp_path: Path
 ) -> None:
@@ -313,6 +314,7 @@ def damaged(draw: st.DrawFn) -> Any:
     return value
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(damaged())
 @example([{"type": "human", "content": "a", "additional_kwargs": {"time": {}}}])
@@ -483,6 +485,7 @@ def test_a_file_of_which_nothing_is_imported(
     assert "there is no session" in run("transcript", "s").err
 
 
+@pytest.mark.slow
 def test_an_import_goes_into_a_session_that_its_first_file_names(run: Run, tmp_path: Path) -> None:
     files = [save(tmp_path / name, [MIXED]) for name in ("Tea, 2025.json", "c.json", "---.json")]
     assert "recorded in session Tea 2025" in run("import", *files).out

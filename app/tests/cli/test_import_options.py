@@ -46,6 +46,7 @@ def test_a_folder_several_files_and_one_by_one(run: Run, tmp_path: Path) -> None
         assert [row["text"] for row in exported(run, name)] == ["茶1", "好1", "茶0", "好0"]
 
 
+@pytest.mark.slow
 def test_a_round_trip_is_exact_whatever_the_order(run: Run, tmp_path: Path) -> None:
     for number in (0, 1):
         file = str(save(tmp_path / "c.json", [part(number, 2e9 - number * 1e9)]))
@@ -182,6 +183,7 @@ def test_what_an_import_found_is_said_in_chinese(run: Run, tmp_path: Path) -> No
         assert line in out
 
 
+@pytest.mark.slow
 def test_facts_of_a_conversation_of_several_people_are_of_whom_i_say_i_am(
     run: Run, tmp_path: Path
 ) -> None:

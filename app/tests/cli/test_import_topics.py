@@ -163,6 +163,7 @@ def test_a_chat_past_a_topics_window_is_divided_under_its_title(tmp_path: Path) 
     assert topics_of(graph) == held
 
 
+@pytest.mark.slow
 def test_a_chat_that_went_on_stays_one_topic(tmp_path: Path) -> None:
     graph, file = open_graph(tmp_path), tmp_path / "c.json"
     take(graph, save(file, [chat("a", "Tea", TEA[:2]), chat("b", "Rain", RAIN)]))
@@ -198,6 +199,7 @@ def test_an_edited_message_stays_in_its_chat(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [1, 2])
 def test_ended_on_the_way_it_goes_on(tmp_path: Path, turns: int) -> None:
     """With the titles of what was recorded by then, and the same topics in the end."""

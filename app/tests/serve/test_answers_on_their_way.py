@@ -72,6 +72,7 @@ STATUSES: list[tuple[int, type[openai.APIStatusError], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("status", "kind", "said"), STATUSES)
 def test_what_the_models_server_refuses_is_passed_on_and_asked_once(
@@ -190,6 +191,7 @@ def test_origins_that_cannot_be_used(
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "kind"),
     [

@@ -85,6 +85,7 @@ def test_a_talk_in_the_anthropic_protocol_goes_on(
     assert talk.remembered("ann.u1")[-1]["content"] == "回答回答3。"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools_that_the_client_runs(talk: Talk, client: Anthropic, stream: bool) -> None:
     call = make_tool_call("weather_of", {"city": "奥斯陆"})

@@ -151,6 +151,7 @@ def test_tools_that_the_client_runs(client: openai.OpenAI, behind: Behind, strea
     assert roles == ["user", "assistant", "tool", "assistant"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [True, False])
 def test_tools_of_the_graph(behind: Behind, stream: bool) -> None:
     called = [AIMessageChunk(content="让我看看。"), *make_tool_call("weather", {"city": "奥斯陆"})]

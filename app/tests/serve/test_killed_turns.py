@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -47,6 +48,7 @@ async def send(graph: Graph, shown: list[dict[str, str]], text: str) -> list[dic
     return [*asked, answer.json()["choices"][0]["message"]]
 
 
+@pytest.mark.slow
 async def test_a_turn_that_is_sent_again_is_kept_once(tmp_path: Path) -> None:
     graph, saver = open_process(tmp_path)
     shown = await send(graph, [], "The boat is called Heron.")

@@ -51,6 +51,7 @@ def test_it_is_healthy_and_ready(tmp_path: Path) -> None:
         assert httpx.get(f"{base}/health").status_code == 404
 
 
+@pytest.mark.slow
 def test_it_is_not_ready_while_checkpoints_are_locked(tmp_path: Path) -> None:
     saver = local_checkpointer(tmp_path)
     graph = open_graph(tmp_path, checkpointer=saver)
@@ -102,6 +103,7 @@ def test_it_is_not_ready_while_postgres_is_locked_or_gone(
             assert httpx.get(f"{base}/healthz").status_code == 200
 
 
+@pytest.mark.slow
 def test_metrics_count_what_turns_did(tmp_path: Path) -> None:
     with endpoint(tmp_path, "Noted.", RuntimeError("broken")) as base:
         with open_client(f"{base}/v1") as client:
@@ -117,6 +119,7 @@ def test_metrics_count_what_turns_did(tmp_path: Path) -> None:
     assert "茶" not in page
 
 
+@pytest.mark.slow
 def test_metrics_are_for_whoever_runs_the_server(tmp_path: Path) -> None:
     with endpoint(tmp_path, keys={"": "secret"}) as base:
         assert httpx.get(f"{base}/metrics").status_code == 401

@@ -60,6 +60,7 @@ def test_many_turns_an_edit_and_a_regeneration(talk: Talk) -> None:
     assert len(rows) == 2 * (turns + 1) + 6 + 4
 
 
+@pytest.mark.slow
 def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:
     before = [
         {"role": "system", "content": "Be brief."},
@@ -105,6 +106,7 @@ def test_a_first_message_that_failed_is_sent_again(talk: Talk) -> None:
     assert talk.session == "c1"
 
 
+@pytest.mark.slow
 def test_the_first_reply_edited_in_place(talk: Talk) -> None:
     said = talk.ask(talk.ask([], "茶：一", **CHAT), "茶：二", **CHAT)
     changed = [said[0], {"role": "assistant", "content": "甲，改了"}, *said[2:]]
@@ -124,6 +126,7 @@ def test_a_chat_in_a_session_that_is_there_goes_on_behind_it(talk: Talk) -> None
     assert talk.remembered() == before + edited
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_is_continued(talk: Talk, stream: bool) -> None:
     talk.responder.script += ["One, two", " and three.", "Four."]

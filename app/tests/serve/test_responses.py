@@ -76,6 +76,7 @@ def test_a_talk_goes_on_from_an_answer(talk: Talk, stream: bool) -> None:
     assert [m["content"] for m in talk.remembered(talk.session)][2] == "山：三"
 
 
+@pytest.mark.slow
 def test_whole_histories_are_the_same_talk(talk: Talk) -> None:
     """A client may name an answer, send all that was said, or name the items of it."""
     first = respond(talk, "茶：一", user="ann")
@@ -154,6 +155,7 @@ def test_answers_that_are_not_there(talk: Talk) -> None:
         bob.responses.create(model="topicloom", input="山", previous_response_id=first.id)
 
 
+@pytest.mark.slow
 def test_an_answer_is_read_again_by_its_id(talk: Talk) -> None:
     call = make_tool_call("weather_of", {"city": "奥斯陆"})
     talk.responder.script += ["Well.", [AIMessageChunk(content="Let me see."), *call]]

@@ -136,6 +136,7 @@ def test_only_what_a_person_said_is_in_the_session(
     assert "Ida in Ghent" not in prompt_of(talk.responder.requests[-1])
 
 
+@pytest.mark.slow
 def test_a_search_that_is_prepared_before_the_first_message(talk: Talk) -> None:
     """Open WebUI asks what to look for before it sends the message itself."""
     client = Client(talk, {"extra_headers": {"X-OpenWebUI-Chat-Id": "u1"}})
@@ -147,6 +148,7 @@ def test_a_search_that_is_prepared_before_the_first_message(talk: Talk) -> None:
         assert talk.remembered("u1") == client.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"user": "u1"}, {"extra_headers": {"X-Chat-Id": "u1"}}])
 @pytest.mark.parametrize("seconds", [0.1, 60.0])
 def test_no_first_message_is_lost(talk: Talk, options: dict[str, Any], seconds: float) -> None:
@@ -162,6 +164,7 @@ def test_no_first_message_is_lost(talk: Talk, options: dict[str, Any], seconds: 
     assert talk.remembered("u1")[-4:] == said
 
 
+@pytest.mark.slow
 def test_another_chat_of_a_user_is_one_at_any_speed(talk: Talk) -> None:
     client = Client(talk, {"user": "u1"})
     client.say(ASKED, REPLIED)

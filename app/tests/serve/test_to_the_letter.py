@@ -123,6 +123,7 @@ AGENT: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_items_of_an_agent_are_read_or_passed_over(talk: Talk) -> None:
     tools = [{"type": "custom", "name": "apply_patch"}, {"type": "web_search"}]
     done = post(talk, "responses", {"input": AGENT, "tools": tools, "user": "ann"})
@@ -144,6 +145,7 @@ def test_an_agent_is_recorded_where_the_server_or_a_header_says_so(tmp_path: Pat
         assert len(FileStorage(tmp_path / name).sessions()) == (name != "a")
 
 
+@pytest.mark.slow
 def test_a_conversation_that_is_kept_is_sent_as_one_item(talk: Talk) -> None:
     client = talk.client
     first = client.responses.create(model="topicloom", input="My locker is 31.")

@@ -84,6 +84,7 @@ async def test_nobody_is_answered_without_the_key(graph: CompiledSessionGraph) -
         assert (await client.get("/api/session")).json()["count"] == 28
 
 
+@pytest.mark.slow
 async def test_other_sites_and_names_are_refused(page: httpx.AsyncClient) -> None:
     evil = {"host": "rebound.example:8322"}
     assert (await page.get("/api/session", headers=evil)).status_code == 403
@@ -162,6 +163,7 @@ async def test_a_turn_says_what_became_of_a_message_and_a_case_is_made_of_it(
     assert made["questions"][0]["evidence"] == ["m25"]
 
 
+@pytest.mark.slow
 async def test_changes_are_made_and_undone(graph: CompiledSessionGraph) -> None:
     async with open_client(graph, editing=True) as page:
         await page.get("/?key=secret")
@@ -223,6 +225,7 @@ async def test_mistakes_are_named(graph: CompiledSessionGraph) -> None:
         assert large.status_code == 413
 
 
+@pytest.mark.slow
 async def test_a_turn_streams_and_long_texts_are_cut(graph: CompiledSessionGraph) -> None:
     moved = TurnOptions(answer=False, keep_messages=0)  # so that the notes begin anew
     graph.invoke({"messages": [HumanMessage("And?")]}, THREAD, context=moved)
@@ -334,6 +337,7 @@ async def test_an_export_becomes_a_session_and_a_session_a_page(
         assert "&lt;x&gt;字 xxx xxx 00" in hidden.text
 
 
+@pytest.mark.slow
 async def test_an_import_brings_nothing_back(graph: CompiledSessionGraph) -> None:
     said = [{"type": "human", "id": f"h{n}", "content": f"tea: remark {n}"} for n in range(4)]
     octets = {"content-type": "application/octet-stream"}
