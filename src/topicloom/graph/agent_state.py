@@ -20,8 +20,8 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.runs import Run
 from topicloom.state.identity import count_unchanged
 from topicloom.state.message_form import select_usable
+from topicloom.state.rounds import LOOK_BACK
 from topicloom.state.session import Session, Turn
-from topicloom.topics.adsorber import LOOK_BACK
 
 
 def read_turn(known: Mapping[str, Any]) -> tuple[Session, Turn]:

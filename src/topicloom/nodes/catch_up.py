@@ -13,12 +13,12 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.state.identity import align_ids, count_unchanged, find_edit
 from topicloom.state.journal import JournalEntry
 from topicloom.state.messages import split_visible
+from topicloom.state.rounds import LOOK_BACK
 from topicloom.state.session import Session, Turn
 from topicloom.state.superseding import Edit
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
 from topicloom.storage.writers import Taken
-from topicloom.topics.adsorber import LOOK_BACK
 
 Replay = Callable[[dict[str, Any], Sequence[JournalEntry]], tuple[dict[str, Any], tuple[str, ...]]]
 """Makes edits of a journal in a document; returns it, and what was wrong with some of them."""

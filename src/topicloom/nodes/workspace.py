@@ -24,6 +24,7 @@ from topicloom.search.turn_topics import TurnContext
 from topicloom.state.changes import BriefUpdate
 from topicloom.state.identity import select_unstored
 from topicloom.state.language import Language
+from topicloom.state.rounds import LOOK_BACK
 from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.superseding import find_shown
@@ -35,7 +36,6 @@ from topicloom.storage.protection import find_inner, protect_storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
 from topicloom.storage.topic_reader import TopicReader
-from topicloom.topics.adsorber import LOOK_BACK
 from topicloom.topics.session_index import SessionIndex
 
 if TYPE_CHECKING:

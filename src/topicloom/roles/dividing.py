@@ -29,8 +29,8 @@ def divide_large(work: SplitWork) -> Step[list[str]]:
         rounds = group_rounds(draft.store.topic_messages(draft.session, topic))
         if len(rounds) > 1:
             parts = yield from _divide(work, topic, rounds)
-            names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
-            events.append(f"divided {topic.id} “{topic.name}” into {names}")
+            names = ", ".join(t.label for t in parts)
+            events.append(f"divided {topic.label} into {names}")
     return events
 
 

@@ -18,7 +18,7 @@ from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter, name_roun
 from topicloom.search.embedder import Embedder
 from topicloom.state.hierarchy import add_full_names, find_continuation
 from topicloom.state.receipt import Call
-from topicloom.state.rounds import Round, Ruling, group_rounds
+from topicloom.state.rounds import LOOK_BACK, Round, Ruling, group_rounds
 from topicloom.state.safe_text import cut
 from topicloom.state.session import Session
 from topicloom.state.splitting import (
@@ -33,7 +33,6 @@ from topicloom.state.splitting import (
 )
 from topicloom.state.topic_names import make_distinct
 from topicloom.state.topics import Topic, TopicTable, select_shown
-from topicloom.topics.adsorber import LOOK_BACK
 from topicloom.topics.naming import NAME_LIMIT
 from topicloom.topics.session_index import SessionIndex
 from topicloom.topics.split_draft import SplitDraft

@@ -12,6 +12,8 @@ from topicloom.state.stored_message import StoredMessage
 Ruling = Literal["continues", "opens"]
 """The verdict of an arbiter on a round that may or may not begin a topic."""
 
+LOOK_BACK = 24
+"""Messages before a message that it is judged by, where a topic may begin."""
 _ANCHORED = 100
 """Characters of the last reply that an anchor begins with."""
 

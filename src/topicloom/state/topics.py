@@ -83,6 +83,11 @@ class Topic(BaseModel, frozen=True, extra="allow"):
         name = self.name if settled else name or self.name
         return self.model_copy(update={"name": name, "brief": brief})
 
+    @property
+    def label(self) -> str:
+        """Id and name, as events of receipts have them."""
+        return f"{self.id} “{self.name}”"
+
     def emptied(self) -> Topic:
         """The topic without messages."""
         figures = {"content": "", "count": 0, "tokens": 0, "newest": 0}

@@ -13,13 +13,10 @@ from typing import Literal
 
 from topicloom.prompts.loader import Cues
 from topicloom.state.language import CJK_RUN, detect_language
-from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.rounds import LOOK_BACK, Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
 from topicloom.topics.boundary_detector import BoundaryDetector, Rating
 from topicloom.topics.boundary_policy import AdsorberPolicy, BoundaryQuestion
-
-LOOK_BACK = 24
-"""Messages before a message that it is judged by."""
 
 _RULED, _AS_IT_CAME = 6.0, 1.5
 """Log odds by a ruling, and by what was seen as a message came or of a filler."""

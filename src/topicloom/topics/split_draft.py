@@ -214,7 +214,7 @@ class SplitDraft:
         """
         done, spoken = "dropped the recall notes to make room", self.session.language
         if rounds:
-            names = ", ".join(f"{t.id} “{t.name}”" for t in self.touched.values())
+            names = ", ".join(t.label for t in self.touched.values())
             done = f"split m{rounds[0].first}-m{rounds[-1].last} into {names}"
             spoken = choose_language(language, [one.text for one in rounds[-20:]])
         active: Mapping[str, Sequence[float]] = self.session.active
