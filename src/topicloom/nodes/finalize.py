@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
-from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
@@ -33,8 +30,7 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.search.embedder import CachedEmbedder
 from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
-from topicloom.state.closing import TurnRecord, close_turn
-from topicloom.state.messages import split_visible
+from topicloom.state.closing import TurnRecord, close_channel, close_turn
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, PlannedTurn, Receipt
 from topicloom.state.session import Session, Turn
@@ -69,9 +65,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         read = partial(_read_texts, store, closed, written, receipt)
         deps.telemetry.report_turn(receipt, closed.id, read)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
-        hidden, shown = split_visible(messages, keep)
-        gone = [RemoveMessage(id=m.id) for m in hidden if m.id is not None]
-        kept: Any = [*gone, *_report_usage(replies, receipt)]
+        shown, kept = close_channel(messages, replies, receipt, keep)
         if end.merged:
             shown = show_newest(store, closed, keep)
             kept = Overwrite(shown)
@@ -217,23 +211,3 @@ def _purge_superseded(store: SessionStore, session: Session) -> Session:
     up_to_date = session.purges == store.log.purges
     store.purge_superseded(session)
     return session.model_copy(update={"purges": store.log.purges}) if up_to_date else session
-
-
-def _report_usage(replies: Sequence[AnyMessage], receipt: Receipt) -> list[AIMessage]:
-    """The turn's reply with the tokens of all its models; none if it has none."""
-    if not (replies and isinstance(reply := replies[-1], AIMessage)):
-        return []
-    spent = {**reply.response_metadata, "turn_usage": sum_tokens(receipt.calls)}
-    return [reply.model_copy(update={"response_metadata": spent})]
-
-
-def sum_tokens(calls: Sequence[Call]) -> UsageMetadata:
-    """The tokens of all models that were called in a turn."""
-    sent, received = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
-    cached = InputTokenDetails(cache_read=sum(c.cached_tokens for c in calls))
-    return UsageMetadata(
-        input_tokens=sent,
-        output_tokens=received,
-        total_tokens=sent + received,
-        input_token_details=cached,
-    )

@@ -1,12 +1,19 @@
-"""The end of a turn: what is active after it, and the receipt. Nothing is read or written here."""
+"""The end of a turn: what is active after it, the receipt, and what its channel shows then. Nothing
+is read or written here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
 from topicloom.state.activation import ActivationPolicy, average_scores, update_activation
+from topicloom.state.messages import split_visible
 from topicloom.state.recall import LayoutName, Note, Reading, parse_message_number, select_notes
 from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
@@ -107,3 +114,34 @@ def _find_crowded_out(
     named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
     left = [i for i in named if i not in quoted and parse_message_number(i) < session.view]
     return tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT])
+
+
+def close_channel(
+    messages: Sequence[AnyMessage], replies: Sequence[AnyMessage], receipt: Receipt, keep: int
+) -> tuple[Sequence[AnyMessage], Any]:
+    """What the `messages` channel shows from now on, and the update that makes it so.
+
+    Args:
+        messages: The channel.
+        replies: What the turn added to it; the last one gets the tokens of all the turn's models.
+        receipt: Has these.
+        keep: Messages that are shown at least, in whole rounds.
+    """
+    hidden, shown = split_visible(messages, keep)
+    update: list[Any] = [RemoveMessage(id=m.id) for m in hidden if m.id is not None]
+    if replies and isinstance(reply := replies[-1], AIMessage):
+        spent = {**reply.response_metadata, "turn_usage": _sum_tokens(receipt.calls)}
+        update.append(reply.model_copy(update={"response_metadata": spent}))
+    return shown, update
+
+
+def _sum_tokens(calls: Sequence[Call]) -> UsageMetadata:
+    """The tokens of all models that were called in a turn."""
+    sent, received = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
+    cached = InputTokenDetails(cache_read=sum(c.cached_tokens for c in calls))
+    return UsageMetadata(
+        input_tokens=sent,
+        output_tokens=received,
+        total_tokens=sent + received,
+        input_token_details=cached,
+    )
