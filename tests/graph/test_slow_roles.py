@@ -79,12 +79,13 @@ class LateWriter(LocalRole[BriefRequest, Brief]):
     may: Event = field(default_factory=Event)
     deadline: float | None = 60.0
     model: str = "slow"
-    written: list[str] = field(default_factory=list)
+    name: str = ""
+    """The name that it gives all topics; each is given its own if this is empty."""
 
     def call(self, request: BriefRequest) -> Answer[Brief]:
         assert self.may.wait(30)
-        self.written.append(request.topic.id)
-        return Answer(Brief(f"Late {request.topic.id}", "Written in its own time."))
+        name = self.name or f"Late {request.topic.id}"
+        return Answer(Brief(name, "Written in its own time."))
 
     def write(self, graph: Graph) -> None:
         """Let the briefs of two topics come."""
@@ -106,6 +107,34 @@ def test_a_brief_that_comes_late_is_there_in_the_next_turn(tmp_path: Path) -> No
     topics = Memory.of(graph, CONFIG).topics()
     assert {t.name for t in topics} == {"Late t1", "Late t2"}
     assert {t.brief for t in topics} == {"Written in its own time."}
+
+
+def test_a_late_brief_of_a_topic_that_has_changed_since_is_dropped(tmp_path: Path) -> None:
+    writer = LateWriter()
+    graph = open_split(tmp_path, fake_roles().replace(BRIEF, writer))
+    tell(graph, CONFIG, "茶的事情", keep=0)
+    memory = Memory.of(graph, CONFIG)
+    memory.archive("t1")
+    memory.rename("t2", "Rain")
+    tell(graph, CONFIG, "雨的事情")
+    before = {t.id: t.brief for t in Memory.of(graph, CONFIG).topics()}
+    writer.write(graph)
+    tell(graph, CONFIG, "雨的事情")
+    topics = Memory.of(graph, CONFIG).topics()
+    assert {t.id: t.brief for t in topics} == before
+    assert {t.name for t in topics} == {"茶", "Rain"}
+
+
+@pytest.mark.parametrize("name", ["Tea", "雨"])
+def test_late_briefs_leave_names_of_other_topics_alone(tmp_path: Path, name: str) -> None:
+    writer = LateWriter(name=name)
+    graph = open_split(tmp_path, fake_roles().replace(BRIEF, writer))
+    tell(graph, CONFIG, "茶的事情", keep=0)
+    writer.write(graph)
+    tell(graph, CONFIG, "雨的事情")
+    topics = Memory.of(graph, CONFIG).topics()
+    assert {t.brief for t in topics} == {"Written in its own time."}
+    assert len({t.name for t in topics}) == 2, "none takes a name that another has or is given"
 
 
 @pytest.mark.slow

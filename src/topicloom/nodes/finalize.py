@@ -28,13 +28,14 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspace
 from topicloom.search.embedder import CachedEmbedder
-from topicloom.state.changes import apply_brief_updates, keep_names_apart
 from topicloom.state.channels import SessionState
 from topicloom.state.closing import TurnRecord, close_channel, close_turn
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, PlannedTurn, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, number_messages
+from topicloom.state.topic_names import find_owner
+from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import Tip, find_same_turn, give_way, read_tips, write_tip
 from topicloom.telemetry.spans import TurnTexts
@@ -158,15 +159,23 @@ class _TurnEnd:
 
 
 def _apply_late_briefs(workspace: Workspace, session: Session) -> Session:
-    """The session with the briefs by models that were late at a split."""
-    store = workspace.store
-    left = [workspace.late_briefs.pop(i) for i in tuple(workspace.late_briefs)]
-    late = [update for purges, update in left if purges == store.log.purges]
-    if not late:
-        return session
+    """The session with the briefs by models that were late at a split.
+
+    One whose topic has got messages, a name or a brief since is passed over: something newer has
+    been written then.
+    """
+    store, changed = workspace.store, dict[str, Topic]()
     table = store.topic_table(session)
-    topics = apply_brief_updates(table, keep_names_apart(table, late))
-    return store.save_topics(session, topics) if topics else session
+    for topic_id in tuple(workspace.late_briefs):
+        purges, was, brief = workspace.late_briefs.pop(topic_id)
+        now = table.get(topic_id)
+        if now is None or now.status != "open" or purges != store.log.purges:
+            continue
+        if (now.content, now.name, now.brief) == (was.content, was.name, was.brief):
+            others = [changed.get(t.id, t) for t in table.open()]
+            name = "" if find_owner(brief.name, others, [topic_id]) else brief.name
+            changed[topic_id] = now.described(name, brief.text)
+    return store.save_topics(session, list(changed.values())) if changed else session
 
 
 def _embed_written(

@@ -18,10 +18,10 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.context.layout import Layout
 from topicloom.context.transcript import date_messages
 from topicloom.errors import StorageUnavailableError
+from topicloom.roles.briefing import LateBriefs
 from topicloom.search.message_search import Hits, Query
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
-from topicloom.state.changes import BriefUpdate
 from topicloom.state.identity import select_unstored
 from topicloom.state.language import Language
 from topicloom.state.rounds import LOOK_BACK
@@ -82,9 +82,8 @@ class Workspace:
     """The index of all messages, those in no topic too; empty until it is searched."""
     unread: dict[str, None] = field(default_factory=dict)
     """Why the graph's store could not be read in this turn."""
-    late_briefs: dict[str, tuple[int, BriefUpdate]] = field(default_factory=dict)
-    """Briefs that models wrote after a split had waited for them, by topic, until a turn ends; with
-    the digest of the purges that they come after."""
+    late_briefs: LateBriefs = field(default_factory=dict)
+    """Briefs that models wrote after a split had waited for them, until a turn ends."""
 
     def recent(
         self, session: Session, messages: Sequence[AnyMessage], missed: int = 0, first: int = 0

@@ -12,11 +12,11 @@ from topicloom.roles.brief import BRIEF, Brief, make_brief_request
 from topicloom.roles.calls import ask_all, ask_first, read_late
 from topicloom.roles.split_work import SplitWork
 from topicloom.roles.splitter import SPLITTER
-from topicloom.state.changes import BriefUpdate, make_brief_update
 from topicloom.state.topics import Topic
 
-LateBriefs = MutableMapping[str, tuple[int, BriefUpdate]]
-"""Briefs that came late, by topic, with the digest of the purges that they come after."""
+LateBriefs = MutableMapping[str, tuple[int, Topic, Brief]]
+"""Briefs that came late, by topic, each with the digest of the purges that it comes after and the
+topic as it was."""
 
 
 def write_briefs(work: SplitWork, left: LateBriefs) -> Step[None]:
@@ -54,6 +54,5 @@ def write_briefs(work: SplitWork, left: LateBriefs) -> Step[None]:
 def _leave_brief(left: LateBriefs, topic: Topic, purges: int, made: Future[Answer[Brief]]) -> None:
     """Leave a brief that came late to a turn to come, which takes it over if it still fits."""
     brief = read_late("brief", made)
-    update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
-    if update:
-        left[topic.id] = (purges, update)
+    if brief:
+        left[topic.id] = (purges, topic, brief)

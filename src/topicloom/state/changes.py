@@ -1,9 +1,9 @@
 """Changes to topics that were worked out beside the graph, until a turn of the graph makes them.
 
 Only turns write the table of topics: a second writer could undo one. So a review leaves its
-findings as changes, a late brief writer its briefs as updates, and what a person wants is a change.
-Those of a review have fingerprints of the topics that they were worked out from, and one that does
-not fit any more is passed over; a person means a topic whatever has become of it.
+findings as changes, and what a person wants is a change. Those of a review have fingerprints of the
+topics that they were worked out from, and one that does not fit any more is passed over; a person
+means a topic whatever has become of it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from topicloom.state.topic_names import find_owner
 from topicloom.state.topics import Mark, Topic, TopicTable
 from topicloom.texts import FilledText
 
-_REVIEWED_FIELDS = frozenset(
-    "content name brief summary importance once reviewed status by_hand".split()
-)
-_BRIEF_FIELDS = frozenset({"content", "name", "brief"})
+_REVIEWED_FIELDS = set("content name brief summary importance once reviewed status by_hand".split())
 _BRIEF = 1_000
 """Characters of a brief."""
 REVIEW = "review"
@@ -71,9 +68,9 @@ class TopicChange(BaseModel, frozen=True):
     """Why it is merged or archived, or both."""
 
 
-def fingerprint_topic(topic: Topic, fields: frozenset[str] = _REVIEWED_FIELDS) -> str:
-    """A digest of some fields of a topic: of what a review sees, unless others are named."""
-    return digest_text(topic.model_dump_json(include=set(fields)))
+def fingerprint_topic(topic: Topic) -> str:
+    """A digest of what a review sees of a topic."""
+    return digest_text(topic.model_dump_json(include=_REVIEWED_FIELDS))
 
 
 def explain_refusal(
@@ -289,50 +286,3 @@ def invert_topic(
         }
     )
     return inverse if inverse != change.model_copy(update={"topic": was.id}) else None
-
-
-class BriefUpdate(BaseModel, frozen=True):
-    """A topic's new name and brief."""
-
-    topic: str
-    """Id of the topic."""
-    name: str
-    brief: str
-    seen: str
-    """Fingerprint of the topic as it was when the brief was written."""
-
-
-def make_brief_update(topic: Topic, name: str, brief: str) -> BriefUpdate | None:
-    """The update that gives a topic a name and a brief; None if it has both already."""
-    if (name, brief) == (topic.name, topic.brief):
-        return None
-    return BriefUpdate(
-        topic=topic.id, name=name, brief=brief, seen=fingerprint_topic(topic, _BRIEF_FIELDS)
-    )
-
-
-def apply_brief_updates(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[Topic]:
-    """The topics with their new briefs.
-
-    An update is passed over if its topic is not open any more, or has got messages, a name or a
-    brief since: something newer has been written then, or the update has been applied.
-    """
-    found = [(table[u.topic], u) for u in updates if u.topic in table]
-    return [
-        topic.described(u.name, u.brief)
-        for topic, u in found
-        if topic.status == "open" and fingerprint_topic(topic, _BRIEF_FIELDS) == u.seen
-    ]
-
-
-def keep_names_apart(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[BriefUpdate]:
-    """The updates; one whose name another open topic has, or another update gives, keeps the old
-    name.
-    """
-    kept = list[BriefUpdate]()
-    for update in (u for u in updates if u.topic in table):
-        given = any(u.name == update.name and u.topic != update.topic for u in kept)
-        if given or find_owner(update.name, table.open(), [update.topic]):
-            update = update.model_copy(update={"name": table[update.topic].name})
-        kept.append(update)
-    return kept
