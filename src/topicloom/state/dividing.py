@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from topicloom.state.rounds import Round
-from topicloom.state.splitting import Portion
+from topicloom.state.splitting import Portion, cut_to_size
 from topicloom.state.topic_names import number_names
 
 _MAX_PART_SHARE = 0.8
@@ -80,23 +80,11 @@ def cut_rounds(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tu
 
     Only a round alone may be larger than `limit`.
     """
-    done: list[tuple[Round, ...]] = []
-    left = [tuple(rounds)]
-    while left:
-        run = left.pop()
-        if len(run) == 1 or ((done or left) and sum(map(size, run)) <= limit):
-            done.append(run)
-        else:
-            left += reversed(_balance(run, size, limit))
-    return done
-
-
-def _balance(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
-    """Two runs or more, each as near to its share of the tokens as whole rounds can be."""
     ends = list(itertools.accumulate(map(size, rounds)))
     whole = ends[-1]
     count = min(len(rounds), max(2, math.ceil(whole / (_TARGET_FILL * limit))))
     wanted = (whole * n / count for n in range(1, count))
     inner = range(1, len(rounds))
     cuts = sorted({min(inner, key=lambda i: (abs(ends[i - 1] - w), i)) for w in wanted})
-    return [tuple(rounds[a:b]) for a, b in zip([0, *cuts], [*cuts, len(rounds)], strict=True)]
+    runs = [rounds[a:b] for a, b in itertools.pairwise([0, *cuts, len(rounds)])]
+    return [tuple(run[part]) for run in runs for part in cut_to_size(run, size, limit)]

@@ -183,7 +183,7 @@ def cut_to_size(rounds: Sequence[Round], size: Callable[[Round], int], limit: in
     """Runs of rounds of at most `limit` in sum; one round may exceed it alone."""
     cuts, total = [0], 0
     for index, item in enumerate(map(size, rounds)):
-        if index and total and total + item > limit:
+        if index and total + item > limit:
             cuts.append(index)
             total = 0
         total += item
