@@ -76,10 +76,11 @@ def policies() -> ActivationPolicy:
 
 def count_topics(folder: str) -> int:
     """By the graph's own state."""
-    graph = build_session_graph().compile(checkpointer=local_checkpointer(folder))
+    settings = Settings(folder=Path(folder))
+    graph = build_session_graph(settings=settings).compile(checkpointer=local_checkpointer(folder))
     thread: RunnableConfig = {"configurable": {"thread_id": "yue"}}
     try:
-        session, store = open_session(graph, thread, FileStorage(folder))
+        session, store = open_session(graph, thread)
     except TopicLoomError:
         return get_session(graph, thread).topics
     topics: list[Topic] = list(store.topic_table(session))

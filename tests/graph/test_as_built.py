@@ -97,7 +97,7 @@ def test_a_review_reads_nothing_that_another_writer_purged(tmp_path: Path) -> No
     review_session(graph, thread(), dry_run=True)
     reviewer.requests.clear()
     other = FileStorage(tmp_path / "own", fsync=False)
-    session, store = open_session(graph, thread(), other)
+    session, store = open_session(graph, thread())
     said = store.messages(session)[0].text
     Memory(other, session.id).forget("m1")
     review_session(graph, thread(), dry_run=True)

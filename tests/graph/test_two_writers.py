@@ -30,12 +30,10 @@ from sessions import (
 
 from topicloom import (
     ConflictError,
-    FileStorage,
     ReplyError,
     ReplyRequest,
     Roles,
     SessionBusyError,
-    StoreStorage,
     TopicChange,
     TopicLoomWarning,
     TurnOptions,
@@ -308,10 +306,10 @@ class TestMerge:
         newest = one.get_state(CONFIG).config["configurable"]["checkpoint_id"]
         del saver.storage["s"][""][newest]
         assert one.get_state(CONFIG).config == before.config
-        session, store = open_session(one, CONFIG, FileStorage(tmp_path))
+        session, store = open_session(one, CONFIG)
         assert [m.text for m in store.messages(session)] == ["one", REPLY, "two", REPLY]
         assert [r.user for r in store.receipts(session)] == ["m1", "m3"]
-        session, store = open_session(one, before.config, FileStorage(tmp_path))
+        session, store = open_session(one, before.config)
         assert [m.text for m in store.messages(session)] == ["one", REPLY], "that one alone"
         say(one, "three")
         assert users(tmp_path, one) == ["one", "two", "three"]
@@ -367,7 +365,7 @@ class TestMerge:
     def test_changes_of_a_review_are_made_in_what_another_left(self, tmp_path: Path) -> None:
         one, other, meanwhile = pair(tmp_path)
         tell(one, CONFIG, *(chatter("茶", n, characters=200) for n in range(9)))
-        session, store = open_session(one, CONFIG, FileStorage(tmp_path, fsync=False))
+        session, store = open_session(one, CONFIG)
         topic = store.topic_table(session).open()[0]
         change = TopicChange(
             topic=topic.id,
@@ -380,7 +378,7 @@ class TestMerge:
         options = TurnOptions(answer=False, changes=(change,))
         meanwhile.done = [partial(other.invoke, {"messages": []}, CONFIG, context=options)]
         say(one, "Yours")
-        session, store = open_session(one, CONFIG, FileStorage(tmp_path, fsync=False))
+        session, store = open_session(one, CONFIG)
         assert store.topic_table(session)[topic.id].brief == "All about tea."
 
     def test_in_a_store(self) -> None:
@@ -393,7 +391,7 @@ class TestMerge:
         tell(one, CONFIG, "Hello")
         meanwhile.done = [partial(tell, other, CONFIG, "Mine")]
         say(one, "Yours")
-        session, stored = open_session(one, CONFIG, StoreStorage(store))
+        session, stored = open_session(one, CONFIG)
         assert [m.text for m in stored.messages(session)][2::2] == ["Mine", "Yours"]
 
 

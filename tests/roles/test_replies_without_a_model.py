@@ -12,7 +12,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tables import each_row
 
 from topicloom import (
-    FileStorage,
     ReplyRequest,
     Settings,
     StoredMessage,
@@ -203,7 +202,7 @@ def test_replies_that_no_model_wrote_take_no_room_in_recall(tmp_path: Path) -> N
     question = HumanMessage("How many buckets did the boat want on day 2?")
     reply = graph.invoke({"messages": [question]}, thread)["messages"][-1]
     assert "wanted 5 buckets" in reply.text
-    session, store = open_session(graph, thread, FileStorage(tmp_path))
+    session, store = open_session(graph, thread)
     (receipt,) = store.receipts(session, 1)
     quoted = [q for topic in receipt.quoted for q in topic.quotes]
     assert quoted

@@ -491,7 +491,7 @@ def begin(
     config: RunnableConfig = {"configurable": {"thread_id": "s"}}
 
     def open_stored() -> tuple[Session, SessionStore]:
-        return open_session(graph, config, FileStorage(folder))
+        return open_session(graph, config)
 
     def ask(text: str) -> tuple[str, ...]:
         graph.invoke({"messages": [HumanMessage(text)]}, config)

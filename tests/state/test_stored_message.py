@@ -159,11 +159,9 @@ def test_what_a_reply_cost_is_not_part_of_what_was_said() -> None:
 
 
 def test_plain_messages_are_kept_plainly() -> None:
-    kept = to_stored_message(
-        HumanMessage("Hello", name="Ann", id="a"), seq=42, time=TIME, opens=True
-    )
+    kept = to_stored_message(HumanMessage("Hello", name="Ann", id="a"), seq=42, time=TIME)
     assert kept == StoredMessage(
-        seq=42, role="user", text="Hello", time=TIME, speaker="Ann", source="a", opens=True
+        seq=42, role="user", text="Hello", time=TIME, speaker="Ann", source="a"
     )
     assert (kept.id, kept.day, kept.label) == ("m42", "2026-03-02", "Ann")
     assert to_stored_message(AIMessage("Hi"), seq=1, time=TIME).label == "assistant"

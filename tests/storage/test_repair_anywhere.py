@@ -45,19 +45,19 @@ def test_what_the_transcript_tells_is_made_anew(
     graph = open_graph(tmp_path, storage=storage, checkpointer=saver)
     record(graph, thread(), *past("茶", "山", rounds=3))
     tell(graph, thread(), chatter("茶", 9), keep=0)
-    session, store = open_session(graph, thread(), storage)
+    session, store = open_session(graph, thread())
     said = [m.text for m in check_kept(store, session)]
     assert session.tail > 1
-    assert check_session(graph, thread(), storage) == []
+    assert check_session(graph, thread()) == []
     lose(storage, chain)
 
     graph = open_graph(tmp_path, storage=reopen(), checkpointer=saver)
-    faults = check_session(graph, thread(), reopen())
+    faults = check_session(graph, thread())
     assert [fault.place for fault in faults] == [chain]
-    assert repair_session(graph, thread(), reopen()) == faults
-    assert check_session(graph, thread(), reopen()) == []
+    assert repair_session(graph, thread()) == faults
+    assert check_session(graph, thread()) == []
     graph.invoke({"messages": [HumanMessage("好")]}, thread())
-    session, store = open_session(graph, thread(), reopen())
+    session, store = open_session(graph, thread())
     assert [m.text for m in check_kept(store, session)][: len(said)] == said
 
 
@@ -74,12 +74,12 @@ def test_so_it_is_for_an_agent(tmp_path: Path) -> None:
     for number, chain in enumerate(["turns", "ranges", "roster"], start=16):
         lose(FileStorage(tmp_path), chain)
         agent = open_agent(ScriptedModel(), remember(tmp_path), checkpointer=saver)
-        faults = check_session(agent, thread(), FileStorage(tmp_path))
+        faults = check_session(agent, thread())
         assert [fault.place for fault in faults] == [chain]
-        assert repair_session(agent, thread(), FileStorage(tmp_path)) == faults
-        assert check_session(agent, thread(), FileStorage(tmp_path)) == []
+        assert repair_session(agent, thread()) == faults
+        assert check_session(agent, thread()) == []
         say(number)
-        session, store = open_session(agent, thread(), FileStorage(tmp_path))
+        session, store = open_session(agent, thread())
         said = [m.text for m in check_kept(store, session) if m.role == "user"]
         assert said == told[: number + 1]
 
@@ -92,21 +92,21 @@ def test_a_transcript_is_not_made_up(reopen: Callable[[], Storage], tmp_path: Pa
     lose(storage, "transcript")
     lose(storage, "roster")
     graph = open_graph(tmp_path, storage=reopen(), checkpointer=saver)
-    places = {fault.place for fault in check_session(graph, thread(), reopen())}
+    places = {fault.place for fault in check_session(graph, thread())}
     assert places == {"transcript", "roster"}
     with pytest.raises(StorageError, match="backup"):
-        repair_session(graph, thread(), reopen())
+        repair_session(graph, thread())
 
 
 def test_a_session_without_checkpoints(reopen: Callable[[], Storage], tmp_path: Path) -> None:
     storage = reopen()
-    assert check_session(open_graph(tmp_path, storage=storage), thread(), storage) == []
+    assert check_session(open_graph(tmp_path, storage=storage), thread()) == []
     record(open_graph(tmp_path, storage=storage), thread(), *past("茶"))
     graph = open_graph(tmp_path, storage=storage)
-    (fault,) = check_session(graph, thread(), storage)
+    (fault,) = check_session(graph, thread())
     assert fault.place == "checkpoints"
     assert repair_session(graph, thread()) == [fault]
-    assert check_session(graph, thread(), storage) == []
+    assert check_session(graph, thread()) == []
     assert [m.text for m in graph.get_state(thread()).values["messages"]] == TOLD[-4:]
     tell(graph, thread(), "雨。")
     assert remembered(graph) == [*TOLD, "雨。", "All right, noted."]

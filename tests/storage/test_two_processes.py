@@ -74,7 +74,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_all_that_was_said_is_in_view(place: str) -> None:
     with ExitStack() as stack:
-        graph, storage = open_place(place, stack)
+        graph, _ = open_place(place, stack)
         graph.invoke({"messages": [HumanMessage("Hello")]}, CONFIG)
         paths = os.pathsep.join(sys.path)
         command = [sys.executable, "-W", "ignore", __file__, place]
@@ -99,7 +99,7 @@ def test_all_that_was_said_is_in_view(place: str) -> None:
             assert process.stdout is not None
             process.stdout.close()
         graph.invoke({"messages": [HumanMessage("And now?")]}, CONFIG)
-        session, store = open_session(graph, CONFIG, storage)
+        session, store = open_session(graph, CONFIG)
         said = [m.text for m in check_kept(store, session) if m.role == "user"]
         assert len(said) == len(set(said)) == 2 * TURNS + 2
         for who in "AB":

@@ -17,9 +17,7 @@ from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import find_newest, gather, publish_mended
 
 
-def check_session(
-    graph: Graph, config: RunnableConfig, storage: Storage | None = None
-) -> list[Fault]:
+def check_session(graph: Graph, config: RunnableConfig) -> list[Fault]:
     """Find the faults of a session: reads all that is stored of it, and changes nothing.
 
         check_session(graph, thread)
@@ -27,21 +25,18 @@ def check_session(
     Args:
         graph: The compiled session graph, or an agent with `TopicMiddleware`.
         config: Names the thread, and a checkpoint if an older one is meant.
-        storage: Another over the place of the graph's own; that if not given.
 
     Returns:
         An entry for each fault; none for a session that is whole, or that does not exist.
     """
     try:
-        session, store, lost = _open_anew(graph, config, storage or find_storage(graph))
+        session, store, lost = _open_anew(graph, config, find_storage(graph))
         return lost or find_faults(session, store)
     except (StorageError, StorageUnavailableError) as error:
         return [Fault("session", str(error))]
 
 
-def repair_session(
-    graph: Graph, config: RunnableConfig, storage: Storage | None = None
-) -> list[Fault]:
+def repair_session(graph: Graph, config: RunnableConfig) -> list[Fault]:
     """Make anew what is broken and can be; nothing that is stored is removed or changed.
 
     A session graph's thread without checkpoints goes on from what was stored last. A turn that
@@ -51,7 +46,6 @@ def repair_session(
     Args:
         graph: The compiled session graph, or an agent with `TopicMiddleware`.
         config: Names the thread.
-        storage: Another over the place of the graph's own; that if not given.
 
     Returns:
         What was wrong. A fault without a `mend` is still there.
@@ -60,7 +54,7 @@ def repair_session(
         StorageError: The transcript is damaged: all else is made of it.
         SessionBusyError: Another process holds the session.
     """
-    storage = storage or find_storage(graph)
+    storage = find_storage(graph)
     with storage.lock(get_session(graph, config).id):
         session, store, faults = _open_anew(graph, config, storage)
         shown = list[AnyMessage]()

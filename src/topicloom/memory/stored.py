@@ -93,9 +93,7 @@ def get_session(graph: Graph, config: RunnableConfig) -> Session:
     )
 
 
-def open_session(
-    graph: Graph, config: RunnableConfig, storage: Storage | None = None
-) -> tuple[Session, SessionStore]:
+def open_session(graph: Graph, config: RunnableConfig) -> tuple[Session, SessionStore]:
     """A session, and the store that reads its messages, topics, notes and receipts.
 
     It is as the next turn finds it: behind what other writers did since its newest checkpoint.
@@ -106,10 +104,8 @@ def open_session(
     Args:
         graph: The compiled session graph.
         config: Names the thread, and a checkpoint if an older one is meant.
-        storage: Another over the place of the graph's own; that if not given.
     """
     session = get_session(graph, config)
-    log = (storage or find_storage(graph)).open(session.id)
-    store = SessionStore(log, watching=True)
+    store = SessionStore(find_storage(graph).open(session.id), watching=True)
     named = "checkpoint_id" in config["configurable"]
     return session if named else catch_up(store, session), store

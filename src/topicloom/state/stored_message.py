@@ -151,10 +151,8 @@ MARKS = {"opens", "begins", "chat", "origin", "of_another"}
 changed or purged."""
 
 
-def to_stored_message(
-    message: BaseMessage, *, seq: int, time: str, opens: bool = False
-) -> StoredMessage:
-    """The message as it is stored, of any kind of LangChain's; `opens` if a topic begins with it.
+def to_stored_message(message: BaseMessage, *, seq: int, time: str) -> StoredMessage:
+    """The message as it is stored, of any kind of LangChain's.
 
     `seq` counts from 1. The ISO 8601 `time` gives way to one in `additional_kwargs["time"]`;
     imports give `origin` and `of_another` there.
@@ -168,7 +166,6 @@ def to_stored_message(
         time=own_time if isinstance(own_time, str) and own_time else time,
         speaker=message.name,
         source=message.id,
-        opens=opens,
         origin=origin if isinstance(origin, str) and origin else None,
         of_another=given.get("of_another") is True,
         whole=None if is_plain(message) else _dump_message(message),

@@ -106,12 +106,12 @@ def _damage(base: FilesStage, file: str, harm: Harm) -> Outcome:
     wrong: list[str] = []
     refused = answered = 0
     try:
-        with warnings.catch_warnings(), talking(stage) as (graph, opened):
+        with warnings.catch_warnings(), talking(stage) as (graph, _):
             # Where the checkpoints are gone, the session begins anew, and says so.
             warnings.simplefilter("ignore", TopicLoomWarning)
             say(graph, ROUNDS, patient=True)
             answered = 1
-            session, store = open_session(graph, CONFIG, opened.storage)
+            session, store = open_session(graph, CONFIG)
             said = [(m.role, m.text) for m in store.messages(session)]
             wrong = _foreign(said)
     except TopicLoomError as error:
