@@ -12,18 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from threading import RLock
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from topicloom.storage.chain import RawEntry
 from topicloom.storage.topic_files import TopicFiles
-
-
-class KeyedRow(Protocol):
-    """One row: a `RawEntry` or a `Batch`."""
-
-    @property
-    def key(self) -> str:
-        """The name of the row among its rows."""
 
 
 class Batch(NamedTuple):
@@ -38,7 +30,7 @@ class Batch(NamedTuple):
     """Keys and vectors, one after the other (`vectors.pack_rows`)."""
 
 
-R = TypeVar("R", bound=KeyedRow)
+R = TypeVar("R", RawEntry, Batch)
 
 
 class Rows(ABC, Generic[R]):
