@@ -32,7 +32,7 @@ from topicloom.context.token_count import (
 from topicloom.context.tokens import choose_encoding, count_budget_tokens
 from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
-from topicloom.nodes.activate_topic import make_activate_tool
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, ActivateTopic, make_tool
 from topicloom.state.calibration import TokenCalibration
 from topicloom.state.session import Session
 
@@ -228,7 +228,9 @@ def test_encoding_of_a_model(model: str, encoding: EncodingName) -> None:
 
 
 def test_correction_follows_reports() -> None:
-    window = MainWindow(32_000, 2_560, O200K, "ledger", (), make_activate_tool())
+    window = MainWindow(
+        32_000, 2_560, O200K, "ledger", (), make_tool(ACTIVATE_TOPIC, ActivateTopic)
+    )
     assert window.calibrate(101, Session(id="s")) == 116  # with the margin of 15 %
     first = TokenCalibration().observe(100, 110)
     assert first == TokenCalibration(ratio=1.1, observations=1)

@@ -9,14 +9,12 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from topicloom.domain.document import Document, digest_json, to_json_native
 from topicloom.domain.edits import AppliedEdit, DocumentCheck, EditResult, apply_edits, parse_edits
 from topicloom.domain.plan import TurnPlan
 from topicloom.domain.state import DomainState, current_plan
-from topicloom.nodes.activate_topic import never_called
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Node, Update, dump, open_turn
 from topicloom.prompts.wording import Wording, get_wording
@@ -43,17 +41,6 @@ class EditState(BaseModel):
         description='Edits in order: ["SET", "anchor.field", value], ["INC", "anchor.field", '
         'number], ["PUSH", "anchor of a container, or anchor.field of a list", value], '
         '["REMOVE", "anchor, or anchor.field"]'
-    )
-
-
-def make_edit_tool() -> BaseTool:
-    """The tool as the main model sees it. The graph itself does what it asks for."""
-    return StructuredTool.from_function(
-        never_called,
-        name=EDIT_STATE,
-        description=EditState.__doc__,
-        args_schema=EditState,
-        infer_schema=False,
     )
 
 

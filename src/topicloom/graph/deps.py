@@ -17,11 +17,11 @@ from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, Summa
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
-from topicloom.domain.edit import EDIT_STATE, make_edit_tool
+from topicloom.domain.edit import EDIT_STATE, EditState
 from topicloom.errors import ConfigurationError
 from topicloom.graph.keys import load_keys
 from topicloom.graph.parts import GraphParts, MemoryOptions
-from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, ActivateTopic, make_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.user_knowledge import UserKnowledge
 from topicloom.nodes.workspace import Workspaces
@@ -205,10 +205,10 @@ def _play_roles(
         counter=counter,
         order=settings.layout,
         tools=_check_tools(parts.tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
-        search=make_activate_tool(),
+        search=make_tool(ACTIVATE_TOPIC, ActivateTopic),
         instructions=parts.instructions,
         prompts=chat.prompts,
-        edit=make_edit_tool() if domain else None,
+        edit=make_tool(EDIT_STATE, EditState) if domain else None,
         beginning=_make_beginning(settings, roles, embedder, counter),
         context=lambda: server.context if server else None,
         media=lambda: server.takes_media if server else True,

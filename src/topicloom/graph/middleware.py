@@ -29,7 +29,7 @@ from topicloom.graph.given import warn_of_lost, warn_of_part
 from topicloom.graph.parts import GraphParts, MemoryOptions
 from topicloom.graph.receipts import ReceiptStream
 from topicloom.graph.session import trace_steps, wire_memory
-from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, ActivateTopic, make_tool
 from topicloom.nodes.catch_up import take_later_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import offers_search
@@ -132,7 +132,7 @@ class TopicMiddleware(AgentMiddleware[AgentTopicState, Any, Any]):
         self._finalize = finalize(self.deps)
         self._name = name
         self.transformers, self.trace_policy = (ReceiptStream,), trace_steps(settings)
-        self.tools = [make_activate_tool(_point_to_memory)]
+        self.tools = [make_tool(ACTIVATE_TOPIC, ActivateTopic, _point_to_memory)]
 
     @property
     def name(self) -> str:

@@ -66,14 +66,12 @@ def never_called(**arguments: object) -> str:
     raise NotImplementedError("the session graph answers this call itself")
 
 
-def make_activate_tool(answer: Callable[..., str] = never_called) -> BaseTool:
-    """The tool as the main model sees it. What it asks for is done elsewhere."""
+def make_tool(
+    name: str, schema: type[BaseModel], answer: Callable[..., str] = never_called
+) -> BaseTool:
+    """A tool of ours as the main model sees it. What it asks for is done elsewhere."""
     return StructuredTool.from_function(
-        answer,
-        name=ACTIVATE_TOPIC,
-        description=ActivateTopic.__doc__,
-        args_schema=ActivateTopic,
-        infer_schema=False,
+        answer, name=name, description=schema.__doc__, args_schema=schema, infer_schema=False
     )
 
 
