@@ -10,7 +10,7 @@ found the thread of 26, and vectors with rare words found all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.reflection.store import ReflectionStore
 from topicloom.search.embedder import Embedder
 from topicloom.search.words import words_of
-from topicloom.state.persons import Person, find_person, get_person
+from topicloom.state.persons import Person, find_person, get_person, sees
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable
@@ -137,9 +137,8 @@ class ProfiledThreads:
         """The threads with the topics that fit a query best."""
         profiles = read_profiles(kept, person, but=own)
         if stale := [profile.session for profile in profiles if profile.stale]:
-            for thread in stale:
-                if (opened := open_thread(self.workspaces, kept, person, thread)) is not None:
-                    self._write(kept, person, opened[0], None)
+            for session, _ in open_threads(self.workspaces, kept, person, stale):
+                self._write(kept, person, session, None)
             profiles = read_profiles(kept, person, but=own)
         words = hash_words(words_of(query))
         topics = [
@@ -162,16 +161,16 @@ class ProfiledThreads:
         return [thread for thread in ranked[:_THREADS] if best[thread] >= _LEAST_FIT]
 
 
-def open_thread(
-    workspaces: Workspaces, kept: BaseStore, person: Person, thread: str
-) -> tuple[Session, Workspace] | None:
-    """Another thread as its last turn left it; None if it may not be seen, or is gone."""
-    workspace = workspaces.open(thread, kept)
-    session = find_newest(workspace.store, thread)
-    owner = get_person(session)
-    if owner is None or owner.user != person.user or owner.scope not in ("", person.scope):
-        return None
-    return catch_up(workspace.store, session), workspace
+def open_threads(
+    workspaces: Workspaces, kept: BaseStore, person: Person, threads: Iterable[str]
+) -> Iterator[tuple[Session, Workspace]]:
+    """Other threads as their last turns left them, but for what may not be seen, or is gone."""
+    for thread in threads:
+        workspace = workspaces.open(thread, kept)
+        session = find_newest(workspace.store, thread)
+        owner = get_person(session)
+        if owner and owner.user == person.user and sees(person.scope, owner.scope):
+            yield catch_up(workspace.store, session), workspace
 
 
 def _list_open(table: TopicTable) -> list[Topic]:

@@ -15,7 +15,7 @@ from typing import Literal
 from langgraph.store.base import BaseStore
 
 from topicloom.context.notes import show_fact
-from topicloom.nodes.profiled_threads import ProfiledThreads, open_thread
+from topicloom.nodes.profiled_threads import ProfiledThreads, open_threads
 from topicloom.nodes.workspace import Workspaces, enter_all
 from topicloom.prompts.loader import Cues
 from topicloom.reflection.fact_spans import FactSpan
@@ -160,11 +160,8 @@ class UserKnowledge:
             return []
         known = {(quote.thread, quote.message) for quote in shown}
         found = list[tuple[float, ThreadQuote]]()
-        for thread in self.profiles.choose(kept, person, session.id, query):
-            opened = open_thread(self.workspaces, kept, person, thread)
-            if opened is None:
-                continue
-            other, workspace = opened
+        chosen = self.profiles.choose(kept, person, session.id, query)
+        for other, workspace in open_threads(self.workspaces, kept, person, chosen):
             tail = enter_all(workspace.full_index, workspace.store, other)
             hits = workspace.full_index.search(Query(query, days, from_user=True))
             best = [m for m, weight in hits.weights.items() if weight >= _LEAST_WEIGHT][:_MESSAGES]
@@ -174,10 +171,10 @@ class UserKnowledge:
             for message, like in zip(said, likeness, strict=True):
                 if like < least:
                     continue
-                if (thread, message.id) not in known and message.text != REMOVED:
+                if (other.id, message.id) not in known and message.text != REMOVED:
                     topic = hits.owners[message.id].replace(tail, "")
                     quote = ThreadQuote(
-                        thread=thread, message=message.id, topic=topic, day=message.day
+                        thread=other.id, message=message.id, topic=topic, day=message.day
                     )
                     found.append((hits.weights[message.id], quote))
         ranked = sorted(found, key=lambda pair: -pair[0])
@@ -196,16 +193,13 @@ class UserKnowledge:
             spans = {(s.key, s.since): s for s in seen}
             facts = ((q, spans.get((q.fact, q.since))) for q in quotes if q.fact)
             texts |= {quote: _describe(span) for quote, span in facts if span is not None}
-        for thread in dict.fromkeys(q.thread for q in quotes if q.message and not self._alone):
-            opened = open_thread(self.workspaces, kept, person, thread)
-            if opened is None:
-                continue
-            other, workspace = opened
+        threads = dict.fromkeys(q.thread for q in quotes if q.message and not self._alone)
+        for other, workspace in open_threads(self.workspaces, kept, person, threads):
             hidden = _find_hidden(workspace.store, other)
             own = {
                 parse_message_number(q.message): q
                 for q in quotes
-                if q.message and q.thread == thread
+                if q.message and q.thread == other.id
             }
             said = workspace.store.pick(other, (n for n in own if 0 < n <= other.count))
             texts |= {
