@@ -189,11 +189,11 @@ class TestRest:
 
     def test_sessions_rest_apart(self) -> None:
         waits = Waits(60.0)
-        one = waits.of("a")
+        one = waits.get("a")
         one.begin()
         one.note_failure("reader", Player(), took=60, allowed=60)
-        assert waits.of("a").refuse("reader", Player())
-        assert waits.of("b").refuse("reader", Player()) == ""
+        assert waits.get("a").refuse("reader", Player())
+        assert waits.get("b").refuse("reader", Player()) == ""
 
 
 class TestCalls:

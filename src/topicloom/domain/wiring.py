@@ -160,7 +160,7 @@ def plan(
         )
         calls: list[Call] = []
         found = yield from ask_first(
-            "planner", planners, request, calls, waits=deps.waits.of(session.id)
+            "planner", planners, request, calls, waits=deps.waits.get(session.id)
         )
         made, _ = sanitize_plan(found or TurnPlan(), request)
         fast, query = made.kind == "state_edit", turn.query

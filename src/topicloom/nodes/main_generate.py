@@ -131,7 +131,7 @@ class _MainWindow:
             return []
         parts = beginning.list_unwritten(store.messages(session, session.view))
         requests = [make_segment_request(session.id, part, session.language) for part in parts]
-        waits = self.deps.waits.of(session.id)
+        waits = self.deps.waits.get(session.id)
         answers = yield from ask_all("brief", roles[BRIEF], requests, waits=waits)
         for part, (brief, _) in zip(parts, answers, strict=True):
             if brief is not None:

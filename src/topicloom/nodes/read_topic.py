@@ -80,7 +80,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
             if dated or lookup.query != tail[-1].text
             else "",
         )
-        calls, waits = list[Call](), deps.waits.of(session.id)
+        calls, waits = list[Call](), deps.waits.get(session.id)
         about = windows[0].topic.id if len(windows) == 1 else None
         readers = deps.roles.in_turn(READER)
         readings = yield from ask_first("reader", readers, request, calls, about, waits=waits)

@@ -61,7 +61,7 @@ def begin_turn(deps: Deps, state: SessionState) -> bool:
     if getattr(get_runtime(), "execution_info", None) is None:
         return True
     session = place_user(current_session(state))
-    deps.waits.of(session.id).begin(waited=turn_options().answer)
+    deps.waits.get(session.id).begin(waited=turn_options().answer)
     deps.spending.open(session, graph_store())
     try:
         left = _find_unsettled(deps, state)
@@ -199,7 +199,7 @@ def _name_topics(
     deps: Deps, store: SessionStore, session: Session, calls: list[Call]
 ) -> Step[Session]:
     """The session, whose topics have names and briefs again that were made of what is gone."""
-    named, waits = list[Topic](), deps.waits.of(session.id)
+    named, waits = list[Topic](), deps.waits.get(session.id)
     for topic in list_nameless(store, session):
         messages = store.topic_messages(session, topic)
         request = BriefRequest(session.id, topic, messages, session.language)

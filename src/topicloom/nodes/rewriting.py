@@ -27,7 +27,7 @@ def rewrite_query(
     if rewriter is None or not session.topics:
         return query
     request = RewriteRequest(session.id, query, recent[-_REFERRED:], session.language)
-    waits = deps.waits.of(session.id)
+    waits = deps.waits.get(session.id)
     rewritten, call = yield from ask_role("rewriter", rewriter, request, waits=waits)
     calls.append(call)
     return rewritten or query

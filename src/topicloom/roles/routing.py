@@ -31,7 +31,7 @@ def ask_routers(
     stand-in takes the page that it fails at, and all after it. It is shown the full names that the
     topics have among all that are known. Adds to `calls`.
     """
-    turn_waits = waits.of(request.session)
+    turn_waits = waits.get(request.session)
     left = sorted(add_full_names(request.topics, known), key=lambda t: t.last_at, reverse=True)
     left.sort(key=lambda t: -request.priors.get(t.id, 0.0))
     found = Route({}, "" if left else "there is no topic to search")
@@ -50,7 +50,7 @@ def ask_archive(
     archive: Role[ArchiveQuery, Route], query: ArchiveQuery, calls: list[Call], waits: Waits
 ) -> Step[dict[str, float] | None]:
     """Relevance of the topics that the archive's index leads to; None without an answer."""
-    answer, call = yield from ask_role("router", archive, query, waits=waits.of(query.session))
+    answer, call = yield from ask_role("router", archive, query, waits=waits.get(query.session))
     calls.append(call)
     return _restrict(answer, query.refs).relevance if answer is not None else None
 

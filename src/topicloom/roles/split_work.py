@@ -29,4 +29,4 @@ class SplitWork:
 
     @property
     def waits(self) -> TurnWaits:
-        return self.waiting.of(self.draft.session.id)
+        return self.waiting.get(self.draft.session.id)

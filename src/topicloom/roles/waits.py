@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from cachetools import LRUCache
-
 from topicloom.roles.base import Role, RoleName
+from topicloom.storage.caches import OpenSessions
 
 REST = 4
 """Turns in which a role that was late is not asked. Each time that it is late again without an
@@ -32,7 +31,7 @@ _Key = tuple[RoleName, str]
 """A role and the model that plays it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class TurnWaits:
     """The time that one session has waited in its current turn, and the roles that rest."""
 
@@ -171,19 +170,9 @@ class TurnWaits:
         return self.seconds - self._spent - going_on
 
 
-class Waits:
+class Waits(OpenSessions[TurnWaits]):
     """The waiting of each session of this process, by its id."""
 
     def __init__(self, seconds: float) -> None:
         """Turns wait `seconds` for all their roles together."""
-        self._seconds = seconds
-        self._sessions: LRUCache[str, TurnWaits] = LRUCache(_SESSIONS)
-        self._lock = Lock()
-
-    def of(self, session: str) -> TurnWaits:
-        """The waiting of a session, made on first use."""
-        with self._lock:
-            found = self._sessions.get(session)
-            if found is None:
-                found = self._sessions[session] = TurnWaits(self._seconds)
-            return found
+        super().__init__(lambda _: TurnWaits(seconds), _SESSIONS)
