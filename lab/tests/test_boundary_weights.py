@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from topicloom import ConfigurationError, default_embedder
-from topicloom.lab import MODES, NAMES, PACKAGED, Network, Thresholds, Weights
-from topicloom.topics.boundary_model import load_weights
-from topicloom_lab.training.boundary import save_weights
+from topicloom.lab import PACKAGED, BoundaryModel, Network
+from topicloom_lab.boundary_models import MODES, NAMES, load_trained
+from topicloom_lab.training.boundary import save_model
 
 
 def network(mode: str) -> Network:
@@ -26,14 +26,13 @@ def network(mode: str) -> Network:
     )
 
 
-def weights() -> Weights:
-    return Weights(
-        embedder="toy-1",
+def model() -> BoundaryModel:
+    return BoundaryModel(
         learned=np.random.default_rng(4).normal(size=(6, 3)).astype(np.float32),
         nets={mode: network(mode) for mode in MODES},
         thresholds={
-            "online": Thresholds(0.3, 0.2, 0.4),
-            "retrospective": Thresholds(0.5, 0.4, 0.6),
+            "online": {"auto": 0.3, "fine": 0.2, "coarse": 0.4},
+            "retrospective": {"auto": 0.5, "fine": 0.4, "coarse": 0.6},
         },
     )
 
@@ -42,12 +41,12 @@ def weights() -> Weights:
 def path(tmp_path: Path) -> Path:
     """Weights that were just written."""
     target = tmp_path / "w.npz"
-    save_weights(target, weights(), {"figures": []})
+    save_model(target, model(), "toy-1", {"figures": []})
     return target
 
 
 def test_what_was_written_is_read(path: Path) -> None:
-    found, given = load_weights(path, embedder="toy-1"), weights()
+    found, given = load_trained(path, "toy-1"), model()
     assert found.thresholds == given.thresholds
     assert found.nets["online"].mean.tolist() == given.nets["online"].mean.tolist()
     np.testing.assert_allclose(found.nets["online"].inner, given.nets["online"].inner, atol=2e-2)
@@ -56,7 +55,7 @@ def test_what_was_written_is_read(path: Path) -> None:
 
 def test_another_embedder_is_refused(path: Path) -> None:
     with pytest.raises(ConfigurationError, match="vectors of 'toy-1', not of 'other'"):
-        load_weights(path, embedder="other")
+        load_trained(path, "other")
 
 
 @pytest.mark.parametrize("other", [{"features": 0}, {"names": {"online": ["given.lag1"]}}])
@@ -64,7 +63,7 @@ def test_another_version_of_the_features_is_refused(path: Path, other: dict[str,
     beside = path.with_suffix(".json")
     beside.write_text(json.dumps(json.loads(beside.read_text()) | other))
     with pytest.raises(ConfigurationError, match=r"features.*train again"):
-        load_weights(path)
+        load_trained(path, "toy-1")
 
 
 @pytest.mark.parametrize("name", ["w.npz", "w.json"])
@@ -75,10 +74,10 @@ def test_broken_files_are_named(path: Path, name: str, content: bytes | None) ->
     if content is not None:
         broken.write_bytes(content)
     with pytest.raises(ConfigurationError, match=re.escape(str(path.parent))):
-        load_weights(path)
+        load_trained(path, "toy-1")
 
 
 def test_the_packaged_weights_fit_the_packaged_embedder() -> None:
-    load_weights(embedder=default_embedder().fingerprint)
+    load_trained(PACKAGED, default_embedder().fingerprint)
     size = PACKAGED.stat().st_size
     assert size < 100_000

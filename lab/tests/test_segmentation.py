@@ -12,7 +12,7 @@ import pytest
 from tables import each_row
 
 from topicloom import NotAConversationError, default_embedder
-from topicloom.lab import BoundaryModel, Utterance
+from topicloom.lab import Utterance, load_boundary_model
 from topicloom_lab.segmentation import (
     DEPENDENT,
     SegmentedDialogue,
@@ -141,7 +141,7 @@ class TestRun:
         done: list[int] = []
         rows, summary = evaluate_segmentation(
             [dialogue([2, 2]), dialogue([3])],
-            BoundaryModel.load(),
+            load_boundary_model(),
             default_embedder(),
             mode="retrospective",
             progress=done.append,

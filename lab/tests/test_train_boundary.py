@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from topicloom import ConfigurationError, NotAConversationError
-from topicloom.lab import BoundaryModel, Features, HashingEmbedder, Matrix, Network
+from topicloom.lab import Features, HashingEmbedder, Matrix, Network
 from topicloom.topics.retrospective import RETROSPECTIVE_NAMES
+from topicloom_lab.boundary_models import load_trained
 from topicloom_lab.segmentation import load_dialogues
 from topicloom_lab.training.boundary import GRID, Figure, Trials, train_boundary
 from topicloom_lab.training.crossfit import fit_projection, read_corpus, scatters, shared_segments
@@ -95,7 +96,7 @@ def test_what_it_writes_is_a_model_with_its_origin(folder: Path, tmp_path: Path)
     assert beside["seed"] == 7
     assert len(beside["figures"]) == 16
 
-    model = BoundaryModel.load(tmp_path / "w.npz", embedder=EMBEDDER.fingerprint)
+    model = load_trained(tmp_path / "w.npz", EMBEDDER.fingerprint)
     given = load_dialogues(folder / "one.jsonl")[0]
     vectors = EMBEDDER.embed([s.text for s in given.said])
     found = model.retrospective(given.said, vectors)
@@ -128,17 +129,17 @@ class TestThresholds:
 
     def test_fine_and_coarse_are_for_the_finer_and_the_coarser_half(self) -> None:
         found = self.trials().best()
-        assert (found.fine, found.coarse) == (0.2, 0.5)
-        assert 0.2 < found.auto < 0.5
+        assert (found["fine"], found["coarse"]) == (0.2, 0.5)
+        assert 0.2 < found["auto"] < 0.5
 
     def test_only_dialogues_that_count_do(self) -> None:
         found = self.trials().best(np.array([False, False, True, True]))
-        assert (found.fine, found.auto, found.coarse) == (0.5, 0.5, 0.5)
+        assert found == {"fine": 0.5, "auto": 0.5, "coarse": 0.5}
 
     def test_fine_never_finds_less_than_auto_nor_coarse_more(self) -> None:
         given = self.trials()
         found = replace(given, segments=given.segments[::-1]).best()
-        assert found.fine <= found.auto <= found.coarse
+        assert found["fine"] <= found["auto"] <= found["coarse"]
 
 
 def test_the_plain_features_exist() -> None:

@@ -247,28 +247,29 @@ from .topics.boundary_cues import (
     Utterance as Utterance,
 )
 from .topics.boundary_features import (
+    ONLINE_NAMES as ONLINE_NAMES,
     REACH as REACH,
     VERSION as VERSION,
     Features as Features,
+    band_of as band_of,
     in_cjk as in_cjk,
     message_features as message_features,
+    online_features as online_features,
     similarity_features as similarity_features,
 )
 from .topics.boundary_model import (
-    MODES as MODES,
-    NAMES as NAMES,
     PACKAGED as PACKAGED,
     BoundaryModel as BoundaryModel,
     Matrix as Matrix,
     Network as Network,
-    Weights as Weights,
+    load_boundary_model as load_boundary_model,
     standardise as standardise,
 )
 from .topics.boundary_policy import (
     Granularity as Granularity,
-    Thresholds as Thresholds,
 )
 from .topics.retrospective import (
+    RETROSPECTIVE_NAMES as RETROSPECTIVE_NAMES,
     following_features as following_features,
     gap_features as gap_features,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import pytest
@@ -11,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from topicloom.search.encoders import default_embedder
 from topicloom.topics.boundary_cues import Utterance
-from topicloom.topics.boundary_features import WINDOW
-from topicloom.topics.boundary_model import BoundaryModel
-from topicloom.topics.boundary_policy import Granularity, Thresholds
+from topicloom.topics.boundary_features import WINDOW, band_of, online_features
+from topicloom.topics.boundary_model import load_boundary_model
+from topicloom.topics.boundary_policy import Granularity
 
 NAMES = st.sampled_from([None, "Ann", "Bob"])
 ROLES = st.sampled_from([None, "user", "assistant", "tool"])
@@ -34,13 +33,20 @@ CONVERSATIONS = st.lists(
 )
 
 
-@cache
-def model() -> BoundaryModel:
-    return BoundaryModel.load(embedder=default_embedder().fingerprint)
-
-
 def vectors_of(said: Sequence[Utterance]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     return default_embedder().embed([s.text for s in said])
+
+
+def online(said: Sequence[Utterance]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """What the model says of each message as it arrives."""
+    vectors, ends = vectors_of(said), range(1, len(said) + 1)
+    return np.array([load_boundary_model().newest(said[:end], vectors[:end]) for end in ends])
+
+
+def online_at_once(said: Sequence[Utterance]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The same as one computation over the whole conversation, without looking at its end alone."""
+    features = online_features(said, band_of(vectors_of(said), load_boundary_model().learned))
+    return np.array([1.0, *load_boundary_model().nets["online"].probabilities(features)[1:]])
 
 
 def chat(*texts: str) -> list[Utterance]:
@@ -50,7 +56,7 @@ def chat(*texts: str) -> list[Utterance]:
 
 
 def threshold(mode: str, granularity: Granularity = "auto") -> float:
-    return model().weights.thresholds[mode].of(granularity)
+    return load_boundary_model().thresholds[mode][granularity]
 
 
 class TestOnline:
@@ -58,44 +64,37 @@ class TestOnline:
     @given(CONVERSATIONS)
     @settings(deadline=None, max_examples=40)
     def test_the_last_25_messages_are_enough(self, said: list[Utterance]) -> None:
-        vectors = vectors_of(said)
-        everything = model().online(said, vectors)
-        part = model().online(said[-WINDOW - 1 :], vectors[-WINDOW - 1 :])
+        everything = online_at_once(said)
+        part = online_at_once(said[-WINDOW - 1 :])
         assert everything[-1] == pytest.approx(part[-1], abs=1e-5)
-        assert model().newest(said, vectors) == pytest.approx(everything[-1], abs=1e-5)
+        newest = load_boundary_model().newest(said, vectors_of(said))
+        assert newest == pytest.approx(everything[-1], abs=1e-5)
 
     @given(CONVERSATIONS, st.integers(1, 59))
     @settings(deadline=None, max_examples=40)
     def test_what_comes_later_changes_nothing(self, said: list[Utterance], cut: int) -> None:
-        vectors = vectors_of(said)
-        everything = model().online(said, vectors)
-        assert model().online(said[:cut], vectors[:cut]) == pytest.approx(
-            everything[:cut], abs=1e-5
-        )
+        early = online_at_once(said[:cut])
+        assert early == pytest.approx(online_at_once(said)[:cut], abs=1e-5)
 
     @given(CONVERSATIONS)
     @settings(deadline=None, max_examples=20)
     def test_probabilities_are_probabilities(self, said: list[Utterance]) -> None:
-        for found in (
-            model().online(said, vectors_of(said)),
-            model().retrospective(said, vectors_of(said)),
-        ):
+        for found in (online(said), load_boundary_model().retrospective(said, vectors_of(said))):
             assert found.shape == (len(said),)
             assert found[0] == 1
             assert np.all((found >= 0) & (found <= 1))
 
     def test_nothing_said_has_no_boundary(self) -> None:
         nothing = np.zeros((0, default_embedder().dimension), dtype=np.float32)
-        assert model().online([], nothing).shape == (0,)
-        assert model().retrospective([], nothing).shape == (0,)
+        assert load_boundary_model().retrospective([], nothing).shape == (0,)
 
     @pytest.mark.slow
     def test_long_conversations_take_the_same_way_in_blocks(self) -> None:
         said = chat(*[f"message {n} about subject {n // 40}" for n in range(300)])
         vectors = vectors_of(said)
-        everything = model().online(said, vectors)
+        everything = online_at_once(said)
         for end in (127, 128, 129, 150, 256, 257, 300):
-            assert model().newest(said[:end], vectors[:end]) == pytest.approx(
+            assert load_boundary_model().newest(said[:end], vectors[:end]) == pytest.approx(
                 everything[end - 1], abs=1e-5
             )
 
@@ -114,24 +113,20 @@ class TestPackagedWeights:
 
     def test_a_new_subject_is_likelier_to_begin_than_an_answer(self) -> None:
         said = chat(*self.TRIP, *self.FOOD)
-        found = model().online(said, vectors_of(said))
+        found = online(said)
         assert found[4] == max(found[1:])
         assert list((found >= threshold("online")).nonzero()[0]) == [0, 4]
 
     def test_looking_back_finds_it_too(self) -> None:
         said = chat(*self.TRIP, *self.FOOD)
-        found = model().retrospective(said, vectors_of(said))
+        found = load_boundary_model().retrospective(said, vectors_of(said))
         assert list((found >= threshold("retrospective")).nonzero()[0]) == [0, 4]
 
     def test_coarse_finds_no_more_than_auto_and_fine_no_less(self) -> None:
         said = chat(*self.TRIP, *self.FOOD, *self.TRIP[::-1])
-        found = model().online(said, vectors_of(said))
+        found = online(said)
         coarse = found >= threshold("online", "coarse")
         auto = found >= threshold("online", "auto")
         fine = found >= threshold("online", "fine")
         assert np.all(coarse <= auto)
         assert np.all(auto <= fine)
-
-
-def test_each_granularity_has_its_threshold() -> None:
-    assert Thresholds(0.3, 0.2, 0.5).of("coarse") == 0.5

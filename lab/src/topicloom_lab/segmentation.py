@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, Field, model_validator
 from topicloom import Embedder
 from topicloom.lab import BoundaryModel, Granularity, Utterance
 from topicloom_app.recordings.records import read_records
+from topicloom_lab.boundary_models import judge_online
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]
@@ -197,8 +199,8 @@ def evaluate_segmentation(
         and else 0, as the results file has them; and what they are worth.
     """
     given = list(dialogues)
-    judge = model.online if mode == "online" else model.retrospective
-    threshold = model.weights.thresholds[mode].of(granularity)
+    judge = partial(judge_online, model) if mode == "online" else model.retrospective
+    threshold = model.thresholds[mode][granularity]
     begins = []
     for number, dialogue in enumerate(given, start=1):
         said = dialogue.said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Unpack
 
 from langchain_core.language_models import BaseChatModel
@@ -60,7 +60,7 @@ from topicloom.storage.files import FileStorage
 from topicloom.telemetry.report import Telemetry
 from topicloom.topics.adsorber import Adsorber
 from topicloom.topics.boundary_detector import BoundaryDetector, CosineDetector, TrainedDetector
-from topicloom.topics.boundary_model import BoundaryModel
+from topicloom.topics.boundary_model import load_boundary_model
 from topicloom.topics.boundary_policy import AdsorberPolicy
 from topicloom.topics.session_index import SessionIndex
 
@@ -251,18 +251,11 @@ def choose_zone(policy: AdsorberPolicy, roles: Roles) -> AdsorberPolicy:
 
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
     """The adsorber of a policy; `embedder` serves screening by cosines alone."""
-    own = default_embedder()
-    trained = TrainedDetector(_load_boundary_model(own.fingerprint), own, policy)
+    trained = TrainedDetector(load_boundary_model(), default_embedder(), policy)
     detector: BoundaryDetector = trained
     if policy.screening == "cosine":
         detector = CosineDetector(embedder, policy, trained)
     return Adsorber(detector, load_cues("fillers"), policy)
-
-
-@cache
-def _load_boundary_model(fingerprint: str) -> BoundaryModel:
-    """The model that ships, read once in a process: nothing changes its weights."""
-    return BoundaryModel.load(embedder=fingerprint)
 
 
 def choose_models(

@@ -58,7 +58,7 @@ class TrainedDetector:
     def rate(self, before: Sequence[Round], round_: Round) -> Rating:
         messages = _spoken([*before, Round(round_.messages[:1])])
         heard, vectors = _utterances(messages), vectors_of(messages, self._embedder)
-        threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
+        threshold = self._model.thresholds["online"][self._policy.granularity]
         odds = _odds(self._model.newest(heard, vectors), threshold)
         return _rating(odds * self._pause(before[-1], round_))
 
@@ -69,7 +69,7 @@ class TrainedDetector:
             _utterances(messages), vectors_of(messages, self._embedder)
         )
         at = dict(zip((r.seq for r in messages), map(float, found), strict=True))
-        threshold = self._model.weights.thresholds["retrospective"].of(self._policy.granularity)
+        threshold = self._model.thresholds["retrospective"][self._policy.granularity]
         pauses = [1.0, *(self._pause(a, b) for a, b in pairwise(rounds))][: len(rounds)]
         return [
             _rating(_odds(at.get(round_.first, 0.0), threshold) * pause)

@@ -5,29 +5,20 @@ Online it is by what is known when a message arrives, in hindsight by the whole 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
-from topicloom.errors import ConfigurationError
 from topicloom.search.embedder import Vectors, dot_products
 from topicloom.topics.boundary_cues import Utterance
-from topicloom.topics.boundary_features import (
-    ONLINE_NAMES,
-    VERSION,
-    WINDOW,
-    Features,
-    band_of,
-    online_features,
-)
-from topicloom.topics.boundary_policy import Thresholds
-from topicloom.topics.retrospective import RETROSPECTIVE_NAMES, retrospective_features
+from topicloom.topics.boundary_features import WINDOW, Features, band_of, online_features
+from topicloom.topics.boundary_policy import Granularity
+from topicloom.topics.retrospective import retrospective_features
 from topicloom.topics.similarity import Floats
 
 
@@ -78,151 +69,60 @@ def standardise(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
 PACKAGED = Path(__file__).parent / "boundary.npz"
 """What ships; `boundary.json` beside it says what it is and how well it did."""
 
-MODES = ("online", "retrospective")
-"""By what is known when a message arrives, or by the whole conversation."""
-NAMES = {"online": ONLINE_NAMES, "retrospective": RETROSPECTIVE_NAMES}
-"""Features that the net of each mode reads, in order."""
-
-
-class BoundaryDescription(BaseModel, frozen=True):
-    """The description beside the numbers."""
-
-    features: int
-    """Version of the features that the weights are made for."""
-    embedder: str
-    """Fingerprint of the embedder they are made for."""
-    thresholds: dict[str, dict[str, float]]
-    """Thresholds of each mode, by granularity."""
-    names: dict[str, tuple[str, ...]]
-    """Features that each mode reads; checked against `NAMES`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Everything that is learned."""
-
-    embedder: str
-    """Fingerprint of the embedder they were trained with."""
-    learned: NDArray[np.float32]
-    """Linear map [d, k] from the embedder's vectors to the channel `learned`."""
-    nets: Mapping[str, Network]
-    """One net a mode."""
-    thresholds: Mapping[str, Thresholds]
-    """Thresholds a mode."""
-
-
-def load_weights(path: Path | None = None, *, embedder: str | None = None) -> Weights:
-    """Read weights.
-
-    Args:
-        path: An `.npz` file with its `.json` beside it; those that ship by default.
-        embedder: Fingerprint of the embedder whose vectors will be given; None checks nothing.
-
-    Raises:
-        ConfigurationError: If a file cannot be read or holds something else, or if the weights are
-            made for other features or another embedder.
-    """
-    path = path or PACKAGED
-    description = path.with_suffix(".json")
-    try:
-        described = BoundaryDescription.model_validate_json(description.read_text("utf-8"))
-        _check(path, described, embedder)
-        # Opened here: numpy leaves a file open that turns out to be no archive.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            return _weights(described, {name: stored[name] for name in stored.files})
-    except ConfigurationError:
-        raise
-    except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
-        raise ConfigurationError(
-            "{path} does not contain boundary weights: {error}", path=path, error=error
-        ) from error
-
-
-def _check(path: Path, described: BoundaryDescription, embedder: str | None) -> None:
-    if described.features != VERSION:
-        raise ConfigurationError(
-            "{path} is made for version {features} of the boundary features, this is version"
-            " {version}: train again",
-            path=path,
-            features=described.features,
-            version=VERSION,
-        )
-    if embedder is not None and embedder != described.embedder:
-        raise ConfigurationError(
-            "{path} is trained on vectors of {trained!r}, not of {embedder!r}: train with that"
-            " embedder, or use the default one for boundary weights",
-            path=path,
-            trained=described.embedder,
-            embedder=embedder,
-        )
-
-
-def _weights(description: BoundaryDescription, arrays: Mapping[str, NDArray[Any]]) -> Weights:
-    if description.names != NAMES:
-        raise ValueError("they read other features than these: train again")
-    return Weights(
-        embedder=description.embedder,
-        learned=unpack(arrays["learned"], arrays["learned_scale"]),
-        nets={
-            mode: Network(
-                mean=arrays[f"{mode}_mean"],
-                spread=arrays[f"{mode}_spread"],
-                inner=unpack(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
-                outer=arrays[f"{mode}_outer"],
-            )
-            for mode in MODES
-        },
-        thresholds={m: Thresholds(**description.thresholds[m]) for m in MODES},
-    )
-
-
 Probabilities = NDArray[np.float64]
 """Probability [n] that a topic begins at each message; 1 at the first."""
 
 
+@dataclass(frozen=True, slots=True)
 class BoundaryModel:
     """Tells where topics begin by what is said; pauses are for the caller, who knows the clock.
 
     Every method takes messages [n], oldest first, and the vectors [n, d] of their bare texts, made
-    by the embedder that the weights were trained with (`weights.embedder` is its fingerprint).
+    by the embedder that the model was trained with: what ships, by the default one.
     """
 
-    def __init__(self, weights: Weights) -> None:
-        self.weights = weights
-
-    @classmethod
-    def load(cls, path: Path | None = None, *, embedder: str | None = None) -> BoundaryModel:
-        """Read a model; see `load_weights` for arguments and errors."""
-        return cls(load_weights(path, embedder=embedder))
-
-    def online(self, said: Sequence[Utterance], vectors: Vectors) -> Probabilities:
-        """Probabilities by what is known when each message arrives.
-
-        Each is made from its message and the `WINDOW` before it, so the last 25 messages are
-        enough for the last probability.
-        """
-        if not said:
-            return np.zeros(0)
-        features = online_features(said, band_of(vectors, self.weights.learned))
-        return _first(self.weights.nets["online"].probabilities(features))
+    learned: NDArray[np.float32]
+    """Linear map [d, k] from the embedder's vectors to the channel `learned`."""
+    nets: Mapping[str, Network]
+    """One net each for `online`, by what is known when a message arrives, and `retrospective`, by
+    the whole conversation."""
+    thresholds: Mapping[str, Mapping[Granularity, float]]
+    """Probabilities of each net from which on a topic begins, by granularity."""
 
     def newest(self, said: Sequence[Utterance], vectors: Vectors) -> float:
-        """The last of `online`, at a cost that does not grow; there has to be a message."""
+        """Probability of the last message, at a cost that does not grow; there has to be one."""
         if len(said) == 1:
             return 1.0
         said, vectors = said[-WINDOW - 1 :], vectors[-WINDOW - 1 :]
-        band = band_of(vectors, self.weights.learned)
-        features = online_features(said, band, first=len(said) - 1)
-        return float(self.weights.nets["online"].probabilities(features)[0])
+        features = online_features(said, band_of(vectors, self.learned), first=len(said) - 1)
+        return float(self.nets["online"].probabilities(features)[0])
 
     def retrospective(self, said: Sequence[Utterance], vectors: Vectors) -> Probabilities:
         """Probabilities by all that was said, before and after."""
         if not said:
             return np.zeros(0)
-        features = retrospective_features(said, band_of(vectors, self.weights.learned))
-        return _first(self.weights.nets["retrospective"].probabilities(features))
+        features = retrospective_features(said, band_of(vectors, self.learned))
+        found = self.nets["retrospective"].probabilities(features)
+        found[0] = 1.0
+        return found
 
 
-def _first(probabilities: Probabilities) -> Probabilities:
-    probabilities[0] = 1.0
-    return probabilities
+@cache
+def load_boundary_model(path: Path = PACKAGED) -> BoundaryModel:
+    """Read a model, once in a process; there is a `.json` beside the `.npz` file."""
+    thresholds = json.loads(path.with_suffix(".json").read_text("utf-8"))["thresholds"]
+    # Opened here: numpy leaves a file open that turns out to be no archive.
+    with path.open("rb") as file, np.load(file) as arrays:
+        return BoundaryModel(
+            learned=unpack(arrays["learned"], arrays["learned_scale"]),
+            nets={
+                mode: Network(
+                    mean=arrays[f"{mode}_mean"],
+                    spread=arrays[f"{mode}_spread"],
+                    inner=unpack(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
+                    outer=arrays[f"{mode}_outer"],
+                )
+                for mode in thresholds
+            },
+            thresholds=thresholds,
+        )

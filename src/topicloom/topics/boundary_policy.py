@@ -74,22 +74,6 @@ the best compromise over every kind of dialogue that the model was trained on.""
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Probabilities from which on a topic begins, by granularity."""
-
-    auto: float
-    """Highest mean score over all training files."""
-    fine: float
-    """Over the finer half of them, by messages per segment; at most `auto`."""
-    coarse: float
-    """Over the coarser half; at least `auto`."""
-
-    def of(self, granularity: Granularity) -> float:
-        """The threshold of a granularity."""
-        return {"auto": self.auto, "fine": self.fine, "coarse": self.coarse}[granularity]
-
-
-@dataclass(frozen=True, slots=True)
 class BoundaryQuestion:
     """A question whether a message goes on with the task that is open.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from topicloom import StorageUnavailableError, default_embedder
-from topicloom.lab import PACKAGED, BoundaryModel, Granularity
+from topicloom.lab import PACKAGED, Granularity
 from topicloom_app.cli.console import open_console, print_dim
+from topicloom_lab.boundary_models import load_trained
 from topicloom_lab.cli.output import counting, in_sample, make_table, open_figures, write_rows
 from topicloom_lab.gold_splitter import SplitterKind
 from topicloom_lab.segmentation import Mode, evaluate_segmentation, load_dialogues
@@ -33,7 +34,7 @@ def run_segmentation(
     """
     console, dialogues = open_figures(as_json=as_json), load_dialogues(file)
     embedder = default_embedder()
-    model = BoundaryModel.load(weights, embedder=embedder.fingerprint)
+    model = load_trained(weights or PACKAGED, embedder.fingerprint)
     with counting(console, "dialogues", len(dialogues)) as progress:
         rows, found = evaluate_segmentation(
             dialogues, model, embedder, mode=mode, granularity=granularity, progress=progress

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom import Embedder, default_embedder
-from topicloom.lab import MODES, NAMES, VERSION, Granularity, Thresholds, Weights
+from topicloom.lab import VERSION, BoundaryModel, Granularity
+from topicloom_lab.boundary_models import MODES, NAMES
 from topicloom_lab.segmentation import (
     SegmentationSummary,
     boundaries,
@@ -76,7 +77,7 @@ class Trials:
             np.array([len(dialogue.segments) for dialogue in dialogues]),
         )
 
-    def best(self, used: Used | None = None) -> Thresholds:
+    def best(self, used: Used | None = None) -> dict[Granularity, float]:
         """Thresholds with the highest mean score over files, of the dialogues that count.
 
         `fine` is for the finer half of the files and at most `auto`, `coarse` for the coarser half
@@ -90,7 +91,7 @@ class Trials:
         auto = int(np.argmax(by_file.mean(axis=0)))
         fine = int(np.argmax(by_file[:half].mean(axis=0)[: auto + 1]))
         coarse = auto + int(np.argmax(by_file[-half:].mean(axis=0)[auto:]))
-        return Thresholds(auto=GRID[auto], fine=GRID[fine], coarse=GRID[coarse])
+        return {"auto": GRID[auto], "fine": GRID[fine], "coarse": GRID[coarse]}
 
 
 FOLDS = 5
@@ -151,8 +152,8 @@ def train_boundary(
     report("fitting on everything")
     fitted = fitting.fit(fitting.known)
     thresholds = {mode: trials[mode].best() for mode in MODES}
-    weights = Weights(embedder.fingerprint, fitted.learned, fitted.nets, thresholds)
-    save_weights(out, weights, _description(corpus, recipe, seed, rows))
+    model = BoundaryModel(fitted.learned, fitted.nets, thresholds)
+    save_model(out, model, embedder.fingerprint, _description(corpus, recipe, seed, rows))
     return rows
 
 
@@ -177,9 +178,7 @@ def _fold_figures(
         thresholds = [trials[mode].best(fold_of != fold) for fold in range(FOLDS)]
         for granularity, file in product(get_args(Granularity), corpus.files):
             own = [i for i, sample in enumerate(corpus.samples) if sample.file == file]
-            begins = [
-                boundaries(folds[i][mode], thresholds[fold_of[i]].of(granularity)) for i in own
-            ]
+            begins = [boundaries(folds[i][mode], thresholds[fold_of[i]][granularity]) for i in own]
             summary = summarize([corpus.samples[i].dialogue for i in own], begins)
             yield Figure("folds", mode, granularity, file, summary)
 
@@ -195,7 +194,7 @@ def _kind_figures(
         probabilities = [fitted.probabilities(known) for known in test]
         others = np.array([sample.kind != kind for sample in corpus.samples])
         for mode, file in product(MODES, sorted({known.sample.file for known in test})):
-            threshold = trials[mode].best(others).auto
+            threshold = trials[mode].best(others)["auto"]
             own = [i for i, known in enumerate(test) if known.sample.file == file]
             begins = [boundaries(probabilities[i][mode], threshold) for i in own]
             summary = summarize([test[i].sample.dialogue for i in own], begins)
@@ -224,11 +223,18 @@ def pack(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.floa
     return np.rint(matrix / scale).astype(np.int8), scale.astype(np.float32)
 
 
-def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> None:
-    """Write weights to `path` (`.npz`), and their description and figures beside it."""
+def save_model(path: Path, model: BoundaryModel, embedder: str, figures: Mapping[str, Any]) -> None:
+    """Write a model to `path` (`.npz`), and its description and figures beside it.
+
+    Args:
+        path: The file to write.
+        model: What is learned.
+        embedder: Fingerprint of the embedder that it was trained with.
+        figures: What else the description says.
+    """
     arrays: dict[str, NDArray[Any]] = {}
-    arrays["learned"], arrays["learned_scale"] = pack(weights.learned)
-    for mode, net in weights.nets.items():
+    arrays["learned"], arrays["learned_scale"] = pack(model.learned)
+    for mode, net in model.nets.items():
         arrays[f"{mode}_mean"], arrays[f"{mode}_spread"] = net.mean, net.spread
         arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"] = pack(net.inner)
         arrays[f"{mode}_outer"] = net.outer
@@ -236,11 +242,11 @@ def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> No
     np.savez_compressed(path, allow_pickle=False, **arrays)
     described = {
         "features": VERSION,
-        "embedder": weights.embedder,
-        "thresholds": {mode: asdict(t) for mode, t in weights.thresholds.items()},
+        "embedder": embedder,
+        "thresholds": model.thresholds,
         **figures,
         # Long: they stand last, behind what people read.
-        "names": {mode: NAMES[mode] for mode in weights.nets},
+        "names": NAMES,
     }
     text = json.dumps(described, ensure_ascii=False, indent=1)
     path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")

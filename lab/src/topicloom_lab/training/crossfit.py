@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from topicloom import ConfigurationError, Embedder
 from topicloom.lab import (
-    NAMES,
     REACH,
     Band,
     Features,
@@ -39,6 +38,7 @@ from topicloom.lab import (
     similarity_features,
     unit_rows,
 )
+from topicloom_lab.boundary_models import NAMES
 from topicloom_lab.segmentation import SegmentedDialogue, load_dialogues
 from topicloom_lab.training.nets import NetRecipe, Rows, fit_network
 
