@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,12 +22,10 @@ Reopen = Callable[[], Storage]
 SQLITE = pytest.param("sqlite", marks=pytest.mark.slow)
 POSTGRES = pytest.param("postgres", marks=pytest.mark.long)
 
-_numbers = itertools.count()
 
-
-@pytest.fixture(scope="session")
+@pytest.fixture
 def postgres_uri() -> Iterator[str]:
-    """A real PostgreSQL with a store, started for the tests and taken away after them."""
+    """An empty database of a real PostgreSQL, set up for a store, and taken away afterwards."""
     from langgraph.store.postgres import PostgresStore
 
     with open_postgres() as uri:
@@ -37,7 +34,7 @@ def postgres_uri() -> Iterator[str]:
         yield uri
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def postgres(postgres_uri: str) -> Iterator[BaseStore]:
     """A store on it."""
     from langgraph.store.postgres import PostgresStore
@@ -80,8 +77,7 @@ def make_reopen(
             keys = EncryptionKeys.of(make_encryption_key())
             return lambda: EncryptedStorage(StoreStorage(memory), keys)
         store: BaseStore = request.getfixturevalue(kind)
-        prefix = ("topicloom", f"test-{next(_numbers)}")
-        return lambda: StoreStorage(store, prefix=prefix)
+        return lambda: StoreStorage(store)
 
     return make
 

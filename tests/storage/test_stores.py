@@ -1,4 +1,4 @@
-"""What only stores can suffer: damaged items, strange prefixes, neighbours."""
+"""What only stores can suffer: damaged items, neighbours."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from tables import each_row
 
-from topicloom import ConfigurationError, StorageError, StoreStorage
+from topicloom import StorageError, StoreStorage
 
 BODIES = [{"text": "a"}, {"text": "b"}]
-
-
-@each_row("prefix", [(), ("",), ("a.b",), ("a", "x\0")])
-def test_a_prefix_that_is_no_namespace(prefix: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigurationError, match="prefix"):
-        StoreStorage(InMemoryStore(), prefix=prefix)
 
 
 @each_row(

@@ -102,7 +102,7 @@ def _reencrypt_items(store: EncryptedStore, sessions: Container[str]) -> None:
     for namespace in _list_namespaces(store):
         _, owner, *rest = (*namespace, "")
         own = owner in sessions and (rest[0] in rows or rest[0].startswith(VECTORS))
-        if own or owner == SESSIONS:
+        if own or namespace[:2] == SESSIONS:
             continue
         puts = [PutOp(namespace, item.key, item.value) for item in items_in(store, namespace)]
         store.batch(puts)

@@ -1,6 +1,6 @@
 """Sessions in any LangGraph store: PostgreSQL for many machines, memory for tests.
 
-An entry's namespace is the prefix, the session and the chain. Its body is text and not an object,
+An entry's namespace is `PREFIX`, the session and the chain. Its body is text and not an object,
 because databases change objects: PostgreSQL reorders keys, rewrites numbers, and refuses NUL
 characters and lone surrogates. In SQL, `(value->>'body')::jsonb` reads most of them.
 
@@ -18,11 +18,12 @@ from threading import Lock
 
 from langgraph.store.base import BaseStore, Item
 
-from topicloom.errors import ConfigurationError, SessionBusyError, StorageError
+from topicloom.errors import SessionBusyError, StorageError
 from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import Storage
 from topicloom.storage.store_items import (
+    PREFIX,
     BatchItems,
     EntryItems,
     Namespace,
@@ -34,39 +35,24 @@ from topicloom.storage.store_items import (
     put_items,
 )
 
-SESSIONS, VECTORS = "%sessions", "%vectors-"
+SESSIONS, VECTORS = (PREFIX, "%sessions"), "%vectors-"
 
 
 class StoreStorage(Storage):
     """A `Storage` in a store. What the store's driver raises passes through as it is."""
 
-    def __init__(self, store: BaseStore, *, prefix: tuple[str, ...] = ("topicloom",)) -> None:
-        """Sessions in a store.
-
-        Args:
-            store: A store that is set up; it is never closed here.
-            prefix: Namespace that everything is put under.
-
-        Raises:
-            ConfigurationError: The prefix cannot be a namespace.
-        """
-        if not prefix or not all(prefix) or any("." in part or "\0" in part for part in prefix):
-            raise ConfigurationError(
-                "{prefix!r} cannot be the prefix of a namespace: its parts may not be empty, nor"
-                " have a dot or NUL in them",
-                prefix=prefix,
-            )
+    def __init__(self, store: BaseStore) -> None:
+        """Sessions in a store that is set up; it is never closed here."""
         super().__init__()
         self._store = store
-        self._prefix = prefix
         self._held: set[str] = set()
         self._mutex = Lock()
 
     def backend(self, session: str) -> StoreBackend:
-        return StoreBackend(session, self._store, self._prefix)
+        return StoreBackend(session, self._store)
 
     def sessions(self) -> list[str]:
-        listed = items_in(self._store, (*self._prefix, SESSIONS))
+        listed = items_in(self._store, SESSIONS)
         return sorted({_read_name(item) for item in listed})
 
     @contextmanager
@@ -92,10 +78,9 @@ class StoreStorage(Storage):
 class StoreBackend(Backend):
     """One session in a store."""
 
-    def __init__(self, session: str, store: BaseStore, prefix: Namespace) -> None:
+    def __init__(self, session: str, store: BaseStore) -> None:
         super().__init__(session)
         self._store = store
-        self._prefix = prefix
         self._label = label(session)
         self._has_info = False
 
@@ -106,7 +91,7 @@ class StoreBackend(Backend):
         return BatchItems(self._store, self._below(f"{VECTORS}{label(space)}"))
 
     def spaces(self) -> Iterable[Rows[Batch]]:
-        found = namespaces_in(self._store, (*self._prefix, self._label))
+        found = namespaces_in(self._store, (PREFIX, self._label))
         own = [namespace for namespace in found if namespace[-1].startswith(VECTORS)]
         return [BatchItems(self._store, namespace) for namespace in own]
 
@@ -123,29 +108,28 @@ class StoreBackend(Backend):
             yield
 
     def remove(self) -> None:
-        for namespace in list(namespaces_in(self._store, (*self._prefix, self._label))):
+        for namespace in list(namespaces_in(self._store, (PREFIX, self._label))):
             keys = [item.key for item in items_in(self._store, namespace)]
             delete_items(self._store, namespace, keys)
-        delete_items(self._store, (*self._prefix, SESSIONS), [self._label])
+        delete_items(self._store, SESSIONS, [self._label])
         self._has_info = False
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Nothing: a store has no item half-written."""
 
     def _below(self, name: str) -> Namespace:
-        return (*self._prefix, self._label, name)
+        return (PREFIX, self._label, name)
 
     def _write_info(self) -> None:
         if self._has_info:
             return
-        sessions = (*self._prefix, SESSIONS)
-        found = items_at(self._store, sessions, [self._label])
+        found = items_at(self._store, SESSIONS, [self._label])
         for item in found:
-            check_format(f"item {item.key} in namespace {sessions}", item.value.get("format"))
+            check_format(f"item {item.key} in namespace {SESSIONS}", item.value.get("format"))
         if not found:
             # As JSON text, like bodies: a name may hold what a database refuses.
             info = {"name": json.dumps(self.session), "format": FORMAT}
-            put_items(self._store, sessions, {self._label: info})
+            put_items(self._store, SESSIONS, {self._label: info})
         self._has_info = True
 
 
