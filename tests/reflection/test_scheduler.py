@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -105,7 +106,17 @@ def beside(
 ) -> tuple[Memory, Work, ReflectionScheduler]:
     sessions = Memory(InMemoryStore(), clock, **pending)
     work = Work(sessions)
-    return sessions, work, ReflectionScheduler(sessions, work, policy, clock)
+    return sessions, work, look_after(sessions, work, policy)
+
+
+def look_after(
+    sessions: Memory,
+    reflect: Callable[[str], Awaitable[object]],
+    policy: ReflectionPolicy = POLICY,
+    review: Callable[[str], Awaitable[object]] | None = None,
+) -> ReflectionScheduler:
+    found: Any = sessions  # it does what those of a storage do
+    return ReflectionScheduler(found, reflect, policy, sessions.clock, review=review)
 
 
 async def settled(scheduler: ReflectionScheduler) -> int:
@@ -141,7 +152,7 @@ async def test_a_session_that_goes_on_is_reviewed_once_a_day(clock: Clock) -> No
         if len(reviewed) == 3:
             raise RuntimeError("out of order")
 
-    async with ReflectionScheduler(sessions, work, POLICY, clock, review=review) as scheduler:
+    async with look_after(sessions, work, review=review) as scheduler:
         await settled(scheduler)
         assert (work.done, reviewed) == ({"a": 1}, []), "somebody may be writing"
         clock.wait(POLICY.idle_seconds)
@@ -227,7 +238,7 @@ async def test_rounds_said_meanwhile_are_seen_to_right_after(clock: Clock) -> No
             scheduler.notify(session)
         return said
 
-    scheduler = ReflectionScheduler(sessions, reflect, POLICY, clock)
+    scheduler = look_after(sessions, reflect)
     async with scheduler:
         await asyncio.sleep(0)
         while work.done["a"] < 2:
@@ -239,7 +250,7 @@ async def test_two_schedulers_on_one_store_do_not_double(clock: Clock) -> None:
     names = [f"s{n}" for n in range(20)]
     sessions = Memory(InMemoryStore(), clock, **dict.fromkeys(names, 6))
     work = Work(sessions)
-    both = [ReflectionScheduler(sessions, work, POLICY, clock) for _ in range(2)]
+    both = [look_after(sessions, work) for _ in range(2)]
     async with both[0], both[1]:
         await asyncio.gather(*(s.tick() for s in both))
         await asyncio.gather(*(s.wait_idle() for s in both))
@@ -253,7 +264,7 @@ async def test_a_restart_goes_on_from_what_is_stored(clock: Clock) -> None:
         await settled(scheduler)
     assert not work.done
     sessions.say("a")
-    async with ReflectionScheduler(sessions, work, POLICY, clock) as again:
+    async with look_after(sessions, work) as again:
         await settled(again)
     assert work.done == {"a": 1}
 
@@ -293,7 +304,7 @@ async def test_one_that_gets_nowhere_is_left_until_the_next_tick(clock: Clock) -
         read.append(session)
         assert len(read) < 20
 
-    async with ReflectionScheduler(sessions, reflect, POLICY, clock) as scheduler:
+    async with look_after(sessions, reflect) as scheduler:
         await settled(scheduler)
         once = len(read)
         await settled(scheduler)
@@ -402,4 +413,4 @@ async def nothing(_: str) -> None:
 
 def test_what_it_takes_is_any_coroutine_function() -> None:
     taken: Callable[[str], Awaitable[object]] = nothing
-    assert ReflectionScheduler(Memory(InMemoryStore(), Clock()), taken).reports.maxlen == 200
+    assert look_after(Memory(InMemoryStore(), Clock()), taken).reports.maxlen == 200

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from threading import Thread
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from topicloom.reflection.due import (
@@ -28,6 +28,7 @@ from topicloom.reflection.due import (
     find_due_reason,
     is_review_due,
 )
+from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.state.safe_text import describe_error
 
 _log = logging.getLogger("topicloom.reflection")
@@ -35,25 +36,6 @@ _log.addHandler(logging.NullHandler())
 _REPORTS = 200
 
 T = TypeVar("T")
-
-
-class SessionSource(Protocol):
-    """The sessions to look after. Every method may block, raise, and be called by any thread."""
-
-    def list_sessions(self) -> list[str]:
-        """The names of all sessions."""
-
-    def get_state(self, session: str) -> DueState:
-        """The state of one session."""
-
-    def acquire_lease(self, session: str, owner: str, since: float) -> bool:
-        """Take the lease of a session; False if another has it."""
-
-    def release_lease(self, session: str, owner: str) -> None:
-        """Give the lease back, if it is held."""
-
-    def save_progress(self, session: str, progress: ReflectionProgress) -> None:
-        """Write how far a session has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +61,7 @@ class ReflectionScheduler:
 
     def __init__(
         self,
-        sessions: SessionSource,
+        sessions: StoredSessionSource,
         reflect: Callable[[str], Awaitable[object]],
         policy: ReflectionPolicy | None = None,
         clock: Callable[[], datetime] | None = None,

@@ -23,7 +23,10 @@ True if that is the user's."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSessionSource:
-    """Every session of a storage, with the checkpoints that say how far each has come."""
+    """Every session of a storage, with the checkpoints that say how far each has come.
+
+    Every method may block, raise, and be called by any thread.
+    """
 
     checkpointer: BaseCheckpointSaver[Any]
     storage: Storage
