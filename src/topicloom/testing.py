@@ -15,10 +15,8 @@ function that opens one empty place again, as another process would.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -51,7 +49,6 @@ __all__ = [
     "PlainBriefWriter",
     "ScriptedReply",
     "ScriptedResponder",
-    "SlowRole",
     "SteadyReader",
     "StorageCheck",
     "TaggedSplitter",
@@ -211,22 +208,6 @@ class FailingRole(LocalRole[Any, Any]):
     def call(self, request: Any) -> Answer[Any]:
         self.asked += 1
         raise self.error
-
-
-@dataclass
-class SlowRole(LocalRole[Any, Any]):
-    """Any role; it answers later than its deadline, in seconds."""
-
-    seconds: float = 0.5
-    deadline: float | None = 0.05
-
-    def call(self, request: Any) -> Answer[Any]:
-        time.sleep(self.seconds)
-        return Answer(None)
-
-    async def acall(self, request: Any) -> Answer[Any]:
-        await asyncio.sleep(self.seconds)
-        return Answer(None)
 
 
 @dataclass

@@ -24,6 +24,7 @@ from sessions import (
     thread,
     transcript_of,
 )
+from slow_roles import SlowRole
 
 from topicloom import (
     BRIEF,
@@ -45,7 +46,6 @@ from topicloom.testing import (
     NameRouter,
     ScriptedReply,
     ScriptedResponder,
-    SlowRole,
     SteadyReader,
     TaggedSplitter,
     fake_roles,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from sessions import open_after, past, tell, thread
+from slow_roles import SlowRole
 
 from topicloom import (
     BRIEF,
@@ -23,7 +24,7 @@ from topicloom import (
     Roles,
 )
 from topicloom.hosting import Graph, find_deps
-from topicloom.testing import SlowRole, fake_roles
+from topicloom.testing import fake_roles
 
 CONFIG = thread()
 DEADLINE = 0.2

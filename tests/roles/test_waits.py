@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from slow_roles import SlowRole
 
 from topicloom import Answer, LocalRole
 from topicloom.background import submit_daemon
 from topicloom.effects import arun_step, run_step
 from topicloom.roles.calls import Stepwise, ask_all, ask_role, read_late
 from topicloom.roles.waits import LONGEST_REST, REST, TurnWaits, Waits
-from topicloom.testing import FixedRole, SlowRole
+from topicloom.testing import FixedRole
 
 
 @dataclass
