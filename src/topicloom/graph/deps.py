@@ -139,14 +139,7 @@ def open_roles(**options: Unpack[MemoryOptions]) -> Roles:
     Raises:
         ConfigurationError: A model cannot be opened, or a setting cannot be used.
     """
-    parts = GraphParts(**options)
-    settings = parts.settings or Settings()
-    embedder = open_embedder(settings.embedder if parts.embedder is None else parts.embedder)
-    clock = parts.clock or read_system_clock
-    spending = Spending(settings.limits, settings.prices, clock)
-    roles, _ = _play_roles(parts, settings, embedder, PrefixMeter(), spending)
-    telemetry = Telemetry(settings.telemetry, _find_providers(parts, settings))
-    return replace(roles, telemetry=telemetry)
+    return make_deps(GraphParts(**options)).roles
 
 
 def vary_deps(deps: Deps, parts: GraphParts, options: TurnOptions) -> Deps:
