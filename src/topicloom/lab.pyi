@@ -19,9 +19,11 @@ from .context.tokens import (
     choose_counter as choose_counter,
 )
 from .context.transcript import (
+    date_messages as date_messages,
     describe_blocks as describe_blocks,
     format_day as format_day,
     format_spoken_day as format_spoken_day,
+    show_message as show_message,
     show_stretches as show_stretches,
 )
 from .domain.document import (

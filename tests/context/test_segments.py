@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import BaseMessage
 
+from topicloom.context.layout import Layout
 from topicloom.context.segments import (
     ContextWindowPolicy,
     Segment,
@@ -138,10 +140,16 @@ class TestSummaries:
             assert sum(COUNTER.text(f"{s.line}\n") for s in [one_more, *kept]) > room
 
 
+def sent(system: str, shown: Sequence[StoredMessage]) -> list[BaseMessage]:
+    """What the main model is sent of it."""
+    laid = Layout(COUNTER, cap=4_000)
+    return laid.build_prompt(system, shown, (), lambda n: shown[n - 1], "en").messages
+
+
 class TestLayout:
     def test_system_with_summaries_then_first_round_then_newest(self) -> None:
-        prompt = layout().build_prompt("Be kind.", stored(30), 10_000, "en")
-        system, *said = map(get_text, prompt.messages)
+        laid = layout().build_prompt("Be kind.", stored(30), 10_000, "en")
+        system, *said = map(get_text, sent(*laid))
         assert system.splitlines() == [
             "Be kind.",
             "",
@@ -155,28 +163,27 @@ class TestLayout:
         assert said[-1] == "heard 30"
 
     def test_what_makes_no_whole_segment_stays_in_view(self) -> None:
-        prompt = layout().build_prompt("", stored(13), 10_000, "en")
-        assert not prompt.segments
-        assert [r.seq for r in prompt.shown] == list(range(1, 27))
+        system, shown = layout().build_prompt("", stored(13), 10_000, "en")
+        assert not system
+        assert [r.seq for r in shown] == list(range(1, 27))
 
     def test_a_short_conversation_is_all_there(self) -> None:
-        prompt = layout().build_prompt("", stored(3), 10_000, "zh")
-        assert [get_text(m) for m in prompt.messages] == [r.text for r in stored(3)]
+        laid = layout().build_prompt("", stored(3), 10_000, "zh")
+        assert [get_text(m) for m in sent(*laid)] == [r.text for r in stored(3)]
 
     def test_the_newest_round_stays_in_any_case(self) -> None:
-        prompt = layout().build_prompt("", stored(30), 1, "en")
-        assert [r.text for r in prompt.shown] == ["said 30", "heard 30"]
+        _, shown = layout().build_prompt("", stored(30), 1, "en")
+        assert [r.text for r in shown] == ["said 30", "heard 30"]
 
     def test_nothing_gives_nothing(self) -> None:
-        prompt = layout().build_prompt("", [], 100, "en")
-        assert (prompt.messages, prompt.tokens) == ([], 0)
+        assert layout().build_prompt("", [], 100, "en") == ("", [])
 
     @given(st.integers(1, 60), st.integers(20, 400))
     def test_it_keeps_to_the_budget(self, rounds: int, budget: int) -> None:
-        prompt = layout().build_prompt("Be kind.", stored(rounds), budget, "en")
-        newest = {2 * rounds - 1, 2 * rounds}
-        assert prompt.tokens <= budget or {r.seq for r in prompt.shown} == newest
-        assert prompt.tokens == sum(map(COUNTER.message, prompt.messages))
-        in_view = {r.seq for r in prompt.shown}
+        system, shown = layout().build_prompt("Be kind.", stored(rounds), budget, "en")
+        newest, in_view = {2 * rounds - 1, 2 * rounds}, {r.seq for r in shown}
+        tokens = sum(map(COUNTER.message, sent(system, shown)))
+        assert tokens <= budget or in_view == newest
         assert newest <= in_view
-        assert not in_view & {n for s in prompt.segments for n in range(s.first, s.last + 1)}
+        summed_up = [map(int, ends) for ends in re.findall(r"\[m(\d+)–m(\d+)\]", system)]
+        assert not in_view & {n for first, last in summed_up for n in range(first, last + 1)}

@@ -157,8 +157,10 @@ def main_prompt(order: LayoutName) -> Build:
 
 
 def segments_prompt(text: str, language: Language) -> list[BaseMessage]:
-    layout = SegmentLayout(COUNTER, SummaryManager(lambda _: text))
-    return layout.build_prompt("", said(text) * 8, 12_000, language).messages
+    layout, view = SegmentLayout(COUNTER, SummaryManager(lambda _: text)), said(text) * 8
+    system, shown = layout.build_prompt("", view, 12_000, language)
+    laid = Layout(COUNTER, cap=4_000)
+    return laid.build_prompt(system, shown, (), lambda n: view[n - 1], language).messages
 
 
 def reader(text: str, language: Language) -> list[BaseMessage]:

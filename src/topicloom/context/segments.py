@@ -14,10 +14,10 @@ from hashlib import sha256
 from threading import Lock
 
 from cachetools import LRUCache, cached
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import SystemMessage
 
 from topicloom.context.token_count import TokenCounter
-from topicloom.context.transcript import date_messages, describe_blocks, show_message
+from topicloom.context.transcript import date_messages, describe_blocks
 from topicloom.prompts.wording import get_wording
 from topicloom.state.fence import fence
 from topicloom.state.language import Language
@@ -147,20 +147,6 @@ def take_newest_fitting(
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentPrompt:
-    """A prompt in the deterministic layout, and what is in it."""
-
-    system: str
-    """The text of the system message: what was given, and the summaries."""
-    messages: list[BaseMessage]
-    """System message first, if there is anything to say in one."""
-    shown: list[StoredMessage]
-    """Messages that stand in it word for word."""
-    segments: Sequence[Segment]
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class SegmentLayout:
     """Lays prompts out."""
 
@@ -171,12 +157,16 @@ class SegmentLayout:
 
     def build_prompt(
         self, system: str, messages: Sequence[StoredMessage], budget: int, language: Language
-    ) -> SegmentPrompt:
+    ) -> tuple[str, list[StoredMessage]]:
         """Lay a prompt of up to `budget` tokens out.
 
         Rounds that are in no whole segment yet stay in view too, so that none is in neither. If
         what is in view does not fit, its oldest rounds go, the first ones last of all; the newest
         round stays in any case.
+
+        Returns:
+            The text of the system message, which is what was given and the summaries, and the
+            messages that stand word for word.
         """
         first, segments, newest = self.split_parts(messages)
         blocks = {m.seq: f"\n{lines}" for m in messages if (lines := describe_blocks(m, language))}
@@ -194,11 +184,7 @@ class SegmentLayout:
         )
         fitting = take_newest_fitting(segments, self.counter, left)
         summaries = "\n".join([heading, *(s.line for s in fitting)]) if fitting else ""
-        head = "\n\n".join(filter(None, [system, summaries]))
-        sent: list[BaseMessage] = [SystemMessage(head)] if head else []
-        days = date_messages(shown, language)
-        sent += [show_message(m, fence(m.text), day) for m, day in zip(shown, days, strict=True)]
-        return SegmentPrompt(head, sent, shown, fitting, sum(map(self.counter.message, sent)))
+        return "\n\n".join(filter(None, [system, summaries])), shown
 
     def list_unwritten(self, messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
         """The messages of each segment that has no summary yet."""

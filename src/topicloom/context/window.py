@@ -105,14 +105,14 @@ class MainWindow:
             return self.layout.build_prompt(
                 system, view, notes, fetch, session.language, loop, view_tokens, room, headings
             )
-        laid = beginning.build_prompt(system, view, self.size, session.language)
-        summaries = self.counter.text(laid.system.removeprefix(system))
+        head, shown = beginning.build_prompt(system, view, self.size, session.language)
+        summaries = self.counter.text(head.removeprefix(system))
         prompt = self.layout.build_prompt(
-            laid.system, laid.shown, (), fetch, session.language, loop, room=room - summaries
+            head, shown, (), fetch, session.language, loop, room=room - summaries
         )
         said = prompt.sections
-        head = said["system"] - summaries
-        sections = {"system": head, "notes": 0, "summaries": summaries, "tail": said["tail"]}
+        ours = said["system"] - summaries
+        sections = {"system": ours, "notes": 0, "summaries": summaries, "tail": said["tail"]}
         return replace(prompt, sections=sections)
 
     def list_tools(self, session: Session, *, search: bool = True) -> list[BaseTool]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
+from langchain_core.messages import SystemMessage
+
 from topicloom import BriefWriter, StoredMessage
 from topicloom.lab import (
     Chat,
@@ -15,8 +17,11 @@ from topicloom.lab import (
     SegmentLayout,
     Summarize,
     SummaryManager,
+    date_messages,
+    fence,
     group_rounds,
     make_segment_request,
+    show_message,
     summarize_by_extracts,
 )
 from topicloom_app.recordings.conversations import RecordedMessage
@@ -105,11 +110,14 @@ class SegmentSummaries(Strategy):
 
     def context(self, question: str, budget: int) -> Context:
         """See `Strategy.context`."""
-        prompt = self._layout.build_prompt("", self._records, budget, self._language)
-        text = "\n".join(s.text for s in prompt.segments)
-        whole = {r.source for r in prompt.shown} | set(quoted_in(text, self._messages))
+        system, shown = self._layout.build_prompt("", self._records, budget, self._language)
+        _, segments, _ = self._layout.split_parts(self._records)
+        text = "\n".join(s.text for s in segments if s.line in system)
+        whole = {r.source for r in shown} | set(quoted_in(text, self._messages))
         sources = tuple(m.id for m in self._messages if m.id in whole)
-        return Context(tuple(prompt.messages), sources)
+        days = date_messages(shown, self._language)
+        said = [show_message(m, fence(m.text), day) for m, day in zip(shown, days, strict=True)]
+        return Context((*([SystemMessage(system)] if system else []), *said), sources)
 
     def _counted(self, stored: Sequence[StoredMessage]) -> str:
         self._calls += 1
