@@ -41,7 +41,7 @@ Reviews
 Reflection
     Durable facts about the user.
     reflect_beside reflect_once ReflectionOptions ReflectionResult ReflectionScheduler
-    ReflectionReport run_in_thread ReflectionStore Fact FactChanges FactSpan Said Person
+    run_in_thread ReflectionStore Fact FactChanges FactSpan Said Person
 Roles
     What a model does here: of each role its description, Protocol, request and answer. An own one
     takes its place by `roles.replace(READER, MyReader())`.

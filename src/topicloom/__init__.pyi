@@ -139,7 +139,6 @@ from .reflection.reflector import (
     ReflectRequest as ReflectRequest,
 )
 from .reflection.scheduler import (
-    ReflectionReport as ReflectionReport,
     ReflectionScheduler as ReflectionScheduler,
     run_in_thread as run_in_thread,
 )

@@ -15,47 +15,81 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, past, record, tell, thread
 
-from topicloom import ReflectionScheduler, ReflectionStore, Settings
+from topicloom import REFLECTOR, REVIEWER, Answer, ReflectionStore, Settings
 from topicloom.hosting import Graph, run_background
+from topicloom.reflection.facts import Claim
+from topicloom.reflection.reflector import EmbeddedReflector, ReflectRequest
+from topicloom.review.decisions import Assessment
+from topicloom.review.reviewer import EmbeddedReviewer, ReviewRequest
+from topicloom.search.hashing import HashingEmbedder
+from topicloom.testing import fake_roles
 from topicloom_app.cli.context import make_context
 
 DUE = {"turns": 1, "idle_seconds": 0.01, "tick_seconds": 0.05, "review_seconds": 3_600}
 
 
-def opened(folder: Path, **settings: Any) -> tuple[Graph, InMemorySaver, InMemoryStore]:
+class Reviewing(EmbeddedReviewer):
+    """Reviews without a model, and remembers the topics."""
+
+    def __init__(self) -> None:
+        super().__init__(HashingEmbedder(256))
+        self.names: list[str] = []
+
+    def call(self, request: ReviewRequest) -> Answer[Assessment]:
+        self.names.append(request.topic.name)
+        return super().call(request)
+
+
+class Reflecting(EmbeddedReflector):
+    """Reflects without a model, and remembers what it read."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def call(self, request: ReflectRequest) -> Answer[tuple[Claim, ...]]:
+        self.read += [m.text for m in request.messages]
+        return super().call(request)
+
+
+def opened(
+    folder: Path,
+    reviewer: Reviewing | None = None,
+    reflector: Reflecting | None = None,
+    **settings: Any,
+) -> tuple[Graph, InMemorySaver, InMemoryStore]:
     """A session with topics, in which something is due."""
     saver, store = InMemorySaver(), InMemoryStore()
-    graph = open_graph(folder, checkpointer=saver, store=store, reflection=DUE, **settings)
+    roles = fake_roles().replace(REVIEWER, reviewer or Reviewing())
+    roles = roles.replace(REFLECTOR, reflector or Reflecting())
+    options: dict[str, Any] = {"store": store, "reflection": DUE, **settings}
+    graph = open_graph(folder, roles, checkpointer=saver, **options)
     record(graph, thread(), *past("茶", "雨"))
     tell(graph, thread(), "I'm allergic to peanuts.", keep=0)
     return graph, saver, store
 
 
-def outcomes(*schedulers: ReflectionScheduler) -> list[tuple[str | None, str | None]]:
-    return [(r.reason, r.failure) for s in schedulers for r in s.reports]
-
-
-async def wait_for_review(*schedulers: ReflectionScheduler) -> None:
+async def wait_for_review(store: InMemoryStore) -> None:
     for _ in range(400):
-        if any(reason == "review" for reason, _ in outcomes(*schedulers)):
+        if ReflectionStore(store).progress("s").reviewed_at:
             return
         await asyncio.sleep(0.05)
-    pytest.fail(f"nobody reviewed it: {outcomes(*schedulers)}")
+    pytest.fail("nobody reviewed it")
 
 
 async def test_what_is_due_is_done_once_by_whoever_comes_first(tmp_path: Path) -> None:
-    graph, saver, store = await asyncio.to_thread(opened, tmp_path)
+    reviewer, reflector = Reviewing(), Reflecting()
+    graph, saver, store = await asyncio.to_thread(opened, tmp_path, reviewer, reflector)
     async with (
         run_background(graph, checkpointer=saver, store=store) as one,
         run_background(graph, checkpointer=saver, store=store) as other,
     ):
         assert one is not None
         assert other is not None
-        await wait_for_review(one, other)
+        await wait_for_review(store)
         await asyncio.sleep(0.3)
-        done = outcomes(one, other)
-    assert sorted(str(reason) for reason, _ in done) == ["count", "review"]
-    assert [failure for _, failure in done] == [None, None]
+    assert [*one.failures, *other.failures] == []
+    assert sorted(reviewer.names) == ["茶", "雨"]
+    assert reflector.read.count("I'm allergic to peanuts.") == 1
     facts = ReflectionStore(store).facts("s")
     assert [fact.text for fact in facts.values()] == ["I'm allergic to peanuts."]
 
@@ -67,8 +101,8 @@ async def test_a_turn_goes_on_meanwhile(tmp_path: Path) -> None:
         assert scheduler is not None
         state = await graph.ainvoke({"messages": [("user", "茶的事情")]}, thread())
         assert state["messages"][-1].content == "All right, noted."
-        await wait_for_review(scheduler)
-        assert {failure for _, failure in outcomes(scheduler)} == {None}
+        await wait_for_review(store)
+    assert not scheduler.failures
 
 
 async def test_a_setting_turns_it_off(tmp_path: Path) -> None:

@@ -136,10 +136,7 @@ async def test_a_tick_finds_who_is_due(clock: Clock) -> None:
         await settled(scheduler)  # or its own first tick, which may be late, finds the next one
         assert work.done == {"busy": 1, "new": 1}
         assert await settled(scheduler) == 0
-    assert [(r.session, r.reason, r.outcome) for r in scheduler.reports] == [
-        ("busy", "count", "done"),
-        ("new", "silence", "done"),
-    ]
+    assert not scheduler.failures
 
 
 async def test_a_session_that_goes_on_is_reviewed_once_a_day(clock: Clock) -> None:
@@ -169,12 +166,7 @@ async def test_a_session_that_goes_on_is_reviewed_once_a_day(clock: Clock) -> No
         assert await settled(scheduler) == 0
     assert reviewed[2:] == ["a", "a"], "one that failed is tried again"
     assert work.done == {"a": 2}
-    assert [r.failure for r in scheduler.reports if r.reason == "review"] == [
-        None,
-        None,
-        "RuntimeError: out of order",
-        None,
-    ]
+    assert list(scheduler.failures) == [("a", "RuntimeError: out of order")]
 
 
 async def test_it_ticks_by_itself(clock: Clock) -> None:
@@ -286,8 +278,10 @@ async def test_a_failure_is_reported_retried_later_and_stops_nobody(clock: Clock
     async with scheduler:
         await settled(scheduler)
         assert work.done == {"good": 1}
-        told = {r.session: r.failure for r in scheduler.reports if r.failure}
-        assert told == {"bad": "RuntimeError: out of order", "torn": "OSError: cannot be read"}
+        assert dict(scheduler.failures) == {
+            "bad": "RuntimeError: out of order",
+            "torn": "OSError: cannot be read",
+        }
         work.failing, sessions.broken = set(), set()
         await settled(scheduler)
         assert work.done == {"good": 1, "torn": 1}, "bad waits for the next tick"
@@ -320,7 +314,7 @@ async def test_a_storage_that_is_away_is_tried_again(clock: Clock) -> None:
         sessions.broken = set()
         await settled(scheduler)
     assert work.done == {"a": 1}
-    assert scheduler.reports[0].session == ""
+    assert scheduler.failures[0] == ("", "OSError: no storage")
 
 
 async def test_a_reflection_may_not_outlast_its_lease(clock: Clock) -> None:
@@ -329,11 +323,11 @@ async def test_a_reflection_may_not_outlast_its_lease(clock: Clock) -> None:
     work.gate = asyncio.Event()
     async with scheduler:
         await asyncio.sleep(0)
-        while not scheduler.reports:
+        while not scheduler.failures:
             await asyncio.sleep(0.005)
-    (report,) = scheduler.reports
-    assert report.failure is not None
-    assert report.failure.startswith("TimeoutError")
+    ((session, why),) = scheduler.failures
+    assert session == "a"
+    assert why.startswith("TimeoutError")
 
 
 async def test_so_many_at_once_and_no_more(clock: Clock) -> None:
@@ -413,4 +407,4 @@ async def nothing(_: str) -> None:
 
 def test_what_it_takes_is_any_coroutine_function() -> None:
     taken: Callable[[str], Awaitable[object]] = nothing
-    assert look_after(Memory(InMemoryStore(), Clock()), taken).reports.maxlen == 200
+    assert look_after(Memory(InMemoryStore(), Clock()), taken).failures.maxlen == 200

@@ -24,6 +24,7 @@ from topicloom import (
     Call,
     FileStorage,
     Receipt,
+    ReflectionStore,
     ReplyRequest,
     Responder,
     Settings,
@@ -72,6 +73,18 @@ def test_the_model_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOPICLOOM_MODEL", "openai:some")
     monkeypatch.setenv("TOPICLOOM_BASE_URL", "http://127.0.0.1:9/v1")
     assert "model openai:some" in run("chat").out
+
+
+def test_the_user_is_told_why_a_reflection_failed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no room for facts")
+
+    monkeypatch.setattr(ReflectionStore, "change_facts", fail)
+    monkeypatch.setenv("TOPICLOOM_REFLECTION__TURNS", "1")
+    outcome = run("chat", stdin="I live in Leeds.\n")
+    assert "reflection is put off: RuntimeError: no room for facts" in outcome.out
 
 
 def test_a_model_replies_once(

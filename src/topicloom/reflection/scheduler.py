@@ -13,7 +13,6 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from threading import Thread
@@ -33,22 +32,9 @@ from topicloom.state.safe_text import describe_error
 
 _log = logging.getLogger("topicloom.reflection")
 _log.addHandler(logging.NullHandler())
-_REPORTS = 200
+_FAILURES = 200
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ReflectionReport:
-    """The outcome of a session that was due, or could not be read."""
-
-    session: str
-    """The thread; "" for all of them."""
-    reason: Reason | None = None
-    """Why it was due; None if that is not known."""
-    outcome: object = None
-    """The result of the reflection."""
-    failure: str | None = None
 
 
 class ReflectionScheduler:
@@ -77,8 +63,9 @@ class ReflectionScheduler:
             clock: Tells the time, with its zone; the system's if not given.
             review: Reviews a session likewise, by `areview_session`; nobody does if not given.
         """
-        self.reports: deque[ReflectionReport] = deque(maxlen=_REPORTS)
-        """The newest reports, newest last; failures are logged too."""
+        self.failures: deque[tuple[str, str]] = deque(maxlen=_FAILURES)
+        """The newest failures, newest last, which are logged too: the session that was due or could
+        not be read, "" for all of them, and why."""
         self._sessions = sessions
         self._reflect = reflect
         self._review = review
@@ -198,10 +185,9 @@ class ReflectionScheduler:
             self._work_in_time(session, reason), return_exceptions=True
         )
         if isinstance(outcome, Exception):
-            self._unwrap_outcome(session, outcome, reason)
+            self._unwrap_outcome(session, outcome)
             await self._save_progress(session, state.progress.fail(self._read_clock()))
             return None
-        self.reports.append(ReflectionReport(session, reason, outcome))
         if reason != "review":
             return state.progress
         await self._save_progress(session, state.progress.review(self._read_clock()))
@@ -223,17 +209,15 @@ class ReflectionScheduler:
         return find_due_reason(state, now, self._policy) or ("review" if reviewed else None)
 
     async def _try_in_thread(self, session: str, work: Callable[[], T]) -> T | None:
-        """The result of some work in a worker thread; None, with a report, if it fails."""
+        """The result of some work in a worker thread; None, with its failure kept, if it fails."""
         # A session that fails stops no other: failures are gathered as values, whatever they are.
         (outcome,) = await asyncio.gather(asyncio.to_thread(work), return_exceptions=True)
         return self._unwrap_outcome(session, outcome)
 
-    def _unwrap_outcome(
-        self, session: str, outcome: T | BaseException, reason: Reason | None = None
-    ) -> T | None:
+    def _unwrap_outcome(self, session: str, outcome: T | BaseException) -> T | None:
         if isinstance(outcome, Exception):
             failure = describe_error(outcome)
-            self.reports.append(ReflectionReport(session, reason, failure=failure))
+            self.failures.append((session, failure))
             _log.warning("reflection of %r: %s", session, failure)
             return None
         if isinstance(outcome, BaseException):

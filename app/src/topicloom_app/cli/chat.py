@@ -139,9 +139,8 @@ def run_chat(
                     if not chat.handle_line(line):
                         break
                 scheduler.notify(name)
-        for report in scheduler.reports:
-            if report.failure:
-                print_dim(console, "reflection is put off: {why}", why=to_one_line(report.failure))
+        for _, why in scheduler.failures:
+            print_dim(console, "reflection is put off: {why}", why=to_one_line(why))
 
 
 @dataclass(slots=True)
