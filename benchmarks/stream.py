@@ -33,7 +33,6 @@ from resources import bytes_in, resident_mb
 from topicloom import (
     RESPONDER,
     FileStorage,
-    RecordedResponder,
     SessionInput,
     Settings,
     build_session_graph,
@@ -42,7 +41,14 @@ from topicloom import (
     embedded_roles,
     get_session,
 )
-from topicloom_app import Conversation, RecordedRound, cut_rounds, feed_round, load_conversations
+from topicloom_app import (
+    Conversation,
+    RecordedResponder,
+    RecordedRound,
+    cut_rounds,
+    feed_round,
+    load_conversations,
+)
 from topicloom_lab.recorded_time import RecordedClock, time_of
 from topicloom_lab.talk import Echo
 

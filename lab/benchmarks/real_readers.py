@@ -38,7 +38,6 @@ from topicloom import (
     FileStorage,
     Reading,
     ReadRequest,
-    RecordedResponder,
     Settings,
     build_session_graph,
     count_budget_tokens,
@@ -47,6 +46,7 @@ from topicloom import (
 )
 from topicloom.lab import Chat, ChatReader, PrefixMeter, Step, open_model
 from topicloom.testing import ScriptedResponder
+from topicloom_app import RecordedResponder
 from topicloom_app.recordings.conversations import Conversation, Question
 from topicloom_app.recordings.replay import cut_rounds, feed_round
 from topicloom_lab.asking import BudgetCounter, Questioner, Shown

@@ -16,7 +16,6 @@ from topicloom import (
     RESPONDER,
     SPLITTER,
     FileStorage,
-    RecordedResponder,
     SessionStore,
     Settings,
     build_session_graph,
@@ -25,7 +24,7 @@ from topicloom import (
     get_session,
 )
 from topicloom.testing import ScriptedResponder
-from topicloom_app import Conversation, RecordedMessage, cut_rounds, feed_round
+from topicloom_app import Conversation, RecordedMessage, RecordedResponder, cut_rounds, feed_round
 from topicloom_app.recordings.conversations import Question
 from topicloom_lab.known_topics import KnownSplitter
 from topicloom_lab.memory import MemoryEvaluation, MemoryRow

@@ -62,8 +62,8 @@ Encoders
     What messages are searched with.
     Embedder default_embedder open_embedder
 Measuring
-    A reply that was recorded, and the tokens that budgets are counted in.
-    RecordedResponder count_budget_tokens
+    The tokens that budgets are counted in.
+    count_budget_tokens
 Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError EncryptionError

@@ -198,7 +198,6 @@ from .roles.registry import (
 )
 from .roles.responder import (
     RESPONDER as RESPONDER,
-    RecordedResponder as RecordedResponder,
     ReplyRequest as ReplyRequest,
     Responder as Responder,
 )

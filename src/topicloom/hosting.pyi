@@ -50,6 +50,7 @@ from .reflection.reflect import (
 from .roles.models import (
     get_model_name as get_model_name,
     take_retries as take_retries,
+    to_chunk as to_chunk,
 )
 from .roles.servers import (
     Need as Need,

@@ -14,7 +14,6 @@ from langgraph.store.memory import InMemoryStore
 from topicloom import (
     RESPONDER,
     FileStorage,
-    RecordedResponder,
     Settings,
     TurnOptions,
     build_session_graph,
@@ -23,7 +22,7 @@ from topicloom import (
     local_checkpointer,
 )
 from topicloom.hosting import CompiledSessionGraph
-from topicloom_app import find_sample, replay_conversation
+from topicloom_app import RecordedResponder, find_sample, replay_conversation
 from topicloom_app.cli._pages import write_page
 from topicloom_app.cli.replay import RECALL, WINDOW
 from topicloom_app.recordings.replay import load_first_conversation

@@ -4,7 +4,7 @@ chats.
 Recorded conversations
     Reading them, and feeding them to a session.
     Conversation RecordedMessage RecordedRound load_conversations find_sample
-    cut_rounds replay_conversation feed_round
+    cut_rounds replay_conversation feed_round RecordedResponder
 An endpoint
     A session graph for clients of OpenAI's and Anthropic's protocols, as `topicloom serve` has it.
     make_endpoint

@@ -13,6 +13,7 @@ from .recordings.conversations import (
     load_conversations as load_conversations,
 )
 from .recordings.replay import (
+    RecordedResponder as RecordedResponder,
     RecordedRound as RecordedRound,
     cut_rounds as cut_rounds,
     feed_round as feed_round,

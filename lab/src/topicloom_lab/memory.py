@@ -20,7 +20,6 @@ from topicloom import (
     ConfigurationError,
     FileStorage,
     Receipt,
-    RecordedResponder,
     ReviewReport,
     Session,
     SessionStore,
@@ -38,7 +37,7 @@ from topicloom import (
 from topicloom.lab import Graph, Language, get_text
 from topicloom.testing import ScriptedResponder
 from topicloom_app.recordings.conversations import Conversation, Question
-from topicloom_app.recordings.replay import cut_rounds, feed_round
+from topicloom_app.recordings.replay import RecordedResponder, cut_rounds, feed_round
 from topicloom_lab.asking import (
     BudgetCounter,
     Questioner,

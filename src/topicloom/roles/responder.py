@@ -214,36 +214,6 @@ class EmbeddedResponder:
             yield chunk
 
 
-class RecordedResponder:
-    """Gives the recorded reply of a session, if one is expected, else asks another responder."""
-
-    model = "recorded"
-
-    def __init__(self, otherwise: Responder) -> None:
-        self._otherwise = otherwise
-        self._replies: dict[str, AIMessage] = {}
-
-    def expect(self, session: str, reply: AIMessage | None) -> None:
-        """Set the reply of a session's next turns; None to have the other responder asked."""
-        if reply is None:
-            self._replies.pop(session, None)
-        else:
-            self._replies[session] = reply
-
-    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """The recorded reply in one piece."""
-        reply = self._replies.get(request.session)
-        yield from self._otherwise.stream(request) if reply is None else [to_chunk(reply)]
-
-    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """The recorded reply in one piece."""
-        if (reply := self._replies.get(request.session)) is not None:
-            yield to_chunk(reply)
-            return
-        async for chunk in self._otherwise.astream(request):
-            yield chunk
-
-
 RESPONDER: RoleSpec[Responder] = RoleSpec(
     name="responder",
     purpose="writes the reply, and calls tools",

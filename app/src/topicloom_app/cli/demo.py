@@ -21,7 +21,6 @@ from topicloom import (
     Memory,
     Reading,
     Receipt,
-    RecordedResponder,
     StoredMessage,
     count_budget_tokens,
     open_roles,
@@ -55,7 +54,7 @@ from topicloom_app.recordings.demonstration import (
     RecordedReader,
     load_demonstration,
 )
-from topicloom_app.recordings.replay import find_sample
+from topicloom_app.recordings.replay import RecordedResponder, find_sample
 
 _NAME = find_sample().stem
 _WIDEST = 100

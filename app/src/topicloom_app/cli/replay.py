@@ -23,7 +23,6 @@ from rich.text import Text
 from topicloom import (
     RESPONDER,
     InputError,
-    RecordedResponder,
     Session,
     SessionStore,
     Settings,
@@ -60,6 +59,7 @@ from topicloom_app.cli.context import (
 from topicloom_app.cli.words import say
 from topicloom_app.recordings.conversations import Conversation
 from topicloom_app.recordings.replay import (
+    RecordedResponder,
     cut_rounds,
     find_position,
     find_sample,

@@ -12,11 +12,12 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore
 from rich.console import Console
 
-from topicloom import RESPONDER, RecordedResponder, embedded_roles, open_embedder
+from topicloom import RESPONDER, embedded_roles, open_embedder
 from topicloom.hosting import CompiledSessionGraph, name_thread
 from topicloom_app.cli.context import CliContext
 from topicloom_app.cli.replay import feed_recording, open_small
 from topicloom_app.recordings.conversations import Conversation
+from topicloom_app.recordings.replay import RecordedResponder
 
 
 @contextmanager

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
-from topicloom import InputError, RecordedResponder, TurnOptions, get_session
-from topicloom.hosting import Graph
+from topicloom import InputError, ReplyRequest, Responder, TurnOptions, get_session
+from topicloom.hosting import Graph, to_chunk
 from topicloom_app.recordings.conversations import (
     Conversation,
     Question,
@@ -38,6 +38,36 @@ class RecordedRound:
 
     def __len__(self) -> int:
         return len(self.said) + (self.reply is not None)
+
+
+class RecordedResponder:
+    """Gives the recorded reply of a session, if one is expected, else asks another responder."""
+
+    model = "recorded"
+
+    def __init__(self, otherwise: Responder) -> None:
+        self._otherwise = otherwise
+        self._replies: dict[str, AIMessage] = {}
+
+    def expect(self, session: str, reply: AIMessage | None) -> None:
+        """Set the reply of a session's next turns; None to have the other responder asked."""
+        if reply is None:
+            self._replies.pop(session, None)
+        else:
+            self._replies[session] = reply
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """The recorded reply in one piece."""
+        reply = self._replies.get(request.session)
+        yield from self._otherwise.stream(request) if reply is None else [to_chunk(reply)]
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The recorded reply in one piece."""
+        if (reply := self._replies.get(request.session)) is not None:
+            yield to_chunk(reply)
+            return
+        async for chunk in self._otherwise.astream(request):
+            yield chunk
 
 
 def cut_rounds(conversation: Conversation) -> list[RecordedRound]:

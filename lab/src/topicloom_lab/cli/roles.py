@@ -28,7 +28,6 @@ from topicloom import (
     Domain,
     FileStorage,
     LocalRole,
-    RecordedResponder,
     ReplyRequest,
     Role,
     RoleName,
@@ -44,7 +43,7 @@ from topicloom.lab import ROLES, Chat, PrefixMeter, spec_of
 from topicloom.testing import ScriptedResponder, make_topic_search
 from topicloom_app.cli.console import print_dim
 from topicloom_app.recordings.conversations import Conversation
-from topicloom_app.recordings.replay import cut_rounds, feed_round
+from topicloom_app.recordings.replay import RecordedResponder, cut_rounds, feed_round
 from topicloom_lab.asking import Questioner
 from topicloom_lab.cli.output import counting, make_table, open_figures, show_mean
 from topicloom_lab.comparison.config import load_named

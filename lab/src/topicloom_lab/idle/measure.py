@@ -22,7 +22,6 @@ from topicloom import (
     RESPONDER,
     FileStorage,
     Receipt,
-    RecordedResponder,
     Settings,
     TurnOptions,
     build_session_graph,
@@ -33,7 +32,7 @@ from topicloom import (
 from topicloom.lab import Graph, get_text
 from topicloom.testing import ScriptedResponder
 from topicloom_app.recordings.conversations import Conversation, Question
-from topicloom_app.recordings.replay import cut_rounds, feed_round
+from topicloom_app.recordings.replay import RecordedResponder, cut_rounds, feed_round
 from topicloom_lab.asking import BudgetCounter
 from topicloom_lab.comparison.measures import count_evidence
 from topicloom_lab.idle.messages import PlacedMessage, WrittenMessage

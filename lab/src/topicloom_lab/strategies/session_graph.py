@@ -11,7 +11,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom import (
     RESPONDER,
     FileStorage,
-    RecordedResponder,
     SessionStore,
     Settings,
     StoredMessage,
@@ -22,7 +21,7 @@ from topicloom import (
 from topicloom.lab import Graph
 from topicloom.testing import ScriptedResponder
 from topicloom_app.recordings.conversations import Conversation, RecordedMessage
-from topicloom_app.recordings.replay import cut_rounds, feed_round
+from topicloom_app.recordings.replay import RecordedResponder, cut_rounds, feed_round
 from topicloom_lab.asking import Questioner, Shown
 from topicloom_lab.recorded_time import RecordedClock
 from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions
