@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from topicloom import BrokenInvariantError, FileStorage, Session, SessionStore, StoredMessage, Topic
+from topicloom import FileStorage, Session, SessionStore, StoredMessage, Topic
 from topicloom.state.stored_message import MessageRole
 from topicloom_app import RecordedMessage
-from topicloom_lab.conservation import check_session
+from topicloom_lab.conservation import BrokenInvariantError, check_session
 
 
 @dataclass

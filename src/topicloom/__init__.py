@@ -70,7 +70,7 @@ Errors
     StorageUnavailableError InputError
     OtherPersonError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
-    MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
+    MissingRecordError NewerFormatError SessionBusyError ConflictError
     TransitionError UnusableAnswerError ReplyError LimitReachedError TopicLoomWarning
 """
 

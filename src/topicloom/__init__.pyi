@@ -29,7 +29,6 @@ from .domain.selector import (
     SelectRequest as SelectRequest,
 )
 from .errors import (
-    BrokenInvariantError as BrokenInvariantError,
     ConfigurationError as ConfigurationError,
     ConflictError as ConflictError,
     EncryptionError as EncryptionError,

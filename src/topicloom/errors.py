@@ -15,7 +15,6 @@ TopicLoomError
 ├── StorageError              stored data that is damaged or incomplete
 │   ├── MissingRecordError    a reference that points at nothing
 │   └── NewerFormatError      a session that a newer topicloom wrote
-├── BrokenInvariantError      a session that lost, doubled or changed a message
 ├── SessionBusyError          another process or an unfinished turn holds the session
 ├── ConflictError             another writer's turn ended first, and `on_conflict` is `raise`
 ├── TransitionError           a step that a topic in its state cannot take
@@ -115,10 +114,6 @@ class MissingRecordError(StorageError):
 
 class NewerFormatError(StorageError):
     """A session that a newer version wrote, in a format that this one does not know."""
-
-
-class BrokenInvariantError(TopicLoomError):
-    """A session of which a message is lost, in two places, or not what was said."""
 
 
 class SessionBusyError(TopicLoomError):

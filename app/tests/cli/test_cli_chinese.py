@@ -142,7 +142,6 @@ ERRORS = {
     *("UnpacksTooMuchError", "UnknownFormError", "FilledText", "warnings.warn"),
 } - {
     "UnusableAnswerError",  # never leaves a turn: it stands in receipts, which are data
-    "BrokenInvariantError",  # stands in results of comparisons, which are data too
 }
 """What people are told at a command, on the page or by the memory API."""
 

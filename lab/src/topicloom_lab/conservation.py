@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topicloom import BrokenInvariantError, Session, SessionStore, StoredMessage
+from topicloom import Session, SessionStore, StoredMessage, TopicLoomError
 from topicloom.lab import group_rounds
 from topicloom_app.recordings.conversations import RecordedMessage
+
+
+class BrokenInvariantError(TopicLoomError):
+    """A session of which a message is lost, in two places, or not what was said."""
 
 
 def check_session(
