@@ -147,7 +147,7 @@ class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
         )
         lines = [
             f"{said[0].day} – {said[-1].day}, {len(request.messages)}",
-            ", ".join(find_keywords([r.text for r in said], 12, others, self._embedder)),
+            ", ".join(find_keywords([r.text for r in said], 12, others)),
             *(r.text.strip()[:240] for r in central_messages(said, self._embedder, _QUOTED)),
         ]
         text = ""

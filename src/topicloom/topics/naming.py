@@ -96,8 +96,8 @@ def make_name(
     used = {key for name in within for key in phrase_words(name)}
     ratings = rank_phrases(rounds, others, opening=_OPENING)
     candidates = {p: r for p, r in ratings.items() if used.isdisjoint(p.key)}
-    first = [text for r in rounds for text in (r.asked, r.replied) if text][:1]
-    ranked = _put_nearest_first(candidates, first, embedder, _WEIGHED)
+    first = next((text for r in rounds for text in (r.asked, r.replied) if text), "")
+    ranked = _put_nearest_first(candidates, first, embedder)
     names = [_format(phrase) for phrase in ranked] or [former or _quote(rounds)]
     avoided = {fold(name) for name in (*taken, *within)}
     lasts = _COVERS * held > _count_holding(names[0], rounds, 1)
@@ -107,22 +107,18 @@ def make_name(
     return next(n for n in chain(names, numbered) if fold(n) not in avoided)
 
 
-def _put_nearest_first(
-    ratings: Mapping[Phrase, float], texts: Sequence[str], embedder: Embedder, most: int
-) -> list[str]:
-    """The best phrases, those first that are also near to the mean of some texts."""
-    phrases = [*ratings][:most]
+def _put_nearest_first(ratings: Mapping[Phrase, float], text: str, embedder: Embedder) -> list[str]:
+    """The best phrases, those first that are also near to a text."""
+    phrases = [*ratings][:_WEIGHED]
     if not phrases:
         return []
-    vectors = embedder.embed([*(p.text for p in phrases), *(text[:_READ] for text in texts)])
-    near = dot_products(vectors[: len(phrases)], vectors[len(phrases) :].mean(axis=0))
+    vectors = embedder.embed([*(p.text for p in phrases), text[:_READ]])
+    near = dot_products(vectors[:-1], vectors[-1])
     order = sorted(zip(phrases, near, strict=True), key=lambda p: -ratings[p[0]] * max(0, p[1]))
     return [phrase.text for phrase, _ in order]
 
 
-def find_keywords(
-    texts: Sequence[str], most: int, others: Sequence[str] = (), embedder: Embedder | None = None
-) -> list[str]:
+def find_keywords(texts: Sequence[str], most: int, others: Sequence[str] = ()) -> list[str]:
     """The phrases that tell what some texts are about, the best first, none a part of another.
 
     Args:
@@ -130,15 +126,13 @@ def find_keywords(
         most: Phrases at most.
         others: What other topics are about, a text each.
     """
-    ratings = rank_phrases([SpokenRound(text) for text in texts], others)
-    ranked = [p.text for p in ratings]
-    if embedder:
-        ranked = _put_nearest_first(ratings, texts, embedder, 4 * most)
     found: dict[str, frozenset[str]] = {}
-    for phrase in ranked:
-        words = phrase_words(phrase)
-        if len(found) < most and all(words.isdisjoint(known) for known in found.values()):
-            found[phrase.lower()] = words
+    for phrase in rank_phrases([SpokenRound(text) for text in texts], others):
+        words = phrase_words(phrase.text)
+        if all(words.isdisjoint(known) for known in found.values()):
+            found[phrase.text.lower()] = words
+        if len(found) == most:
+            break
     return [*found]
 
 
