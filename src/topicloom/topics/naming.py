@@ -126,14 +126,15 @@ def find_keywords(texts: Sequence[str], most: int, others: Sequence[str] = ()) -
         most: Phrases at most.
         others: What other topics are about, a text each.
     """
-    found: dict[str, frozenset[str]] = {}
+    found, used = list[str](), set[str]()
     for phrase in rank_phrases([SpokenRound(text) for text in texts], others):
-        words = phrase_words(phrase.text)
-        if all(words.isdisjoint(known) for known in found.values()):
-            found[phrase.text.lower()] = words
+        words = {word.key for word in phrase.words if word.kind != "o"}
+        if used.isdisjoint(words):
+            found.append(phrase.text.lower())
+            used |= words
         if len(found) == most:
             break
-    return [*found]
+    return found
 
 
 def rank_phrases(
