@@ -4,7 +4,7 @@ No test reaches out either: connections to anywhere but this machine fail, and s
 Those of a real model, which downloads it, may.
 
 `bin/test` draws fewer examples than `bin/test --all`. `.ci/run` runs a sample (`--sample`), the
-same each time: a quarter of the examples, every sixth slow test, and of every second file that has
+same each time: a quarter of the examples, every fifth slow test, and of every second file that has
 long ones the first.
 """
 
@@ -29,7 +29,7 @@ settings.register_profile(
     "sample", settings.get_profile("untimed"), max_examples=25, derandomize=True
 )
 
-SHARE = 6
+SHARE = 5
 """Of so many slow tests a sample has one."""
 _HERE = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}
 _reached_out: list[str] = []
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample",
         action="store_true",
-        help="of slow tests run every sixth, of every second file that has long ones the first,"
+        help="of slow tests run every fifth, of every second file that has long ones the first,"
         " and draw a quarter of the examples, the same ones each time",
     )
 
@@ -93,7 +93,7 @@ def _spread(items: Sequence[pytest.Item], workers: int) -> Iterator[pytest.Item]
 
 
 def _choose_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """What is quick; every sixth slow test; of every second file that has long ones the first."""
+    """What is quick; every fifth slow test; of every second file that has long ones the first."""
     slow, long = list[pytest.Item](), dict[Path, pytest.Item]()
     for item in items:
         if _is("long", item):

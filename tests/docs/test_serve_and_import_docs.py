@@ -82,6 +82,7 @@ def test_the_line_with_curl_is_answered(tmp_path: Path, page: str) -> None:
     assert said[0]["content"] in line
 
 
+@pytest.mark.slow
 def test_the_client_talks_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,7 @@ def list_checks(text: str) -> dict[str, str]:
     return {name: "".join(said.split()) for name, _, said in rows}
 
 
+@pytest.mark.slow
 def test_what_the_tutorial_made_is_deleted_at_its_end(run: Run) -> None:
     before, _, cleared = PAGE.partition("## Clear up")
     made = set(re.findall(r'(?:topicloom chat |--session |"thread_id": ")(\w+)', before))

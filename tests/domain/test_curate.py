@@ -321,6 +321,7 @@ class TestLate:
         assert [c.remarks for c in calls if c.role == "curation"] == [BEST]
 
 
+@pytest.mark.slow
 def test_a_chat_model_picks(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply('<selection><pick id="lore_3"/></selection>'))
     model = open_model("openai:gpt-4o", api_key="test", base_url=openai_server.base_url)

@@ -278,6 +278,7 @@ class TestByTheMainModel:
 
 
 class TestHistory:
+    @pytest.mark.slow
     def test_forks_have_their_own_document_and_journal(self, tmp_path: Path) -> None:
         graph = open_domain(tmp_path)
         say(graph, "Hello", the_document())

@@ -150,6 +150,7 @@ class TestTheFastPath:
         assert '<context_layer type="deterministic">' in text
         assert [m.type for m in state["messages"][-2:]] == ["human", "ai"], "the call is gone"
 
+    @pytest.mark.slow
     def test_over_http_it_is_one_request(self, openai_server: OpenAIServer, tmp_path: Path) -> None:
         edits = f'[["SET", "{SWORD}", 3]]'
         openai_server.then(

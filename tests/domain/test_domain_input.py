@@ -119,6 +119,7 @@ class TestRefused:
         state = await graph.ainvoke({"messages": [("user", "x")]}, CONFIG)
         assert state["document"] == {}
 
+    @pytest.mark.slow
     def test_with_checkpoints_on_disk(self, tmp_path: Path) -> None:
         with SqliteSaver.from_conn_string(str(tmp_path / "c.sqlite")) as saver:
             graph = open_domain(tmp_path, checkpointer=saver)

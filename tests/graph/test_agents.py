@@ -168,6 +168,7 @@ def test_tool_calls_and_reasoning_come_back_as_they_were(tmp_path: Path) -> None
     assert sent[2].tool_call_id == asked.tool_calls[0]["id"]
 
 
+@pytest.mark.slow
 def test_going_back_to_a_checkpoint_begins_a_branch(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path))
@@ -254,6 +255,7 @@ def test_after_an_error_a_long_conversation_stays_whole_and_can_be_edited(tmp_pa
     assert "茶：第0句" not in model.prompt
 
 
+@pytest.mark.slow
 def test_it_does_not_sit_beside_a_summary(tmp_path: Path) -> None:
     summarize = SummarizationMiddleware(
         ScriptedModel(otherwise="A summary."), trigger=("messages", 4), keep=("messages", 2)

@@ -61,6 +61,7 @@ def test_neither_words_nor_a_search_wake_it(tmp_path: Path) -> None:
     assert "t1" not in session.active
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["Did you forget about 茶?", "I told you 茶!", "Don't you remember 茶?", "你忘了茶的事吗？"],
@@ -75,6 +76,7 @@ def test_who_misses_it_gets_it_back(tmp_path: Path, text: str) -> None:
     assert kept(tmp_path, session).topic_table(session)["t1"].status == "open"
 
 
+@pytest.mark.slow
 def test_the_archive_stays_shut_where_another_topic_is_meant_for_sure(tmp_path: Path) -> None:
     graph, _, router = prepared(tmp_path, {"茶": 0.9, "雨": 0.9})
     tell(graph, CONFIG, "Did you forget about 雨?")

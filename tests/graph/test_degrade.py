@@ -251,6 +251,7 @@ class TestOthers:
             f"How hot, {number}?" for number in range(8)
         ]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rewriter", FAILING, ids=["raises", "is late", "none", "rubbish"])
     def test_the_message_stands_as_it_was_said(self, tmp_path: Path, rewriter: Any) -> None:
         reader = SteadyReader()
@@ -311,6 +312,7 @@ class TestReply:
         assert "bad key" in str(error.value)
         assert "kept" in str(error.value)
 
+    @pytest.mark.slow
     def test_the_turn_may_be_run_again(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))
         graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), reply_attempts=1)

@@ -51,6 +51,7 @@ def test_a_newer_checkpoint_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "s" / "transcript.jsonl").read_bytes() == written
 
 
+@pytest.mark.slow
 def test_a_newer_folder_is_refused(run: Run, tmp_path: Path) -> None:
     assert run("chat", "ann", stdin="Hello.\n").code == 0
     assert run("chat", "bob", stdin="Hello.\n").code == 0

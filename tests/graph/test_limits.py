@@ -111,6 +111,7 @@ def test_roles_rest_first_and_then_the_reply_is_refused(
     assert asked(server) == refused
 
 
+@pytest.mark.slow
 def test_what_was_refused_is_answered_after_midnight(tmp_path: Path, server: OpenAIServer) -> None:
     place = Place(tmp_path, server, session=100)
     graph = place.open()
@@ -175,6 +176,7 @@ def test_a_process_counts_its_own(tmp_path: Path, server: OpenAIServer) -> None:
     tell(place.open(), thread("c"), "你好")
 
 
+@pytest.mark.slow
 def test_money_goes_by_prices_and_every_model_needs_one(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
@@ -241,6 +243,7 @@ def test_an_agents_model_needs_a_price_too(tmp_path: Path, server: OpenAIServer)
         open_agent(ScriptedModel(), memory).invoke(said, CONFIG)
 
 
+@pytest.mark.slow
 def test_an_agent_is_refused_too(tmp_path: Path, server: OpenAIServer) -> None:
     settings = Settings.model_validate(Place(tmp_path, server, session=100).settings)
     memory = TopicMiddleware(settings=settings, cheap_model="openai:cheap", clock=Clock())
@@ -278,6 +281,7 @@ async def test_so_it_is_on_the_event_loop(tmp_path: Path, server: OpenAIServer) 
         await graph.ainvoke(said, CONFIG)
 
 
+@pytest.mark.slow
 def test_without_limits_nothing_is_kept(tmp_path: Path, server: OpenAIServer) -> None:
     place = Place(tmp_path, server)
     graph = place.open()

@@ -47,6 +47,7 @@ def test_what_needs_something_is_read_and_quoted(tmp_path: Path, asked: str) -> 
     assert reader.requests
 
 
+@pytest.mark.slow
 def test_active_topics_stay_active(tmp_path: Path) -> None:
     graph = open_graph(tmp_path, recall_least=LEAST, embedder="default")
     record(graph, thread(), *talk())

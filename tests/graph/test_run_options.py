@@ -71,6 +71,7 @@ def test_a_model_that_nobody_can_open_is_named(graph: Graph) -> None:
         ask(graph, model="other")
 
 
+@pytest.mark.slow
 def test_with_a_domain(tmp_path: Path, openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply("Good."))
     given = {"folder": tmp_path, "base_url": openai_server.base_url}

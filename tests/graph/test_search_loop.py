@@ -95,6 +95,7 @@ def asleep(folder: Path, roles: Roles, *tags: str, **settings: Any) -> Graph:
 
 
 class TestModelAsks:
+    @pytest.mark.slow
     def test_what_is_found_is_read_and_the_reply_follows(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("the tea"), "Ah, the tea.")
         reader, router = SteadyReader(), NameRouter({"茶": 1.0})
@@ -125,6 +126,7 @@ class TestModelAsks:
         channel = graph.get_state(CONFIG).values["messages"]
         assert not any(text in get_text(m) or getattr(m, "tool_calls", None) for m in channel)
 
+    @pytest.mark.slow
     async def test_the_same_on_the_event_loop(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("tea", text="Hm"), "Tea it was.")
         roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
@@ -171,6 +173,7 @@ class TestModelAsks:
         tell(graph, CONFIG, "Hello again")
         assert sum(w.whole for w in windows_of(reader)) == 1
 
+    @pytest.mark.slow
     def test_at_most_two_rounds_and_then_it_has_to_answer(self, tmp_path: Path) -> None:
         script: list[ScriptedReply] = [
             make_topic_search("one"),
@@ -195,6 +198,7 @@ class TestModelAsks:
         held = [str(s.values.get("readings")) for s in graph.get_state_history(CONFIG)]
         assert max(text.count("Much has been said. " * 50) for text in held) == 2
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("with_tools", [False, True])
     def test_a_call_that_was_not_offered_does_not_break_the_turn(
         self, tmp_path: Path, with_tools: bool
@@ -300,6 +304,7 @@ class TestModelAsks:
         assert receipt.searches[0].scope.briefs == 2
         assert receipt.searches[0].found
 
+    @pytest.mark.slow
     def test_days_without_a_topic_give_way_to_others(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("tea", when="2025-06-01"), "No.")
         router = NameRouter({"茶": 1.0})
@@ -324,6 +329,7 @@ class TestModelAsks:
         assert request.when is not None
         assert "2025" in request.when
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("when", ["whenever", "", "  ", "二三十天前", 7, None, ["may"]])
     def test_a_time_that_says_nothing_is_no_limit(self, tmp_path: Path, when: object) -> None:
         responder = ScriptedResponder(make_topic_search("tea", when=when), "Yes.")
@@ -331,12 +337,14 @@ class TestModelAsks:
         graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == "Yes."
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("args", [{}, {"query": 7}, {"query": ""}, {"query": None, "x": 1}])
     def test_odd_arguments_are_no_error(self, tmp_path: Path, args: dict[str, Any]) -> None:
         responder = ScriptedResponder(make_tool_call("activate_topic", args), "Never mind.")
         graph = asleep(tmp_path, fake_roles(responder), "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == "Never mind."
 
+    @pytest.mark.slow
     def test_a_router_that_fails_is_stood_in_for(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("tea"), "No idea.")
         graph = asleep(tmp_path, fake_roles(responder, router=FailingRole()), "茶", "雨")
@@ -344,6 +352,7 @@ class TestModelAsks:
         failures = last_receipt(tmp_path, graph, CONFIG).failures
         assert [(c.role, c.failure) for c in failures] == [("router", "RuntimeError: out of order")]
 
+    @pytest.mark.slow
     def test_what_was_said_in_an_earlier_round_is_not_said_again(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("a"), make_topic_search("b"), "Done.")
         reader = SteadyReader(quotes=1, summary="一场大雨的经过")
@@ -358,6 +367,7 @@ class TestModelAsks:
 class TestReplyAlreadyReleased:
     TEXT = "This is a long beginning of a reply. " * 10
 
+    @pytest.mark.slow
     def test_what_the_user_saw_stands(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("tea", text=self.TEXT), "Now I know: tea.")
         roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
@@ -426,12 +436,14 @@ class TestAmnesia:
         tell(graph, CONFIG, "The tea?")
         assert "t1" in last_receipt(tmp_path / "c", graph, CONFIG).activated
 
+    @pytest.mark.slow
     def test_an_ordinary_message_starts_none(self, tmp_path: Path) -> None:
         router = NameRouter({"茶": 1.0})
         graph = asleep(tmp_path, fake_roles(router=router), "茶", "雨")
         tell(graph, CONFIG, "Nice weather")
         assert router.requests == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("said", "forgotten"), [("You forgot the tea!", ["amnesia"]), ("Nice weather", [])]
     )
@@ -460,6 +472,7 @@ class TestAmnesia:
         assert router.requests == []
         assert len(responder.requests) == 1
 
+    @pytest.mark.slow
     def test_further_cues_are_a_setting(self, tmp_path: Path) -> None:
         router = NameRouter({"茶": 1.0})
         roles = fake_roles(router=router)

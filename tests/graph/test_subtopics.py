@@ -117,6 +117,7 @@ def check_sizes(store: SessionStore, session: Session, table: TopicTable) -> Non
 
 
 class TestDivision:
+    @pytest.mark.slow
     def test_a_topic_that_is_too_large_is_divided_by_subject(self, tmp_path: Path) -> None:
         splitter = SubjectSplitter()
         graph = open_after(
@@ -210,6 +211,7 @@ class TestAfterwards:
         grown = [t for t in table.open() if t.count > before[t.id].count]
         assert [t.parent for t in grown] == ["t1"]
 
+    @pytest.mark.slow
     def test_it_is_found_through_its_parts(self, tmp_path: Path) -> None:
         router = NameRouter({"茶 / 茶之奇": 0.9})
         roles = fake_roles(splitter=SubjectSplitter(), router=router)

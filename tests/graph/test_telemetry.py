@@ -46,6 +46,7 @@ def session_graph(server: OpenAIServer, folder: Path, **settings: Any) -> Graph:
     return build_session_graph(settings=made).compile(checkpointer=InMemorySaver())
 
 
+@pytest.mark.slow
 def test_a_turn_is_a_trace_with_its_steps_and_calls(
     exported: Exported, openai_server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -181,6 +181,7 @@ class TestSplit:
 
 
 class TestFanOut:
+    @pytest.mark.slow
     def test_every_active_topic_is_read(self, tmp_path: Path) -> None:
         responder, reader = ScriptedResponder(), SteadyReader(quotes=1, summary="摘要")
         graph = open_after(
@@ -295,6 +296,7 @@ class TestTools:
         assert [m.type for m in sent] == ["system", "human", "ai", "tool", "ai", "human"]
         assert [t.name for t in responder.requests[-1].tools] == ["weather"]
 
+    @pytest.mark.slow
     def test_with_topics_both_kinds_of_tools_are_offered(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_tool_call("weather", {"city": "Rome"}), "Sunny.")
         graph = open_after(past("茶", "雨"), tmp_path, fake_roles(responder), tools=[self.weather])
@@ -417,6 +419,7 @@ def test_the_state_points_at_bodies_and_holds_none(tmp_path: Path) -> None:
 
 
 class TestLanguage:
+    @pytest.mark.slow
     def test_prompts_follow_the_conversation_from_split_to_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder))

@@ -117,6 +117,7 @@ class TestStreams:
         for text in ("Hello", "And now?", "你忘了吗？"):
             assert spoken(graph, CONFIG, text) == reply
 
+    @pytest.mark.slow
     def test_tokens_come_one_by_one(self, tmp_path: Path) -> None:
         reply = " ".join(["word"] * 80)
         for held in (0, 200):

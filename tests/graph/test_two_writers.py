@@ -252,6 +252,7 @@ class TestInOneProcess:
 
 
 class TestMerge:
+    @pytest.mark.slow
     def test_who_ends_later_comes_behind(self, tmp_path: Path) -> None:
         one, other, meanwhile = pair(tmp_path)
         tell(one, CONFIG, "Hello")

@@ -76,6 +76,7 @@ async def wait_for_review(store: InMemoryStore) -> None:
     pytest.fail("nobody reviewed it")
 
 
+@pytest.mark.slow
 async def test_what_is_due_is_done_once_by_whoever_comes_first(tmp_path: Path) -> None:
     reviewer, reflector = Reviewing(), Reflecting()
     graph, saver, store = await asyncio.to_thread(opened, tmp_path, reviewer, reflector)

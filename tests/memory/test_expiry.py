@@ -99,6 +99,7 @@ def test_a_dry_run_changes_nothing_and_says_the_same(tmp_path: Path) -> None:
     assert (done.messages, done.topics, done.facts) == (tried.messages, tried.topics, tried.facts)
 
 
+@pytest.mark.slow
 def test_other_branches_end_too_but_not_what_repeats_the_words_later(tmp_path: Path) -> None:
     clock = Clock()
     graph = open_graph(tmp_path, clock=clock)

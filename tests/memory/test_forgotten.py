@@ -147,6 +147,7 @@ def test_the_same_words_at_another_time_stay(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_was_said_in_its_place_goes_with_its_reply(tmp_path: Path) -> None:
     """An edit in a chat is a fork: once it is forgotten, nothing leads to the other branch."""
     graph = open_graph(

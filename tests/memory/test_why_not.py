@@ -58,6 +58,7 @@ def test_each_message_was_had_or_lost_at_one_step(tmp_path: Path) -> None:
     assert Memory.of(graph, CONFIG).why_not(first.turn, "m1").step != "archived"
 
 
+@pytest.mark.slow
 def test_what_a_reader_wanted_and_had_no_room_is_in_the_receipt(tmp_path: Path) -> None:
     reader = SteadyReader(otherwise=0.9, quotes=6)
     graph = open_graph(tmp_path, fake_roles(reader=reader), recall_tokens=100)

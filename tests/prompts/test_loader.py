@@ -92,6 +92,7 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
         parse_readings(load_prompt("responder", language))
 
 
+@pytest.mark.slow
 def test_fixed_words_are_in_both_languages_and_are_those_that_the_code_names() -> None:
     used = set[str]()
     for path in Path(topicloom.__file__).parent.rglob("*.py"):

@@ -153,6 +153,7 @@ def test_a_lease_falls_with_its_process(tmp_path: Path) -> None:
         assert not kept.acquire_lease("s", "b", 1, POLICY), "another machine's runs out"
 
 
+@pytest.mark.slow
 def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:
     """Each with a store object of its own, as other processes have."""
     store, before, begun = InMemoryStore(), sys.getswitchinterval(), Barrier(8)

@@ -144,6 +144,7 @@ class TestOnce:
             place.once(force=True)
         assert place.once(force=True).reflections
 
+    @pytest.mark.slow
     def test_no_other_one_begins_while_it_goes_on(self, place: Place) -> None:
         tell(place.graph(), thread(), *(f"I have {n} cats." for n in range(2, 9)))
         free = list[bool]()
@@ -244,6 +245,7 @@ class TestForgetting:
         assert coffee == replace(self.COFFEE, replaces=(self.TEA.key,))
 
 
+@pytest.mark.slow
 def test_a_model_reflects_beside_an_applications_own_graph(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:

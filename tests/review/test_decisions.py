@@ -258,6 +258,7 @@ topics: st.SearchStrategy[dict[str, Any]] = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(topics, max_size=8),
     st.integers(0, 7),

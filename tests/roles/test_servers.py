@@ -72,6 +72,7 @@ def test_an_overloaded_server_is_not_waited_for_past_the_deadline(
     assert len(openai_server.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_always_streams_goes_on_to(openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply(READ))
     asked = chat(openai_server, "streaming")

@@ -96,6 +96,7 @@ def test_words_find_what_is_not_embedded_yet(opened: Opened) -> None:
     assert again.search(Query("note 17")).weights == opened.index.search(Query("note 17")).weights
 
 
+@pytest.mark.slow
 def test_what_is_purged_meanwhile_gets_no_vector(opened: Opened) -> None:
     opened.update()
     assert opened.embedder.began.wait(60)

@@ -171,6 +171,7 @@ class TestMiniLM:
             [0.695, 0.943], abs=0.02
         )
 
+    @pytest.mark.slow
     def test_long_text_is_truncated(self) -> None:
         long = "harbour crane " * 150
         first, second = MINILM.embed([long, long + "and an unrelated ending about baking bread"])

@@ -63,6 +63,7 @@ def test_it_is_likelier_the_nearer_something_said_is(examples: NeedExamples) -> 
     assert rates[0] < 0.25 < rates[2]
 
 
+@pytest.mark.slow
 def test_an_encoder_that_cannot_tell_the_kinds_apart_leaves_nothing_out() -> None:
     hashing = open_embedder("hashing")
     found = load_need_examples(hashing, "ok")

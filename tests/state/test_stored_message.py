@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import (
     AIMessage,
@@ -132,6 +133,7 @@ def test_any_tool_call_comes_back(args: dict[str, Any], text: str) -> None:
     assert said(through_json(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
 
 
+@pytest.mark.slow
 @given(blocks=st.lists(st.dictionaries(st.text(max_size=5), json_values, max_size=3), max_size=3))
 def test_any_content_block_comes_back(blocks: list[dict[str, Any]]) -> None:
     message = HumanMessage(list(blocks))

@@ -294,6 +294,7 @@ async def test_items_are_there_on_an_event_loop_too() -> None:
     assert found.value == {"text": WORDS[0]}
 
 
+@pytest.mark.slow
 def test_sessions_in_the_graphs_store_have_keys_of_their_own() -> None:
     inner = InMemoryStore()
     made = Settings(encryption_key=KEY)

@@ -121,6 +121,7 @@ def test_turns_go_on_from_a_change(talk: Talk) -> None:
     assert talk.memory.changes()[0].author == "ann"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_said_and_changes_nothing(talk: Talk) -> None:
     memory, before = talk.memory, talk.check()
     changes: list[tuple[Callable[[], object], str]] = [
@@ -148,6 +149,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(talk: Talk) -> None:
         Memory(talk.reopen(), "s", author="review")
 
 
+@pytest.mark.slow
 def test_what_was_changed_since_is_not_undone(talk: Talk) -> None:
     memory = talk.memory
     memory.rename("t1", "Tea")
@@ -178,6 +180,7 @@ def test_a_pinned_topic_stays_active(talk: Talk) -> None:
     assert talk.memory.pin("t1", pinned=False).by_hand == ("restored",)
 
 
+@pytest.mark.slow
 def test_forgetting_says_first_what_goes(talk: Talk) -> None:
     kept = ReflectionStore(talk.facts)
     fact = Fact("drinks tea", ("m3",), "2026-03-02")
@@ -236,6 +239,7 @@ def test_one_changes_while_another_takes_a_turn(reopen: Reopen) -> None:
     talk.check()
 
 
+@pytest.mark.slow
 def test_a_turn_that_is_not_finished_has_to_be_finished_first(reopen: Reopen) -> None:
     talk = Talk(reopen)
     said = {"messages": [HumanMessage("海？")]}

@@ -54,6 +54,7 @@ def talk(reopen: Reopen) -> Talk:
     return Talk(reopen)
 
 
+@pytest.mark.slow
 def test_topics_and_their_messages(talk: Talk) -> None:
     for memory in talk.both():
         tea, rain = memory.topics()
@@ -144,6 +145,7 @@ def test_receipts_and_the_session(talk: Talk) -> None:
         assert newest.turn == memory.session().turn == len(memory.receipts())
 
 
+@pytest.mark.slow
 def test_an_old_checkpoint_shows_what_was_then(talk: Talk) -> None:
     before = talk.graph.get_state(CONFIG).config
     tell(talk.graph, CONFIG, "海：第一次说到海。", keep=0)

@@ -113,6 +113,7 @@ def test_a_session_without_checkpoints(reopen: Callable[[], Storage], tmp_path: 
     assert Memory.of(graph, thread()).receipts()[-1].events == ()
 
 
+@pytest.mark.slow
 def test_a_conversation_that_began_anew_and_the_one_before(
     reopen: Callable[[], Storage], tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_split_writes_them_and_a_turn_does_not(tmp_path: Path) -> None:
     assert read(tmp_path) == {}, "nothing of a topic changed"
 
 
+@pytest.mark.slow
 def test_changes_by_hand_show_in_them(tmp_path: Path) -> None:
     graph = talk(tmp_path)
     memory = Memory.of(graph, CONFIG)
@@ -102,6 +103,7 @@ def test_what_people_do_to_them_damages_nothing(tmp_path: Path) -> None:
     check(tmp_path, graph)
 
 
+@pytest.mark.slow
 def test_a_purge_leaves_none_of_the_bytes(tmp_path: Path) -> None:
     graph = talk(tmp_path)
     gone = "茶的第2次"

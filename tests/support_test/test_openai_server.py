@@ -44,6 +44,7 @@ def model(server: OpenAIServer, **settings: Any) -> ChatOpenAI:
     return ChatOpenAI(base_url=server.base_url, **{**defaults, **settings})
 
 
+@pytest.mark.slow
 def test_a_reply_is_given_with_its_usage(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("hello there", Usage(prompt=7, completion=3, cached=2)))
     reply = model(openai_server).invoke([SystemMessage("be kind"), HumanMessage("hi")])
@@ -166,6 +167,7 @@ def test_router_chooses_by_system_message(openai_server: OpenAIServer) -> None:
     assert client.invoke("you are no arbiter").content == "default"
 
 
+@pytest.mark.slow
 async def test_requests_at_the_same_time(openai_server: OpenAIServer) -> None:
     openai_server.otherwise(lambda request: Reply(request["messages"][0]["content"]))
     client = model(openai_server)

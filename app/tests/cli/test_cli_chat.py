@@ -40,6 +40,7 @@ from topicloom_app.cli.context import make_context
 from topicloom_app.cli.editor import LineEditor
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_where_it_stopped(run: Run) -> None:
     first = run("chat", stdin="The cellar smells of fish\n\n   \n")
     assert first.code == 0
@@ -87,6 +88,7 @@ def test_the_user_is_told_why_a_reflection_failed(
     assert "reflection is put off: RuntimeError: no room for facts" in outcome.out
 
 
+@pytest.mark.slow
 def test_a_model_replies_once(
     run: Run, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
 ) -> None:

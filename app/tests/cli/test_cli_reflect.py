@@ -27,6 +27,7 @@ def kept_facts(run: Run, name: str) -> list[dict[str, object]]:
 
 
 class TestReflect:
+    @pytest.mark.slow
     def test_it_says_why_it_waits_and_what_it_found(self, run: Run, met: str) -> None:
         waits = run("reflect", met)
         assert (waits.code, waits.err) == (0, "")
@@ -53,6 +54,7 @@ class TestReflect:
         assert "read 32 messages, up to m32" in run("reflect", "talk").out
         assert run("chat", "talk", stdin="And then?\n").code == 0
 
+    @pytest.mark.slow
     def test_somebody_else_is_at_it(self, run: Run, met: str, tmp_path: Path) -> None:
         with make_context(tmp_path / "sessions", Settings()).open_store() as store:
             since, policy = time.time(), ReflectionPolicy()
@@ -104,6 +106,7 @@ class TestPurge:
         assert "nothing to remove" in run("purge", met, "--message", "m1", "--yes").out
 
 
+@pytest.mark.slow
 def test_a_deleted_session_leaves_nothing(run: Run, met: str, tmp_path: Path) -> None:
     run("reflect", met, "--force")
     assert "nothing was deleted" in run("delete", met, stdin="n\n").out

@@ -22,6 +22,7 @@ def talk(run: Run, recording: Path) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_what_was_said_is_found_and_quoted(talk: Run) -> None:
     best = read_rows(talk, "search", "talk", "oak worktop at Berger's", "-n", "3")
     assert len(best) == 3

@@ -32,6 +32,7 @@ def test_it_shows_asks_and_removes(run: Run, talked: str, tmp_path: Path) -> Non
     assert run("check", talked).code == 0
 
 
+@pytest.mark.slow
 def test_as_json_nothing_goes_unless_sure(run: Run, talked: str) -> None:
     (row,) = read_rows(run, "expire", talked, "--messages", "1")
     assert (row["session"], row["removed"]) == (talked, False)

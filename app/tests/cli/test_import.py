@@ -170,6 +170,7 @@ def test_no_model_is_missed_where_none_is_needed(run: Run, tmp_path: Path) -> No
     assert "no model" not in run("import", str(tmp_path / "c.json"), "--session", "s").out
 
 
+@pytest.mark.slow
 def test_conversations_without_ids_of_messages(run: Run, tmp_path: Path) -> None:
     """Each is taken in, and once, though the messages of all are numbered alike."""
     chats = [
@@ -203,6 +204,7 @@ def test_what_was_removed_does_not_come_back(run: Run, tmp_path: Path) -> None:
     assert "0 messages recorded" in run("import", "claude", path, "--session", "old").out
 
 
+@pytest.mark.slow
 def test_a_call_that_was_removed_does_not_come_back(run: Run, tmp_path: Path) -> None:
     path = save(tmp_path / "c.json", [dumpd(message) for message in MESSAGES])
     run("import", "langchain", path, "--session", "old")
@@ -382,6 +384,7 @@ def test_langchain_messages_are_recorded(run: Run, tmp_path: Path, value: Any) -
     assert rows[1]["whole"]["tool_calls"][0]["args"] == {"city": "Oslo"}
 
 
+@pytest.mark.slow
 def test_recorded_conversations_are_recorded_with_their_speakers(
     run: Run, tmp_path: Path, recording: Path
 ) -> None:
@@ -518,6 +521,7 @@ def test_one_that_cannot_be_read_stops_no_other(run: Run, tmp_path: Path) -> Non
 TORN = '{"sender": "human", "text": '
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -556,6 +560,7 @@ def test_what_is_not_understood_is_named_and_the_rest_is_taken_in(
     assert json.loads(again.out)["recorded"] == 0
 
 
+@pytest.mark.slow
 def test_what_is_put_right_is_all_that_is_taken_in_then(run: Run, tmp_path: Path) -> None:
     said = [{"type": "human", "content": text} for text in ("tea", "rain", "wood")]
     file = save(tmp_path / "c.json", [said[0], {"type": "x"}, said[2]])
@@ -571,6 +576,7 @@ def test_a_branch_that_ends_nowhere_loses_nothing(tmp_path: Path) -> None:
     assert [m.content for m in read_one(file).messages] == ["tea"]
 
 
+@pytest.mark.slow
 def test_lines_of_json_are_recorded(run: Run, tmp_path: Path) -> None:
     file = write(tmp_path / "c.jsonl", [talk("a", 1, 1e9), talk("b", 1, 2e9)])
     assert "4 messages recorded" in run("import", "chatgpt", str(file), "--session", "s").out

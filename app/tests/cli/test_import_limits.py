@@ -86,6 +86,7 @@ def test_a_packed_file_that_is_cut_off(tmp_path: Path) -> None:
         list(load_conversations(path))
 
 
+@pytest.mark.slow
 def test_one_that_is_as_large_as_conversations_are(tmp_path: Path) -> None:
     said = [{"role": "user", "content": f"{n} {'word ' * 20}"} for n in range(2_000)]
     (found,) = read_exports([pack(tmp_path / "a.zip", json.dumps(said).encode())])

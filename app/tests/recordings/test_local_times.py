@@ -98,6 +98,7 @@ def test_what_is_no_time(text: str) -> None:
     assert LocalTimes([text]).read(text) is None
 
 
+@pytest.mark.slow
 def test_times_of_a_long_chat_are_read_fast_enough() -> None:
     """Ten thousand of them, with a few that are none among them."""
     texts = [f"{(YEAR[0] + timedelta(minutes=n)):%d.%m.%y, %H:%M}" for n in range(10_000)]

@@ -153,6 +153,7 @@ def test_keys_models_and_mistakes(talk: Talk, client: Anthropic) -> None:
         assert about in told["error"]["message"]
 
 
+@pytest.mark.slow
 def test_tokens_are_counted_without_an_answer(talk: Talk, client: Anthropic) -> None:
     import anthropic
 

@@ -94,6 +94,7 @@ def client(url: str) -> Iterator[openai.OpenAI]:
         yield opened
 
 
+@pytest.mark.slow
 def test_a_stream_says_what_is_said_in_one_piece(client: openai.OpenAI, behind: Behind) -> None:
     behind.responder.script += ["Tea, then, and much of it."] * 2
     whole = client.chat.completions.create(model="topicloom", messages=ASKED, user="a")

@@ -97,6 +97,7 @@ def test_the_first_message_asked_again_or_edited(talk: Talk, text: str) -> None:
     assert talk.session == "c1"
 
 
+@pytest.mark.slow
 def test_a_first_message_that_failed_is_sent_again(talk: Talk) -> None:
     talk.responder.script.append(RuntimeError("no"))
     with pytest.raises(openai.InternalServerError):
@@ -115,6 +116,7 @@ def test_the_first_reply_edited_in_place(talk: Talk) -> None:
     assert talk.session == "c1"
 
 
+@pytest.mark.slow
 def test_a_chat_in_a_session_that_is_there_goes_on_behind_it(talk: Talk) -> None:
     thread: Any = {"configurable": {"thread_id": "c1"}}
     talk.graph.invoke({"messages": [("user", "茶：以前说的")]}, thread)
@@ -254,6 +256,7 @@ def test_chats_of_a_user_side_by_side(talk: Talk) -> None:
     assert talk.remembered("ann")[:6] == tea + hill[:2] + more[2:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", ["ann@example.org", "../../etc", "topicloom:review:c1", "张三 李"])
 def test_names_of_any_kind(talk: Talk, user: str) -> None:
     said = talk.ask(talk.ask([], "茶：一", user=user), "茶：二", user=user)
@@ -274,6 +277,7 @@ def test_a_stream_that_the_client_left(talk: Talk) -> None:
     assert talk.remembered() == said
 
 
+@pytest.mark.slow
 def test_what_was_purged_does_not_come_back(talk: Talk) -> None:
     said = talk.ask([], "茶：密码是 Quitte", **CHAT)
     said = talk.ask(said, "茶：二", **CHAT)
@@ -286,6 +290,7 @@ def test_what_was_purged_does_not_come_back(talk: Talk) -> None:
     assert "Quitte" not in json.dumps(stored, ensure_ascii=False)
 
 
+@pytest.mark.slow
 def test_what_was_purged_is_no_other_conversation(talk: Talk) -> None:
     talk.ask([], "茶：密码是 4711", **CHAT)
     Memory.of(talk.graph, {"configurable": {"thread_id": "c1"}}).forget("m1", "m2")

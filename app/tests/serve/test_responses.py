@@ -145,6 +145,7 @@ def test_tools_that_the_client_runs(talk: Talk, stream: bool, by_id: bool) -> No
         assert len(kept) == 6
 
 
+@pytest.mark.slow
 def test_answers_that_are_not_there(talk: Talk) -> None:
     first = respond(talk, "茶：一")
     unknown = [f"resp_{'0' * 64}", "resp_x", f"{first.id[:-1]}z"]
@@ -179,6 +180,7 @@ def test_an_answer_is_read_again_by_its_id(talk: Talk) -> None:
     assert len(talk.remembered("ann.ann")) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_is_not_to_be_stored_leaves_nothing(talk: Talk, stream: bool) -> None:
     kept = respond(talk, "茶：一", user="ann")

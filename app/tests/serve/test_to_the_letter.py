@@ -79,6 +79,7 @@ def test_limits_and_stop_texts_reach_the_model(
     )
 
 
+@pytest.mark.slow
 def test_a_reply_without_a_model_is_cut(tmp_path: Path) -> None:
     settings = Settings(folder=tmp_path, fsync=False)
     graph = build_session_graph(settings=settings).compile(checkpointer=InMemorySaver())
@@ -94,6 +95,7 @@ def test_a_reply_without_a_model_is_cut(tmp_path: Path) -> None:
     assert 0 < len(cut["message"]["content"]) <= 15
 
 
+@pytest.mark.slow
 def test_a_stream_of_messages_begins_with_what_was_asked(talk: Talk) -> None:
     import anthropic
 
@@ -199,6 +201,7 @@ def test_an_empty_key_is_refused(keys: dict[str, str]) -> None:
         make_endpoint(build_session_graph().compile(), keys=keys)
 
 
+@pytest.mark.slow
 def test_an_empty_user_is_nobody(tmp_path: Path) -> None:
     with talking(tmp_path, keys={"app": "secret"}, trusted=["app"]) as talk:
         client = open_client(talk.url, "secret")

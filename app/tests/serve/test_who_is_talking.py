@@ -33,6 +33,7 @@ def persons(talk: Talk) -> set[tuple[str, str]]:
     return {(one.get("user_id", ""), one.get("scope", "")) for one in found}
 
 
+@pytest.mark.slow
 def test_chats_of_one_name_are_of_two_users(talk: Talk) -> None:
     chat = {"chat_id": "c1"}
     ask(talk.client, [], "茶：一", metadata=chat, extra_headers=ANN)
@@ -63,6 +64,7 @@ def test_without_keys_nobody_says_who_is_talking(tmp_path: Path) -> None:
     assert refused.status_code == 403
 
 
+@pytest.mark.slow
 def test_an_answer_of_another_user_is_not_found(talk: Talk) -> None:
     """Neither to go on from, nor as a reference to what it says."""
     client: Any = talk.client.responses

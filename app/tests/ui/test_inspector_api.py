@@ -118,6 +118,7 @@ async def test_nothing_is_written_until_editing_is_on(
     assert Memory.of(graph, THREAD).topic("t1").name == "House"
 
 
+@pytest.mark.slow
 async def test_pages_topics_and_search(page: httpx.AsyncClient) -> None:
     newest = await get(page, "/messages", limit=4)
     assert [m["id"] for m in newest] == ["m25", "m26", "m27", "m28"]
@@ -384,6 +385,7 @@ async def test_an_export_is_shown_before_it_is_taken_in(graph: CompiledSessionGr
         assert "nothing can be imported: it has 'type'" in none.json()["error"]
 
 
+@pytest.mark.slow
 async def test_a_small_export_is_in_topics_too(graph: CompiledSessionGraph) -> None:
     said = [
         {"type": kind, "data": {"id": f"{kind}{n}", "content": f"{tag}: remark {n} on {tag}."}}
@@ -464,6 +466,7 @@ async def test_words_are_found_while_the_index_is_made(filled: Path, tmp_path: P
             assert (found[0]["topic"], found[0]["relevance"] > 0) == ("t2", True)
 
 
+@pytest.mark.slow
 async def test_what_another_process_purged_is_shown_no_more(
     graph: CompiledSessionGraph, page: httpx.AsyncClient
 ) -> None:
@@ -492,6 +495,7 @@ async def test_what_another_process_purged_is_shown_no_more(
     assert REMOVED in after
 
 
+@pytest.mark.slow
 async def test_a_users_threads_and_facts_are_listed_with_their_spans(tmp_path: Path) -> None:
     """Those that the session may see: nothing of another scope."""
     people = People(tmp_path)
