@@ -171,7 +171,11 @@ def rank_phrases(
         often = weights[key] * (opening if key in first else 1)
         return often * rarity * phrase.grade * (1 if phrase.cjk == chinese else _FOREIGN)
 
-    usual = {p.key: p for p in sorted(seen, key=lambda p: (seen[p], p.text))}
+    usual: dict[tuple[str, ...], Phrase] = {}
+    for phrase, times in seen.items():
+        other = usual.get(phrase.key)
+        if other is None or (times, phrase.text) > (seen[other], other.text):
+            usual[phrase.key] = phrase
     rated = sorted((-rate(key, phrase), key, phrase) for key, phrase in usual.items())
     return {phrase: -rating for rating, _, phrase in rated if rating}
 
