@@ -131,7 +131,6 @@ def has_words(text: ast.JoinedStr) -> bool:
     return any(re.search("[a-z]{2}", str(part)) for part in parts)
 
 
-@pytest.mark.slow
 @each_row("file", sorted(Path(program.__file__).parent.rglob("*.py")))
 def test_whatever_a_command_says_has_chinese(file: Path) -> None:
     assert not [text for _, text in list_spoken(file) if not has_chinese(text)]
@@ -182,7 +181,6 @@ def test_templates_get_the_values_that_they_name() -> None:
     assert not wrong
 
 
-@pytest.mark.slow
 def test_whatever_is_counted_has_chinese() -> None:
     counted = {
         str(call.args[1].value)
@@ -200,7 +198,6 @@ def find_names(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
 
 
-@pytest.mark.slow
 def test_catalogues_have_nothing_that_is_not_said() -> None:
     """A sentence that was changed in the code would stay English, and nobody would see it."""
     program._add_plugins()
