@@ -11,9 +11,8 @@ from openai_behaviours import Reply
 from openai_server import OpenAIServer
 from talks import talk
 
-from topicloom.lab import HashingEmbedder, open_model
+from topicloom.lab import HashingEmbedder, LangChainEmbeddings, open_model
 from topicloom_lab.strategies import STRATEGIES, Strategy, StrategyOptions
-from topicloom_lab.strategies.embeddings import LangChainEmbeddings
 from topicloom_lab.strategies.peers import (
     ExtractiveChatModel,
     context_of,

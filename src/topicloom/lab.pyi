@@ -124,6 +124,9 @@ from .search.embedder import (
     dot_products as dot_products,
     unit_rows as unit_rows,
 )
+from .search.encoders import (
+    LangChainEmbeddings as LangChainEmbeddings,
+)
 from .search.excerpts import (
     RankedSentences as RankedSentences,
 )

@@ -16,7 +16,6 @@ from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, say, the_do
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_embeddings import LangChainEmbeddings
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from openai_behaviours import Reply
@@ -50,6 +49,7 @@ from topicloom.domain.plan import SearchIntent
 from topicloom.hosting import Graph
 from topicloom.roles.models import open_model
 from topicloom.search.embedder import Vectors
+from topicloom.search.encoders import LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.testing import ScriptedResponder, fake_roles
 

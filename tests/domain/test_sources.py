@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_embeddings import LangChainEmbeddings
 from tables import each_row
 
 from topicloom import (
@@ -37,7 +36,7 @@ from topicloom.domain.sources import (
     scale_scores,
 )
 from topicloom.search.embedder import Embedder, Vectors
-from topicloom.search.encoders import ForeignEmbedder
+from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.storage.file_rows import BatchFile
 from topicloom.storage.vectors import VectorLog

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage, RemoveMessage
-from langchain_embeddings import LangChainEmbeddings
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
@@ -30,7 +29,7 @@ from topicloom import (
     build_session_graph,
     review_session,
 )
-from topicloom.search.encoders import ForeignEmbedder
+from topicloom.search.encoders import ForeignEmbedder, LangChainEmbeddings
 from topicloom.search.hashing import HashingEmbedder
 from topicloom.testing import Clock, FailingRole, FixedRole, fake_roles, make_topic_search
 

@@ -176,3 +176,18 @@ def open_embedder(given: str | Embeddings | Embedder | None = None) -> Embedder:
     if isinstance(given, Embeddings):
         return CachedEmbedder(ForeignEmbedder(given), _REMEMBERED)
     return given
+
+
+class LangChainEmbeddings(Embeddings):
+    """`Embeddings` by one of ours; the async forms run in a thread, as LangChain has it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self._embedder.embed(texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query, made as those of documents are."""
+        return self.embed_documents([text])[0]

@@ -24,7 +24,7 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
 from topicloom import Embedder, StoredMessage, count_budget_tokens
-from topicloom.lab import summarize_by_extracts
+from topicloom.lab import LangChainEmbeddings, summarize_by_extracts
 from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_lab.asking import AnsweringModel
 from topicloom_lab.strategies.base import (
@@ -36,7 +36,6 @@ from topicloom_lab.strategies.base import (
     shown,
     turn_of,
 )
-from topicloom_lab.strategies.embeddings import LangChainEmbeddings
 from topicloom_lab.strategies.search import quoted
 
 

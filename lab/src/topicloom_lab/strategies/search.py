@@ -16,10 +16,9 @@ from langgraph.store.memory import InMemoryStore
 from numpy.typing import NDArray
 
 from topicloom import Embedder
-from topicloom.lab import CJK_RUN, Vectors
+from topicloom.lab import CJK_RUN, LangChainEmbeddings, Vectors
 from topicloom_app.recordings.conversations import RecordedMessage
 from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, cost_of, line_of
-from topicloom_lab.strategies.embeddings import LangChainEmbeddings
 
 K1, B = 1.5, 0.75
 """Saturation and length normalisation (Robertson and Zaragoza, 2009)."""
