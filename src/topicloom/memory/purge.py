@@ -16,10 +16,10 @@ from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
 from topicloom.graph.purged_state import MADE_IN_A_TURN
 from topicloom.memory.freed_pages import name_free_space, rewrite_files
-from topicloom.memory.stored import Graph, find_deps, get_session
+from topicloom.memory.stored import Graph, find_deps
 from topicloom.nodes.step import dump
 from topicloom.reflection.store import ReflectionStore
-from topicloom.state.session import Turn
+from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
@@ -83,7 +83,7 @@ def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> 
     values = graph.get_state(thread).values
     if "turn" not in values:
         return
-    session = get_session(graph, thread)
+    session = Session.model_validate(values["session"])
     said = store.messages(catch_up(store, session))
     removed = {m.source: m.message for m in said if m.text == REMOVED}
     turn = Turn.model_validate(values["turn"])

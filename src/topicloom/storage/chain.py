@@ -151,16 +151,16 @@ def is_sealed(raw: RawEntry) -> bool:
     return raw.body.startswith(b'{"sealed":"')
 
 
-def is_intact(raw: RawEntry) -> bool:
-    """True if a stored entry is what its ref says it is, or what purging left of that."""
+def load_intact(raw: RawEntry) -> dict[str, Any] | None:
+    """The body of a stored entry, if that is what its ref says, or what purging left of it."""
     try:
         body = load_body(raw.body)
-        mark = body.pop(PURGED, None)
-        if mark is None:
-            return link(raw.prev, body) == raw.ref
-        return bool(mark == link(raw.ref, body))
+        if PURGED not in body:
+            return body if link(raw.prev, body) == raw.ref else None
+        left = {key: value for key, value in body.items() if key != PURGED}
+        return body if link(raw.ref, left) == body[PURGED] else None
     except (StorageError, InputError):
-        return False
+        return None
 
 
 def encode_json(data: Any, what: str, *, ascii_only: bool = False, **layout: Any) -> bytes:

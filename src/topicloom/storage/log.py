@@ -8,8 +8,9 @@ checkpoint saw. Purging is the one exception, and takes bodies only: refs and or
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from copy import deepcopy
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -22,9 +23,8 @@ from topicloom.storage.chain import (
     RawEntry,
     draft,
     dump_body,
-    is_intact,
     link,
-    load_body,
+    load_intact,
     tombstone,
 )
 from topicloom.storage.stored_chain import StoredChain
@@ -148,16 +148,18 @@ class SessionLog:
             MissingRecordError: A ref is not in the chain.
             StorageError: An entry is not what was written, such as a line edited by hand.
         """
-        found = self._texts(chain, refs)
+        found = self.readable(chain, refs)
         for ref in refs:
             if ref not in found:
                 with self._mutex:
                     raise StorageError(self._chain(chain).mismatch(ref))
-        return [load_body(found[ref]) for ref in refs]
+        if len(found) < len(refs):  # one is asked for twice
+            return [deepcopy(found[ref]) for ref in refs]
+        return [found[ref] for ref in refs]
 
     def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Those of some bodies that can be read, by ref; else like `read`."""
-        return {ref: load_body(text) for ref, text in self._texts(chain, refs).items()}
+        return _load(self._chain(chain).read(list(dict.fromkeys(refs))) if refs else ())
 
     def entries(self, chain: str) -> Mapping[str, str | None]:
         """The ref before each ref of a chain, of all branches, in no order; empty if unknown."""
@@ -165,9 +167,8 @@ class SessionLog:
             return self._chain(chain).prevs()
 
     def rows(self, chain: str) -> dict[str, dict[str, Any]]:
-        """Those rows of a chain by themselves that are what was written, by ref; see below."""
-        found = self._backend.entries(chain).scan()
-        return {raw.ref: load_body(raw.body) for raw in found if is_intact(raw)}
+        """The bodies of a chain that can be read, of all branches, by ref."""
+        return _load(self._backend.entries(chain).scan())
 
     def hold(self) -> AbstractContextManager[None]:
         """Keep others from removing anything for as long as it lasts, as far as the place can."""
@@ -252,14 +253,14 @@ class SessionLog:
         with self._mutex:
             return list(self._backend.reports)
 
-    def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
-        """Bodies by ref, without those that are not what was written."""
-        found = self._chain(chain).read(list(dict.fromkeys(refs))) if refs else ()
-        return {raw.ref: raw.body for raw in found if is_intact(raw)}
-
     def _chain(self, name: str) -> StoredChain:
         chains = self._chains
         return chains.get(name) or chains.setdefault(name, StoredChain(self._backend, name))
 
     def _vectors(self, batches: Rows[Batch]) -> VectorLog:
         return VectorLog(batches, partial(self._backend.lock, create=True))
+
+
+def _load(entries: Iterable[RawEntry]) -> dict[str, dict[str, Any]]:
+    """Those bodies of some entries that are what was written, by ref."""
+    return {raw.ref: body for raw in entries if (body := load_intact(raw)) is not None}

@@ -259,15 +259,14 @@ def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
     Whoever has the session open learns of it, also where an earlier call was killed before that.
     """
     count = sum(log.purge(chain, list(keep), keep) for chain, keep in plan.entries.items())
-    if log.entries(TRANSCRIPT):
+    if not plan.entries and log.entries(TRANSCRIPT):
         log.announce_purge()
     return count
 
 
 def read_all_rows(log: SessionLog, chain: str) -> dict[str, Row]:
     """The rows of a chain that can be read, of all branches, by ref."""
-    rows = log.readable(chain, list(log.entries(chain)))
-    return {ref: _unmark(row) for ref, row in rows.items()}
+    return {ref: _unmark(row) for ref, row in log.rows(chain).items()}
 
 
 def _unmark(row: Row) -> Row:

@@ -256,7 +256,7 @@ class SessionStore(SessionRecords):
         return self._kept.purged.fetch("", self._find_purged)
 
     def _find_purged(self) -> dict[str, StoredMessage]:
-        rows = self.log.readable(TRANSCRIPT, list(self.log.entries(TRANSCRIPT)))
+        rows = self.log.rows(TRANSCRIPT)
         gone = (from_row(row) for row in rows.values() if PURGED in row and "text" not in row)
         return {message.source: message for message in gone if message.source}
 

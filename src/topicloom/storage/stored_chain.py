@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from topicloom.errors import MissingRecordError
 from topicloom.storage.backend import Backend
-from topicloom.storage.chain import RawEntry, is_intact, is_tombstone
+from topicloom.storage.chain import RawEntry, is_tombstone, load_intact
 from topicloom.texts import FilledText
 
 
@@ -63,7 +63,7 @@ class StoredChain:
         with self._backend.lock(create=True):
             there = list(self._entries.read(refs))
             again = (raw for raw in there if raw.ref != head)
-            spoilt = {raw.ref for raw in again if not is_intact(raw)}
+            spoilt = {raw.ref for raw in again if load_intact(raw) is None}
             if spoilt:
                 self._entries.replace([raw for raw in entries if raw.ref in spoilt])
             absent = {*_absent(refs, there)}
