@@ -29,6 +29,7 @@ from topicloom.state.recall import LayoutName
 from topicloom.state.receipt import Price
 from topicloom.state.retention import RetentionPolicy
 from topicloom.state.splitting import SplitPolicy
+from topicloom.state.superseding import OnEdit
 from topicloom.state.zones import Timezone
 from topicloom.telemetry.report import TelemetryLevel
 from topicloom.texts import FilledText
@@ -160,7 +161,7 @@ class Settings(BaseSettings):
     """What a turn does if another writer's turn ended meanwhile. `merge`: it is placed after the
     other. `raise`: it raises `ConflictError`. `branch`: it stays on a branch of its own. The
     receipt says which."""
-    on_edit: Literal["hide", "purge", "ignore"] = "hide"
+    on_edit: OnEdit = "hide"
     """What happens to a message that the application removes from `messages` or changes there.
     `hide`: it is out of view, and stored until a purge. `purge`: it is purged at the end of the
     turn. `ignore`: it stays in view, and a changed one counts as new."""

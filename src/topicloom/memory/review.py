@@ -99,7 +99,7 @@ class _Review:
         """Do all of it."""
         regrouped = yield from self.regroup()
         survey = yield from self.survey()
-        now = now or self.deps.now(survey.session)
+        now = now or survey.session.place(self.deps.clock())
         assessed = yield from survey.assess()
         pairs, near = yield from match_topics(survey, assessed)
         findings = ReviewFindings(

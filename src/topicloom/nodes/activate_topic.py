@@ -213,7 +213,7 @@ class TopicSearch:
         policy = settings.activation
         if turn.amnesia or request.forgotten:
             policy = policy.scale_thresholds(_DEEP_SHARE)
-        days = parse_when(request.when, self.deps.now(session)) if request.when else None
+        days = parse_when(request.when, session.place(self.deps.clock())) if request.when else None
         query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
         found = yield from self._find(query, turn, policy)
         relevance = found.route.relevance

@@ -18,7 +18,6 @@ from topicloom.roles.spending import Spending
 from topicloom.roles.waits import Waits
 from topicloom.search.embedder import Embedder
 from topicloom.settings import Settings
-from topicloom.state.session import Session
 from topicloom.telemetry.report import Telemetry
 from topicloom.topics.adsorber import Adsorber
 
@@ -52,7 +51,3 @@ class Deps:
     """What the models of this process use of the day's limits."""
     ahead: DaemonWorker = field(default_factory=lambda: DaemonWorker("topicloom-ahead"))
     """Embeds what later turns will ask for, those of one turn after those of another."""
-
-    def now(self, session: Session) -> datetime:
-        """The time where a session's user is."""
-        return session.place(self.clock())

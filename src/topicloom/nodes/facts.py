@@ -22,7 +22,7 @@ def refresh_facts(deps: Deps, workspace: Workspace, session: Session) -> Session
         tokens=deps.window.recall,
         most=deps.settings.facts,
     )
-    now = deps.now(session).isoformat(timespec="seconds") if session.user_id else ""
+    now = session.place(deps.clock()).isoformat(timespec="seconds") if session.user_id else ""
     return session.model_copy(update={"facts": chosen, "facts_chosen": now})
 
 

@@ -29,11 +29,11 @@ from topicloom.nodes.step import (
 from topicloom.nodes.workspace import Workspace
 from topicloom.search.embedder import CachedEmbedder
 from topicloom.state.channels import SessionState
-from topicloom.state.closing import TurnRecord, close_channel, close_turn
+from topicloom.state.closing import TurnRecord, close_channel, close_turn, number_replies
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, PlannedTurn, Receipt
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import StoredMessage, number_messages
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topic_names import find_owner
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
@@ -57,8 +57,8 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
             deps, workspace, session, turn, state["messages"]
         )
         recent, replies = workspace.compare(session, messages)
-        now = deps.now(session)
-        stored = number_messages(replies, session.count + 1, now.isoformat(timespec="seconds"))
+        now = session.place(deps.clock())
+        stored = number_replies(session, replies, now)
         written = [*(m for m in recent if m.seq >= turn.user), *stored]
         end = _TurnEnd(deps, workspace, state, now, replay, turn)
         closed, turn, receipt = end.write(store.append(session, stored))
@@ -139,8 +139,8 @@ class _TurnEnd:
     def _close(self, session: Session) -> tuple[Session, tuple[Turn, Receipt]]:
         workspace, settings = self.workspace, self.deps.settings
         store, session = workspace.store, _apply_late_briefs(workspace, session)
-        if workspace.index.waiting:
-            emit("embedding", left=workspace.index.waiting)
+        if workspace.waiting:
+            emit("embedding", left=workspace.waiting)
         plan = self.state.get("plan")
         record = TurnRecord(
             load_readings(self.state),

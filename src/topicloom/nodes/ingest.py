@@ -34,7 +34,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         if begun.first:
             return {}  # it failed at its very end, and is only to be closed
         session, store = place_user(session, workspace), workspace.store
-        channel, now, calls = state.get("messages", []), deps.now(session), list[Call]()
+        channel, now, calls = state.get("messages", []), session.place(deps.clock()), list[Call]()
         recent = workspace.recent(session, channel)
         session, arrival = take_in(
             session, begun, channel, recent, turn_options(), deps.settings.language, now

@@ -24,7 +24,7 @@ from langgraph.types import Overwrite
 
 from topicloom.effects import Step
 from topicloom.errors import StorageUnavailableError, TopicLoomWarning
-from topicloom.nodes.catch_up import Replay, find_edits, report_taken, show_newest
+from topicloom.nodes.catch_up import Replay, report_taken, show_newest
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
@@ -47,7 +47,7 @@ from topicloom.state.identity import select_unstored
 from topicloom.state.persons import claim_session, find_person
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
-from topicloom.state.superseding import Edit
+from topicloom.state.superseding import NO_EDIT, Edit
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless, supersede
@@ -69,7 +69,7 @@ def begin_turn(deps: Deps, state: SessionState) -> bool:
     except (OSError, StorageUnavailableError):  # the node looks once more, and has a second attempt
         return True
     other = left.session != left.known or left.hidden or left.failed or left.purged
-    return bool(other or behind or left.edit.numbers)
+    return bool(other or behind or left.edit != NO_EDIT)
 
 
 def reconcile(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -145,8 +145,10 @@ def _find_unsettled(deps: Deps, state: SessionState) -> _Unsettled:
     tips = read_tips(workspace.store)
     owner = find_person(tip.session for tip in tips)
     session = _date_fork(known if owner is None else claim_session(known, owner), state)
-    answer, cleared, given = turn_options().answer, current_run().cleared, state.get("messages", [])
-    edit, messages = find_edits(deps, workspace, session, given, answer=answer, cleared=cleared)
+    given, mode = state.get("messages", []), deps.settings.on_edit
+    edit, messages = workspace.find_edits(
+        session, given, mode, answer=turn_options().answer, cleared=current_run().cleared
+    )
     begun = read_unfinished(state, known)
     hidden = messages is not given
     return _Unsettled(known, session, workspace, tips, edit, messages, hidden, begun)

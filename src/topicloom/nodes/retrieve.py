@@ -53,7 +53,7 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
 
 def _find_request(deps: Deps, session: Session, turn: Turn) -> SearchRequest | None:
     """The search that the user's message wants, if it wants one."""
-    request = asked_for(turn.query, deps.now(session))
+    request = asked_for(turn.query, session.place(deps.clock()))
     if request is None and turn.amnesia:
         request = SearchRequest(query=turn.query)
     return request and request.model_copy(update={"forgotten": True})

@@ -22,12 +22,12 @@ from topicloom.roles.briefing import LateBriefs
 from topicloom.search.message_search import Hits, Query
 from topicloom.search.time_expressions import Days
 from topicloom.search.turn_topics import TurnContext
-from topicloom.state.identity import select_unstored
+from topicloom.state.identity import align_ids, find_edit, select_unstored
 from topicloom.state.language import Language
 from topicloom.state.rounds import LOOK_BACK
 from topicloom.state.session import Lookup, Session
 from topicloom.state.stored_message import StoredMessage
-from topicloom.state.superseding import find_shown
+from topicloom.state.superseding import NO_EDIT, Edit, OnEdit, find_shown
 from topicloom.state.topic_ranges import TopicRanges
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import Storage
@@ -112,14 +112,51 @@ class Workspace:
         recent = self.recent(session, messages)
         return recent, select_unstored(messages, recent)
 
+    def find_edits(
+        self,
+        session: Session,
+        messages: Sequence[AnyMessage],
+        mode: OnEdit,
+        *,
+        answer: bool = False,
+        cleared: bool | None = False,
+    ) -> tuple[Edit, Sequence[AnyMessage]]:
+        """Find what the application changed of earlier messages in the `messages` channel.
+
+        To `answer`, the user may send an earlier message again, in other words. The input `cleared`
+        all earlier messages if it removes them; None for a run without an input, where they were
+        removed if the channel holds none of them.
+
+        Returns:
+            The edit, and the messages that are in view: the very ones that were given if all are.
+        """
+        if not session.count or mode == "ignore":
+            return NO_EDIT, messages
+        recent = self.recent(session, messages, first=session.shown)
+        if cleared is None:
+            ids = {m.id for m in messages}
+            cleared = bool(session.shown and all(m.source not in ids for m in recent))
+        first, given = 1 if cleared else session.shown, messages
+        if first == 1:
+            recent = self.store.messages(session)
+            messages = align_ids(messages, recent)
+        edit, messages = find_edit(messages, recent, first, answer=answer)
+        same = [m.id for m in messages] == [m.id for m in given]
+        return edit, given if same else messages
+
     def mark_shown(self, session: Session, messages: Sequence[AnyMessage]) -> Session:
         """The session, which says from which message on the channel shows all that are in view."""
         shown = find_shown(messages, self.recent(session, messages))
         return session.model_copy(update={"shown": shown})
 
+    @property
+    def waiting(self) -> int:
+        """Messages that the index has no vectors of as yet."""
+        return self.index.waiting
+
     def list_trouble(self) -> list[str]:
         """What could not be read or done in the turn, in words."""
-        left, failure = self.index.waiting, self.index.failure
+        left, failure = self.waiting, self.index.failure
         other = f"the encoder is another one now: {left} older messages go by words alone as yet"
         failed = f"the encoder failed, and what was said is found by its words alone: {failure}"
         return [

@@ -4,7 +4,7 @@ is read or written here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from topicloom.state.messages import split_visible
 from topicloom.state.recall import LayoutName, Note, Reading, parse_message_number, select_notes
 from topicloom.state.receipt import Call, PlannedTurn, Receipt, list_unasked
 from topicloom.state.session import Session, Turn
+from topicloom.state.stored_message import StoredMessage, number_messages
 from topicloom.state.topics import TopicTable
 
 _CROWDED_OUT = 32
@@ -42,6 +43,13 @@ class TurnRecord:
     """Share of each daily limit that is used."""
     trouble: Sequence[str]
     """What could not be read or done, in words."""
+
+
+def number_replies(
+    session: Session, replies: Iterable[AnyMessage], now: datetime
+) -> list[StoredMessage]:
+    """What a turn adds to the conversation, as it is stored."""
+    return number_messages(replies, session.count + 1, now.isoformat(timespec="seconds"))
 
 
 def close_turn(

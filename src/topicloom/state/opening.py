@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from topicloom.state.channels import TurnOptions
 from topicloom.state.chats import list_titles, mark_chats
-from topicloom.state.identity import find_new_messages, mark_seen
+from topicloom.state.identity import find_new_messages
 from topicloom.state.language import LanguageChoice, choose_language
 from topicloom.state.rounds import LOOK_BACK
 from topicloom.state.session import Session, Turn
@@ -35,8 +35,6 @@ class Arrival:
     """What is searched for."""
     answer: bool
     """True if a reply is due."""
-    compared: list[Any]
-    """What the `messages` channel is like; see `mark_seen`."""
 
     @property
     def asks_anew(self) -> bool:
@@ -93,7 +91,7 @@ def take_in(
     answer = bool(due) and options.answer
     sought = newest.as_query if newest else ""
     query = asked.as_query if answer and asked else sought
-    arrival = Arrival(messages, asked, sought, query, answer, mark_seen(channel))
+    arrival = Arrival(messages, asked, sought, query, answer)
     return session.model_copy(update=update), arrival
 
 
@@ -131,7 +129,6 @@ def begin_turn(
         query=arrival.query,
         answer=answer,
         said=bool(arrival.messages),
-        compared=arrival.compared,
         amnesia=answer and user >= first and forgot,
         since=_find_beginning(talk, user),
         continues=round(continues, 4) if user >= first else 0.0,

@@ -253,8 +253,6 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     """True if it took in any message; a turn that only carries changes takes in none."""
     silent: bool = False
     """True if it may bring no message: what was reconciled is reason enough for a turn."""
-    compared: list[Any] = []
-    """What the `messages` channel was like when edits were last looked for; see `mark_seen`."""
     amnesia: bool = False
     """True if the user says that something was forgotten."""
     since: int = 0

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
 from topicloom.state.stored_message import StoredMessage
+
+OnEdit = Literal["hide", "purge", "ignore"]
+"""What happens to a message that the application removes or changes in the channel."""
 
 
 class Edit(BaseModel, frozen=True):
@@ -52,6 +55,10 @@ class Edit(BaseModel, frozen=True):
             *((f"edited by the application: {changed} changed",) if changed else ()),
             *((f"{said} out of view: {removed}",) if removed else ()),
         )
+
+
+NO_EDIT = Edit()
+"""What changes nothing."""
 
 
 def fold_edits(edits: Iterable[Edit]) -> dict[int, StoredMessage | None]:
