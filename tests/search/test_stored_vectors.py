@@ -23,7 +23,7 @@ from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
-from topicloom.storage.topic_moves import merge_topics
+from topicloom.storage.topic_changes import merge_topics
 from topicloom.storage.topic_reader import TopicReader
 from topicloom.topics.session_index import SessionIndex
 

@@ -15,7 +15,7 @@ from topicloom import (
     Topic,
     TransitionError,
 )
-from topicloom.storage.topic_moves import merge_topics, take_rounds
+from topicloom.storage.topic_changes import merge_topics, take_rounds
 from topicloom.storage.topic_windows import read_topic_window
 
 

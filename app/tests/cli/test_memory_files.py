@@ -21,7 +21,7 @@ from topicloom import (
 )
 from topicloom.hosting import TopicTable
 from topicloom.state.lifecycle import mark_archived, mark_divided
-from topicloom.storage.topic_moves import merge_topics
+from topicloom.storage.topic_changes import merge_topics
 from topicloom_app import MemoryFiles, MemoryReport
 from topicloom_app.cli.memory import build_pages, make_file_name, read_stamp, render_page
 

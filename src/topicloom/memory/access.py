@@ -19,7 +19,6 @@ from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.memory.freed_pages import rewrite_files
 from topicloom.memory.purge import adelete_session, delete_session, purge_messages
 from topicloom.memory.stored import Graph, find_deps, is_part
-from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.main_prompt import lay_out_prompt
 from topicloom.nodes.runs import name_thread
 from topicloom.reflection.store import ReflectionStore
@@ -31,6 +30,7 @@ from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_changes import make_changes
 from topicloom.storage.writers import catch_up, come_behind, find_newest, write_tip
 from topicloom.telemetry.report import Telemetry
 from topicloom.texts import FilledText

@@ -30,7 +30,7 @@ from topicloom.state.receipt import Call
 from topicloom.state.session import Lookup, Search, SearchRequest, SearchScope, Session, Turn
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.topic_moves import activate_topics
+from topicloom.storage.topic_changes import activate_topics
 
 ACTIVATE_TOPIC = "activate_topic"
 _DEEP_SHARE = 0.5

@@ -26,7 +26,7 @@ from topicloom.state.session import ReadingEffect, Session, Turn
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.topic_moves import activate_topics
+from topicloom.storage.topic_changes import activate_topics
 
 
 def assemble(deps: Deps) -> Runnable[SessionState, Update]:

@@ -11,7 +11,6 @@ from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
 from topicloom.background import defer_exit
-from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.catch_up import Replay, report_taken, show_newest, take_later_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
@@ -37,6 +36,7 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topic_names import find_owner
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.topic_changes import make_changes
 from topicloom.storage.writers import Tip, find_same_turn, give_way, read_tips, write_tip
 from topicloom.telemetry.spans import TurnTexts
 

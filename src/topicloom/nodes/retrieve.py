@@ -12,7 +12,7 @@ from topicloom.search.time_expressions import asked_for
 from topicloom.state.activation import activate_candidates
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Lookup, SearchRequest, Session, Turn
-from topicloom.storage.topic_moves import activate_topics
+from topicloom.storage.topic_changes import activate_topics
 
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:

@@ -8,7 +8,6 @@ from cachetools import cached
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
-from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.facts import refresh_facts
 from topicloom.nodes.regrouping import SPLIT_REGROUPINGS, find_regroupings
@@ -24,6 +23,7 @@ from topicloom.search.embedder import Embedder
 from topicloom.state.channels import SessionState
 from topicloom.state.lifecycle import find_survivor
 from topicloom.state.session import Turn
+from topicloom.storage.topic_changes import make_changes
 from topicloom.topics.split_draft import SplitDraft
 
 _YOUNG, _DUE = 256, 32

@@ -1,19 +1,30 @@
-"""Topics activated and merged, and rounds moved between them, over a session's chains."""
+"""Changes of topics, made over a session's chains: activated, merged, rounds moved between them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Mapping, Sequence
 
 from topicloom.state.activation import (
+    INITIAL_RELEVANCE,
     ActivationChange,
     ActivationPolicy,
     activate_candidates,
     transfer_activation,
 )
+from topicloom.state.changes import (
+    REVIEW,
+    ChangeEntry,
+    TopicChange,
+    apply_archiving,
+    apply_texts,
+    begin_brief,
+    describe_change,
+    explain_refusal,
+)
 from topicloom.state.lifecycle import apply_event, mark_active, merge_topic_rows
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Session
-from topicloom.state.topics import Topic
+from topicloom.state.session import Session, Turn
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 
 
@@ -35,6 +46,64 @@ def activate_topics(
     rows = [mark_active(table[t], session.active, asked=t in asked) for t in change.activated]
     session = store.save_topics(session, [row for row in rows if row != table[row.id]])
     return session.model_copy(update={"active": change.active}), change
+
+
+def make_changes(
+    store: SessionStore, session: Session, turn: Turn, changes: Sequence[TopicChange]
+) -> tuple[Session, Turn]:
+    """Make changes one after another, and say in the turn and the journal what became of each."""
+    for change in map(TopicChange.model_validate, changes):
+        table = store.topic_table(session)
+        why = explain_refusal(change, table, session.active, session.tail)
+        if why:
+            event = f"left {change.topic} as it is: {why}"
+            refused = {**turn.refused, change.topic: why}
+            turn = turn.model_copy(update={"refused": refused, "events": (*turn.events, event)})
+            continue
+        if not change.topic:
+            number = session.topics + 1
+            session = session.model_copy(update={"topics": number})
+            change = change.model_copy(update={"topic": f"t{number}"})
+        made = _make_change(store, session, change, table)
+        if change.author != REVIEW and store.topic_table(made).topics == table.topics:
+            refused = {**turn.refused, change.topic: "nothing would change"}
+            turn = turn.model_copy(update={"refused": refused})
+            continue
+        event = describe_change(change, table)
+        changed = (*turn.changed, change.topic)
+        turn = turn.model_copy(update={"changed": changed, "events": (*turn.events, event)})
+        entry = ChangeEntry(
+            author=change.author,
+            time=turn.started,
+            event=event,
+            before=(session.roster, session.ranges),
+            after=(made.roster, made.ranges),
+            undoes=change.undoes,
+        )
+        session = store.add_change(made, entry)
+    return session, turn
+
+
+def _make_change(
+    store: SessionStore, session: Session, change: TopicChange, table: TopicTable
+) -> Session:
+    topic = table.get(change.topic) or Topic(id=change.topic, name=change.name)
+    if change.absorbs is not None:
+        session, topic = merge_topics(store, session, topic, table[change.absorbs])
+    if change.takes:
+        session, topic = take_rounds(store, session, topic, change.takes)
+    active = dict(session.active)
+    if change.marks.get("pinned"):
+        active.setdefault(topic.id, (INITIAL_RELEVANCE,))
+    if change.archive and change.author != REVIEW:
+        active.pop(topic.id, None)
+    topic = apply_archiving(apply_texts(topic, change, table), change, active)
+    if not topic.brief and topic.id not in table:
+        topic = topic.model_copy(
+            update={"brief": begin_brief(store.topic_messages(session, topic))}
+        )
+    session = session.model_copy(update={"active": active})
+    return store.save_topics(session, [topic])
 
 
 def merge_topics(
