@@ -10,8 +10,10 @@ import pytest
 from agents import ScriptedModel, call, open_agent, remember
 from examples import more
 from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.vectorstores import InMemoryVectorStore
 from sessions import chatter, check_kept, kept, thread
 
 from topicloom import (
@@ -19,15 +21,18 @@ from topicloom import (
     FileStorage,
     InputError,
     Memory,
+    areview_session,
     delete_session,
     embedded_roles,
     get_session,
+    review_session,
 )
 from topicloom.hosting import get_text
 from topicloom.search.hashing import HashingEmbedder
 
 FACT = "My cat is called Minka, and she was born on 4 May 2019 in a shoebox."
 BUDGET = 2_000
+_ENCODER = DeterministicFakeEmbedding(size=16)
 
 
 def say(agent: Any, config: RunnableConfig, *texts: str) -> list[Any]:
@@ -319,3 +324,20 @@ async def test_its_memory_is_looked_at_changed_and_deleted_by_the_agent(tmp_path
     plain = open_agent(ScriptedModel())
     with pytest.raises(InputError, match="TopicMiddleware"):
         delete_session(plain, "s")
+
+
+@pytest.mark.slow
+async def test_its_topics_are_reviewed_and_archived_ones_handed_over(tmp_path: Path) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    say(agent, thread(), *(chatter("茶" if n < 12 else "雨", n) for n in range(24)))
+    memory, index = Memory.of(agent, thread()), InMemoryVectorStore(_ENCODER)
+    tea, rain = memory.topics()
+    memory.archive(tea.id)
+    assert review_session(agent, thread(), dry_run=True).told
+    assert not memory.topic(rain.id).summary
+    report = await areview_session(agent, thread(), archive_index=index)
+    assert report.changed == (rain.id,)
+    assert {found["metadata"]["topic"] for found in index.store.values()} == {tea.id}
+    say(agent, thread(), chatter("雨", 24))
+    assert memory.topic(rain.id).summary
+    assert not review_session(agent, thread(), archive_index=index).refused

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from agents import ScriptedModel, open_agent, remember
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from sessions import check_kept, kept, open_graph, record, tell, thread
 
@@ -91,6 +92,17 @@ def test_a_review_moves_what_is_filed_wrong(talk: Talk) -> None:
     assert review_session(talk.graph, CONFIG, roles=ROLES).regrouped == told
     assert talk.held() == [{"oak"}, {"lisbon"}, {"piano"}]
     assert review_session(talk.graph, CONFIG, roles=ROLES).regrouped == ()
+
+
+@pytest.mark.slow
+def test_a_review_moves_what_is_filed_wrong_in_an_agents_topics(talk: Talk) -> None:
+    agent = open_agent(ScriptedModel(), remember(talk.folder, settings={"window": 16_000}))
+    told = review_session(agent, CONFIG, roles=ROLES).regrouped
+    assert "moved m17 to m20 into" in told[0]
+    assert any("moved m17" in change.event for change in Memory.of(agent, CONFIG).changes())
+    assert review_session(agent, CONFIG, roles=ROLES).regrouped == ()
+    tell(talk.graph, CONFIG, "…")  # comes behind it, as behind any other writer
+    assert talk.held() == [{"oak"}, {"lisbon"}, {"piano"}]
 
 
 @pytest.mark.slow

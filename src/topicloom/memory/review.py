@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,8 +11,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.vectorstores import VectorStore
 
-from topicloom.effects import Step, both
+from topicloom.effects import Step, both, holding
 from topicloom.errors import InputError, MissingThreadError, StorageError
+from topicloom.memory.access import StorageAccess, open_access
 from topicloom.memory.stored import Graph, find_deps, is_part
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.regrouping import find_regroupings_of_review
@@ -27,7 +28,7 @@ from topicloom.roles.calls import ask_role
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SPLITTER
 from topicloom.state.changes import TopicChange, describe_change
-from topicloom.state.session import Session
+from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.writers import catch_up
 
@@ -53,7 +54,7 @@ def _review_session(
     of it.
 
     Args:
-        graph: The compiled session graph.
+        graph: The compiled session graph, or an agent with `TopicMiddleware`.
         config: Names the session's thread.
         dry_run: True to change nothing.
         now: The time to go by, with its zone; that of the graph's clock if not given.
@@ -63,7 +64,7 @@ def _review_session(
             applications that give a session one turn at a time.
 
     Raises:
-        InputError: The graph is no session graph.
+        InputError: The graph is neither.
         MissingThreadError: The configuration names no thread.
         SessionBusyError: The session is held by another when it is to be changed.
         LimitReachedError: A daily limit is nearly used up; review it another day.
@@ -73,7 +74,12 @@ def _review_session(
         raise InputError("this is no session graph: name the one within it")
     deps = find_deps(graph)
     deps = deps if roles is None else replace(deps, roles=roles)
-    review = _Review(SessionClient(graph, hold), deps, name_thread(thread), dry_run)
+    config = name_thread(thread)
+    access = open_access(graph, config)
+    client: SessionClient | _AgentClient = SessionClient(graph, hold)
+    if isinstance(access, StorageAccess):
+        client = _AgentClient(graph, access, deps, hold)
+    review = _Review(client, deps, config, dry_run)
     with deps.telemetry.watch("topicloom.review", thread) as work:
         report = yield from review.make(now, archive_index)
         work.calls.extend(report.calls)
@@ -87,10 +93,33 @@ review_session, areview_session = both(_review_session)
 
 
 @dataclass(frozen=True, slots=True)
+class _AgentClient:
+    """The session of an agent, which takes no turn for a review: it is changed beside the agent."""
+
+    graph: Graph
+    access: StorageAccess
+    deps: Deps
+    hold: Callable[[str], AbstractContextManager[Any]]
+
+    def read(self, config: RunnableConfig) -> Step[tuple[Session, bool]]:
+        session, *_ = yield from self.access.open()
+        return session, False
+
+    def apply_changes(self, config: RunnableConfig, changes: Sequence[TopicChange]) -> Step[Turn]:
+        return holding(self.hold(self.access.thread), self.access.change(changes))
+
+    def regroup(self, config: RunnableConfig) -> Step[Turn]:
+        session, *_ = yield from self.access.open()
+        workspace = self.deps.workspaces.open(session.id, self.graph.store)
+        changes = find_regroupings_of_review(self.deps, workspace, session)
+        return (yield from self.apply_changes(config, changes))
+
+
+@dataclass(frozen=True, slots=True)
 class _Review:
     """A review, with its steps that read a session anew, or change it."""
 
-    client: SessionClient
+    client: SessionClient | _AgentClient
     deps: Deps
     thread: RunnableConfig
     dry_run: bool
