@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, strategies as st
@@ -31,7 +31,6 @@ from topicloom.context.token_count import (
 )
 from topicloom.context.tokens import choose_encoding, count_budget_tokens
 from topicloom.context.window import MainWindow
-from topicloom.errors import ConfigurationError
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, ActivateTopic, make_tool
 from topicloom.state.calibration import TokenCalibration
 from topicloom.state.session import Session
@@ -130,11 +129,6 @@ def test_published_count_of_messages(encoding: EncodingName, reported: int) -> N
 
 def test_published_count_of_a_tool() -> None:
     assert 67 <= O200K.tools([WEATHER]) <= 67 * 1.2
-
-
-def test_unknown_encoding_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="'p50k'"):
-        EstimatingCounter(cast("EncodingName", "p50k"))
 
 
 @given(TEXTS, TEXTS)

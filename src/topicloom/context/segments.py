@@ -42,11 +42,6 @@ class ContextWindowPolicy:
     last: int = 5
     """Rounds at the end."""
 
-    def __post_init__(self) -> None:
-        """Raise `ValueError` for windows that hold nothing new."""
-        if self.first < 0 or self.last < 1:
-            raise ValueError(f"need first >= 0 and last >= 1, got {self.first=} and {self.last=}")
-
     def select(
         self, rounds: Sequence[Round]
     ) -> tuple[Sequence[Round], Sequence[Round], Sequence[Round]]:
