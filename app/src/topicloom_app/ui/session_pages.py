@@ -321,8 +321,9 @@ class SessionPages:
     def _has_index(self, memory: Memory, name: str) -> bool:
         """True if the index of a session was made, or is within a moment from now."""
         if name not in self._indexing:
-            self._indexing[name] = Thread(target=_make_index, args=(memory,), daemon=True)
-            self._indexing[name].start()
+            making = Thread(target=_make_index, args=(memory,), daemon=True)
+            making.start()  # first: another request may wait for it at once
+            self._indexing[name] = making
         self._indexing[name].join(_MOMENT)
         return not self._indexing[name].is_alive()
 
