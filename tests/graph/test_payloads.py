@@ -183,18 +183,9 @@ def list_turns(form: str) -> list[tuple[list[AnyMessage], list[AIMessage]]]:
     return [*turns, *many, ([HumanMessage("tea: what was it?")], last)]
 
 
-@pytest.mark.parametrize(
-    ("form", "kind"),
-    [
-        ("anthropic", "session"),
-        *(
-            pytest.param(form, "session", marks=pytest.mark.slow)
-            for form in FORMS
-            if form != "anthropic"
-        ),
-        *(pytest.param(form, "agent", marks=pytest.mark.slow) for form in FORMS),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["session", "agent"])
 @pytest.mark.filterwarnings("ignore:left out of the prompt")
 def test_the_hardest_history(tmp_path: Path, form: str, kind: Kind) -> None:
     model = ProviderModel(provider=FORMS[form][0])

@@ -241,7 +241,8 @@ def name_by(name: str) -> Role[SplitRequest, tuple[Assignment, ...]]:
     return FixedRole(split)
 
 
-@pytest.mark.parametrize("archived", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("archived", [True, False])
 def test_names_that_parts_inherited_are_gone(tmp_path: Path, archived: bool) -> None:
     roles = fake_roles(splitter=name_by(f"{SECRET} operation"))
     graph = open_graph(tmp_path, roles, topic_window=2_200)
